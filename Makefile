@@ -1,0 +1,44 @@
+# Everything a newcomer needs: `make demo` and `make test`. Each makes .venv from the pinned versions first.
+
+PYTHON ?= $(firstword $(foreach v,python3 python3.13 python3.12 python3.11,$(shell command -v $(v) >/dev/null 2>&1 && $(v) -c 'import sys; sys.exit(sys.version_info < (3, 11))' && echo $(v))))
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: help demo test lint types contract unit format clean
+
+help: ## what can be made
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(STAMP): requirements.txt pyproject.toml
+	@test -n "$(PYTHON)" || { echo "kinformer needs Python 3.11 or newer; set PYTHON=/path/to/python3"; exit 1; }
+	@echo "making $(VENV) with $(PYTHON) ..."
+	@$(PYTHON) -m venv --clear $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@
+
+demo: $(STAMP) ## a ReplicationController gets its pods, on an API server in this process
+	@$(BIN)/kinformer demo
+
+test: lint types contract unit ## lint, types, the import contract and the tests
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(STAMP)
+	$(BIN)/mypy
+
+contract: $(STAMP)
+	$(BIN)/lint-imports --no-logo
+
+unit: $(STAMP)
+	$(BIN)/python -m pytest
+
+format: $(STAMP) ## put the code into the project's format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean: ## remove what was made
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

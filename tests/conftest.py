@@ -1,0 +1,10 @@
+"""What every test has: asyncio under anyio's plugin."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    return "asyncio"
