@@ -1,0 +1,31 @@
+"""Numbers that may be given as a share: ``maxUnavailable: 2`` or ``maxUnavailable: 25%``.
+
+Models and dicts hold such a field as the int or the text that the API gave; :func:`scaled_value` makes the number of
+it. The rule is apimachinery's GetScaledValueFromIntOrPercent, its arithmetic in 64-bit floats included.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+__all__ = ("scaled_value",)
+
+_PERCENT = re.compile(r"([+-]?[0-9]+)%", re.ASCII)
+_INT64 = range(-(1 << 63), 1 << 63)
+
+
+def scaled_value(value: int | str, total: int, *, round_up: bool) -> int:
+    """
+    `value` itself where it is an int, that percentage of `total` where it is a text like ``25%``.
+
+    :param round_up: which way a percentage goes that is not a whole number
+    :raises ValueError: if the text is not a whole number and ``%``
+    """
+    if isinstance(value, int):
+        return value
+    match = _PERCENT.fullmatch(value) if isinstance(value, str) else None
+    if match is None or (percentage := int(match[1])) not in _INT64:
+        raise ValueError(f"{value!r} is neither an integer nor a percentage like '25%'")
+    share = float(percentage) * float(total) / 100
+    return math.ceil(share) if round_up else math.floor(share)

@@ -1,0 +1,19 @@
+"""``python -m tests.golden``: replay recorded answers of Kubernetes and say where ours differ."""
+
+from __future__ import annotations
+
+import click
+
+from tests.golden.functions_command import functions
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def golden() -> None:
+    """Ask this project what Kubernetes was asked, and compare the answers."""
+
+
+golden.add_command(functions)
+
+
+if __name__ == "__main__":
+    golden(prog_name="python -m tests.golden")
