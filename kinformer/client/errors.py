@@ -1,0 +1,498 @@
+"""Errors: what the server said no to, as types; and what kept us from hearing it at all.
+
+Whatever the server refuses comes with a Status object (or is given one), and :func:`error_from_status` turns that into
+the type for its reason, by the rules of Kubernetes' own apierrors: a known reason decides; without one the HTTP code
+does. So ``except NotFound`` is what ``apierrors.IsNotFound(err)`` is in Go.
+
+The message of an error is the server's own; the rest of the Status is on ``.status``.
+"""
+# ruff: noqa: N818 - the names are apierrors' own: NotFound, Conflict, TooManyRequests; an Error suffix would hide that
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from kinformer.meta import GroupResource
+
+__all__ = (
+    "AlreadyExists",
+    "ApiError",
+    "BadRequest",
+    "ClientError",
+    "ConfigError",
+    "Conflict",
+    "ConnectionLost",
+    "DecodeError",
+    "Expired",
+    "Forbidden",
+    "Gone",
+    "InternalError",
+    "Invalid",
+    "MethodNotSupported",
+    "NoKindMatch",
+    "NotAcceptable",
+    "NotFound",
+    "RequestEntityTooLarge",
+    "ServerTimeout",
+    "ServerUnreachable",
+    "ServiceUnavailable",
+    "Status",
+    "StatusCause",
+    "StatusDetails",
+    "Timeout",
+    "TooManyRequests",
+    "Unauthorized",
+    "UnsupportedMediaType",
+    "WatchStalled",
+    "decode_status",
+    "error_from_response",
+    "error_from_status",
+    "generic_status",
+    "has_status_cause",
+    "is_connection_refused",
+    "is_expired",
+    "is_probable_eof",
+    "is_too_large_resource_version",
+    "suggested_delay",
+)
+
+CAUSE_RESOURCE_VERSION_TOO_LARGE: Final = "ResourceVersionTooLarge"
+CAUSE_UNEXPECTED_RESPONSE: Final = "UnexpectedServerResponse"
+
+
+class StatusCause(msgspec.Struct, frozen=True, omit_defaults=True):
+    """
+    One of the reasons for a refusal.
+
+    :param reason: its type, such as ``FieldValueInvalid``
+    :param field: the field it is about, such as ``spec.containers[0].image``
+    """
+
+    reason: str = ""
+    message: str = ""
+    field: str = ""
+
+
+class StatusDetails(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
+    """
+    What a Status is about.
+
+    :param kind: the kind, or the resource, of the object
+    """
+
+    name: str = ""
+    group: str = ""
+    kind: str = ""
+    uid: str = ""
+    causes: tuple[StatusCause, ...] = ()
+    retry_after_seconds: int = 0
+
+
+class StatusMeta(msgspec.Struct, frozen=True, omit_defaults=True, rename={"continue_token": "continue"}):
+    """
+    :param continue_token: with Expired on a page: where an inconsistent list may go on
+    """
+
+    continue_token: str = ""
+
+
+class Status(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel", tag_field="kind", tag="Status"):
+    """What the server says instead of an object, as the API has it."""
+
+    api_version: str = "v1"
+    metadata: StatusMeta | None = None
+    status: str = ""
+    message: str = ""
+    reason: str = ""
+    details: StatusDetails | None = None
+    code: int = 0
+
+
+class ClientError(Exception):
+    """Whatever a client raises."""
+
+
+class ConfigError(ClientError):
+    """How to reach a cluster could not be found out: the kubeconfig is missing or broken, or there is no cluster."""
+
+
+class ServerUnreachable(ClientError):
+    """
+    No connection to the server came about.
+
+    :param url: where the server should be
+    :param cause: what the attempt ended with
+    """
+
+    def __init__(self, url: str, cause: BaseException | str):
+        super().__init__(f"cannot reach the server at {url}: {cause or type(cause).__name__}")
+        self.url = url
+        self.cause = cause
+
+
+class ConnectionLost(ClientError):
+    """
+    The connection broke while the server was answering, or before it did: a write may or may not have happened.
+
+    :param url: what was asked for
+    :param cause: how it broke
+    """
+
+    def __init__(self, url: str, cause: BaseException | str):
+        super().__init__(f"lost the connection to {url}: {cause or type(cause).__name__}")
+        self.url = url
+        self.cause = cause
+
+
+class WatchStalled(ConnectionLost):
+    """A watch was still open although nothing can be at its other end: the connection had gone half-open."""
+
+
+class DecodeError(ClientError):
+    """The server's answer is not what the type that was asked for can be made from."""
+
+
+class NoKindMatch(ClientError):
+    """The server serves no such kind, or no such resource (client-go's NoKindMatchError)."""
+
+
+class ApiError(ClientError):
+    """
+    The server refused.
+
+    :param status: what it said
+    :param url: what was asked for, where that is known
+    """
+
+    def __init__(self, status: Status, url: str = ""):
+        super().__init__(status, url)
+        self.status = status
+        self.url = url
+
+    @property
+    def code(self) -> int:
+        """The HTTP status."""
+        return self.status.code
+
+    @property
+    def reason(self) -> str:
+        """The machine-readable reason, ``""`` where the server gave none."""
+        return self.status.reason
+
+    @property
+    def message(self) -> str:
+        """The server's own words."""
+        return self.status.message
+
+    @property
+    def details(self) -> StatusDetails:
+        return self.status.details or _NO_DETAILS
+
+    @property
+    def causes(self) -> tuple[StatusCause, ...]:
+        return self.details.causes
+
+    @property
+    def retry_after(self) -> float | None:
+        """Seconds after which the server asks to be asked again, None where it does not."""
+        return self.details.retry_after_seconds or None
+
+    def __str__(self) -> str:
+        return self.message or f"the server answered {self.code or 'with an error'} {self.reason}".rstrip()
+
+
+_NO_DETAILS: Final = StatusDetails()
+
+
+class BadRequest(ApiError):
+    """400: the server could not make sense of the request."""
+
+
+class Unauthorized(ApiError):
+    """401: the server does not know who asks."""
+
+    def __str__(self) -> str:
+        at = f" for {self.url}" if self.url else ""
+        return f"the server refused the credentials{at}: {self.message or 'Unauthorized'}"
+
+
+class Forbidden(ApiError):
+    """403: the server knows who asks, and they may not; or a quota or admission stands against it."""
+
+
+class NotFound(ApiError):
+    """404: there is no such object, or no such resource."""
+
+
+class MethodNotSupported(ApiError):
+    """405: this cannot be done with that resource."""
+
+
+class NotAcceptable(ApiError):
+    """406: the server cannot answer in a form that we take."""
+
+
+class AlreadyExists(ApiError):
+    """409: there is one of that name. Not a :exc:`Conflict`: trying again does not help."""
+
+
+class Conflict(ApiError):
+    """409: the object has changed since it was read, or a precondition or another manager stands against it."""
+
+
+class Gone(ApiError):
+    """410: it was there, and is no longer."""
+
+
+class Expired(Gone):
+    """410: the resource version, or the page, is too old: the history up to it is forgotten. List again."""
+
+    @property
+    def continue_token(self) -> str:
+        """Where a list may go on, with what is there now instead of what was there when it began; ``""`` if nowhere."""
+        return self.status.metadata.continue_token if self.status.metadata else ""
+
+
+class RequestEntityTooLarge(ApiError):
+    """413: the object is too large."""
+
+
+class UnsupportedMediaType(ApiError):
+    """415: the server does not take a body, or a patch, of that kind."""
+
+
+class Invalid(ApiError):
+    """422: the object is not valid; ``.causes`` has one entry for each field that is wrong."""
+
+
+class TooManyRequests(ApiError):
+    """429: the server has too much to do, or a disruption budget stands against an eviction."""
+
+
+class InternalError(ApiError):
+    """500: something went wrong in the server."""
+
+
+class ServerTimeout(ApiError):
+    """The server could not do it in time and asks to try again; nothing happened."""
+
+
+class ServiceUnavailable(ApiError):
+    """503: the server, or who stands behind it, is not there at the moment."""
+
+
+class Timeout(ApiError):
+    """504: no answer in time; what was asked for may still happen."""
+
+
+_BY_REASON: Final[dict[str, type[ApiError]]] = {
+    "Unauthorized": Unauthorized,
+    "Forbidden": Forbidden,
+    "NotFound": NotFound,
+    "AlreadyExists": AlreadyExists,
+    "Conflict": Conflict,
+    "Gone": Gone,
+    "Invalid": Invalid,
+    "ServerTimeout": ServerTimeout,
+    "StorageReadError": ApiError,
+    "Timeout": Timeout,
+    "TooManyRequests": TooManyRequests,
+    "BadRequest": BadRequest,
+    "MethodNotAllowed": MethodNotSupported,
+    "NotAcceptable": NotAcceptable,
+    "RequestEntityTooLarge": RequestEntityTooLarge,
+    "UnsupportedMediaType": UnsupportedMediaType,
+    "InternalError": InternalError,
+    "Expired": Expired,
+    "ServiceUnavailable": ServiceUnavailable,
+}
+
+_BY_CODE: Final[dict[int, type[ApiError]]] = {
+    400: BadRequest,
+    401: Unauthorized,
+    403: Forbidden,
+    404: NotFound,
+    405: MethodNotSupported,
+    406: NotAcceptable,
+    409: Conflict,
+    410: Gone,
+    413: RequestEntityTooLarge,
+    415: UnsupportedMediaType,
+    422: Invalid,
+    429: TooManyRequests,
+    500: InternalError,
+    503: ServiceUnavailable,
+    504: Timeout,
+}
+
+# What a server, or a proxy before it, means that says nothing: the reason and the words for the bare code.
+_GENERIC: Final[dict[int, tuple[str, str]]] = {
+    400: ("BadRequest", "the server rejected our request for an unknown reason"),
+    401: ("Unauthorized", "the server has asked for the client to provide credentials"),
+    404: ("NotFound", "the server could not find the requested resource"),
+    405: ("MethodNotAllowed", "the server does not allow this method on the requested resource"),
+    409: ("Conflict", "the server reported a conflict"),
+    422: ("Invalid", "the server rejected our request due to an error in our request"),
+    429: ("TooManyRequests", "the server has received too many requests and has asked us to try again later"),
+    503: ("ServiceUnavailable", "the server is currently unable to handle the request"),
+    504: (
+        "Timeout",
+        "the server was unable to return a response in the time allotted, but may still be processing the request",
+    ),
+}
+
+# Codes whose message is the server's own text: it says who may not do what, or what it would have taken.
+_OWN_WORDS: Final = {403: "Forbidden", 406: "NotAcceptable", 415: "UnsupportedMediaType"}
+
+_MAX_TEXT: Final = 2048
+
+_status_decoder: Final = msgspec.json.Decoder(Status)
+
+
+def error_from_status(status: Status, url: str = "") -> ApiError:
+    """The error for a Status: of the type that its reason names, or else of the one for its code."""
+    kind = _BY_REASON.get(status.reason)
+    if kind is None or status.code in (413, 429):
+        kind = _BY_CODE.get(status.code, kind or ApiError)
+    return kind(status, url)
+
+
+def error_from_response(
+    code: int,
+    body: bytes,
+    *,
+    content_type: str = "",
+    retry_after: int = 0,
+    method: str = "",
+    url: str = "",
+    resource: GroupResource | None = None,
+    name: str = "",
+) -> ApiError:
+    """
+    The error for an answer that is not a success.
+
+    :param body: a Status, or whatever a proxy or a dying server sent in its place
+    :param retry_after: the seconds of the Retry-After header, for when the Status does not have them
+    """
+    status = _decode_status(body)
+    if status is None or status.status not in ("Failure", ""):
+        is_text = not content_type or content_type.startswith("text/")
+        text = body[:_MAX_TEXT].decode(errors="replace").strip() if is_text else "unknown"
+        status = generic_status(code, method, resource, name, text, retry_after)
+    if not status.code:
+        status = msgspec.structs.replace(status, code=code)
+    if retry_after and not (status.details and status.details.retry_after_seconds):
+        details = msgspec.structs.replace(status.details or _NO_DETAILS, retry_after_seconds=retry_after)
+        status = msgspec.structs.replace(status, details=details)
+    return error_from_status(status, url)
+
+
+def decode_status(data: bytes | msgspec.Raw) -> Status:
+    """
+    The Status in an ERROR event of a watch; if it is something else, a Status that says so.
+
+    client-go reports such an event with code 500.
+    """
+    status = _decode_status(data)
+    if status is None:
+        text = bytes(data)[:_MAX_TEXT].decode(errors="replace")
+        status = generic_status(500, "GET", None, "", f"unexpected object in a watch's ERROR event: {text}", 0)
+    return status
+
+
+def _decode_status(data: bytes | msgspec.Raw) -> Status | None:
+    try:
+        return _status_decoder.decode(data)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+
+
+def generic_status(
+    code: int, method: str, resource: GroupResource | None, name: str, text: str, retry_after: int
+) -> Status:
+    """What client-go makes of an answer that has no Status (NewGenericServerResponse)."""
+    reason, message = _GENERIC.get(
+        code, ("", f"the server responded with the status code {code} but did not return more information")
+    )
+    if code in _OWN_WORDS:
+        reason, message = _OWN_WORDS[code], text
+        if code == 406 and text in ("", "unknown"):
+            message = "the server was unable to respond with a content type that the client supports"
+    elif code == 409 and method == "POST":
+        reason = "AlreadyExists"
+    elif not reason and code >= 500:
+        reason = "InternalError"
+        message = f'an error on the server ("{text}") has prevented the request from succeeding'
+    if resource is not None:
+        about = " ".join(filter(None, (method.lower(), str(resource), name)))
+        message = f"{message} ({about})"
+    return Status(
+        status="Failure",
+        code=code,
+        reason=reason,
+        message=message,
+        details=StatusDetails(
+            group=resource.group if resource else "",
+            kind=resource.resource if resource else "",
+            name=name,
+            causes=(StatusCause(reason=CAUSE_UNEXPECTED_RESPONSE, message=text),),
+            retry_after_seconds=retry_after,
+        ),
+    )
+
+
+def has_status_cause(error: BaseException | None, cause: str) -> bool:
+    """Whether the server named this cause among its reasons."""
+    return isinstance(error, ApiError) and any(found.reason == cause for found in error.causes)
+
+
+def is_expired(error: BaseException | None) -> bool:
+    """Whether a resource version or page is too old and only a new list helps (Gone is what servers up to 1.17 say)."""
+    return isinstance(error, Gone)
+
+
+def is_too_large_resource_version(error: BaseException | None) -> bool:
+    """
+    Whether the server has not yet seen the resource version that was asked for.
+
+    :param error: newer servers name the cause, 1.17 to 1.18.5 say it in a cause's message, older ones in the text
+    """
+    if has_status_cause(error, CAUSE_RESOURCE_VERSION_TOO_LARGE):
+        return True
+    if not isinstance(error, Timeout) or error.status.details is None:
+        return False
+    text = "Too large resource version"
+    return text in error.message or any(cause.message == text for cause in error.causes)
+
+
+def is_connection_refused(error: BaseException | None) -> bool:
+    """Whether nobody listens where the server should be: it is down, or about to come up."""
+    return any(isinstance(link, OSError) and link.errno == errno.ECONNREFUSED for link in _chain(error))
+
+
+def is_probable_eof(error: BaseException | None) -> bool:
+    """Whether a connection just ended: what a server or load balancer does to any connection at some time."""
+    return isinstance(error, ConnectionLost)
+
+
+def suggested_delay(error: BaseException | None) -> float | None:
+    """Seconds that the server asks to wait before the next try, None if it does not ask (SuggestsClientDelay)."""
+    if isinstance(error, ServerTimeout):
+        return float(error.details.retry_after_seconds)
+    return error.retry_after if isinstance(error, ApiError) else None
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    waiting: list[Any] = [error]
+    while waiting:
+        link = waiting.pop()
+        if not isinstance(link, BaseException) or id(link) in seen:
+            continue
+        seen.add(id(link))
+        yield link
+        waiting += (getattr(link, "cause", None), getattr(link, "os_error", None), link.__cause__, link.__context__)

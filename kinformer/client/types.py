@@ -1,0 +1,206 @@
+"""What goes into a request and comes out of it, besides the objects themselves: options, lists, watch events.
+
+Everything here is a plain value. Option classes know how they are written into a query string or a body; nothing
+else here knows of HTTP. Names are those of the API in Python's spelling (``continue`` is ``continue_token``: the word
+is Python's).
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from typing import Any, Final, Generic, Literal, TypeVar
+
+import msgspec
+
+__all__ = (
+    "ADDED",
+    "BOOKMARK",
+    "DELETED",
+    "ERROR",
+    "INITIAL_EVENTS_ANNOTATION",
+    "MODIFIED",
+    "DeleteOptions",
+    "DeletionPropagation",
+    "EventType",
+    "FieldValidation",
+    "ListOptions",
+    "ObjectList",
+    "PatchType",
+    "Preconditions",
+    "ResourceVersionMatch",
+    "WatchEvent",
+    "WriteOptions",
+)
+
+T = TypeVar("T")
+
+EventType = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]
+
+ADDED: Final = "ADDED"
+MODIFIED: Final = "MODIFIED"
+DELETED: Final = "DELETED"
+#: Carries nothing but a resource version: everything up to it has been sent.
+BOOKMARK: Final = "BOOKMARK"
+#: Never reaches a reader of a watch: it is raised as the error that it holds.
+ERROR: Final = "ERROR"
+
+#: On the bookmark that ends the initial events of a streaming list.
+INITIAL_EVENTS_ANNOTATION: Final = "k8s.io/initial-events-end"
+
+ResourceVersionMatch = Literal["NotOlderThan", "Exact"]
+DeletionPropagation = Literal["Orphan", "Background", "Foreground"]
+FieldValidation = Literal["Ignore", "Warn", "Strict"]
+
+
+class PatchType(enum.Enum):
+    """How a patch is to be read; the value is its media type."""
+
+    JSON = "application/json-patch+json"
+    MERGE = "application/merge-patch+json"
+    STRATEGIC = "application/strategic-merge-patch+json"
+    APPLY = "application/apply-patch+yaml"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListOptions:
+    """
+    Which objects to list or watch, and how.
+
+    :param resource_version: ``""`` asks for the most recent state, ``"0"`` for any that the server has at hand
+    :param limit: at most so many objects in one answer; 0 for all
+    :param continue_token: where the previous page ended
+    :param timeout_seconds: the server ends the list or watch after so long
+    :param allow_watch_bookmarks: ask for BOOKMARK events; a server may send none all the same
+    :param send_initial_events: a streaming list: the watch begins with everything there is. None leaves it out
+    """
+
+    label_selector: str = ""
+    field_selector: str = ""
+    resource_version: str = ""
+    resource_version_match: ResourceVersionMatch | Literal[""] = ""
+    limit: int = 0
+    continue_token: str = ""
+    timeout_seconds: int | None = None
+    allow_watch_bookmarks: bool = False
+    send_initial_events: bool | None = None
+
+    def params(self, *, watch: bool = False) -> dict[str, str]:
+        """As a query string has them, what is empty left out."""
+        params = {name: _text(value) for name, value in self._set() if watch or name != "allowWatchBookmarks"}
+        if watch:
+            params["watch"] = "true"
+        return params
+
+    def _set(self) -> Iterator[tuple[str, Any]]:
+        for option in fields(self):
+            value = getattr(self, option.name)
+            if value is not None and value != option.default:
+                yield _LIST_PARAMS[option.name], value
+
+
+_LIST_PARAMS: Final = {
+    "label_selector": "labelSelector",
+    "field_selector": "fieldSelector",
+    "resource_version": "resourceVersion",
+    "resource_version_match": "resourceVersionMatch",
+    "limit": "limit",
+    "continue_token": "continue",
+    "timeout_seconds": "timeoutSeconds",
+    "allow_watch_bookmarks": "allowWatchBookmarks",
+    "send_initial_events": "sendInitialEvents",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteOptions:
+    """
+    What may be said along with a create, update or patch.
+
+    :param field_manager: who writes, for managedFields; required for apply
+    :param field_validation: what becomes of fields that the server does not know; its own default is ``Warn``
+    :param force: apply only: take over fields that others manage
+    """
+
+    dry_run: bool = False
+    field_manager: str = ""
+    field_validation: FieldValidation | Literal[""] = ""
+    force: bool | None = None
+
+    def params(self) -> dict[str, str]:
+        """As a query string has them, what is empty left out."""
+        params: dict[str, str] = {}
+        if self.dry_run:
+            params["dryRun"] = "All"
+        if self.field_manager:
+            params["fieldManager"] = self.field_manager
+        if self.field_validation:
+            params["fieldValidation"] = self.field_validation
+        if self.force is not None:
+            params["force"] = _text(self.force)
+        return params
+
+
+class Preconditions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """What must be true of an object for its deletion to go ahead; a Conflict otherwise."""
+
+    uid: str | None = None
+    resource_version: str | None = None
+
+
+class DeleteOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """
+    How to delete.
+
+    :param grace_period_seconds: 0 at once, None as the object says
+    :param propagation_policy: what becomes of dependents; None as the resource has it
+    """
+
+    grace_period_seconds: int | None = None
+    preconditions: Preconditions | None = None
+    propagation_policy: DeletionPropagation | None = None
+    dry_run: bool = False
+
+    def body(self) -> dict[str, Any] | None:
+        """As the request's body has them, None when there is nothing to say."""
+        if self == DeleteOptions():
+            return None
+        said: dict[str, Any] = msgspec.to_builtins(self)
+        if self.dry_run:
+            said["dryRun"] = ["All"]
+        return {"apiVersion": "v1", "kind": "DeleteOptions", **said}
+
+
+@dataclass(slots=True)
+class ObjectList(Generic[T]):
+    """
+    One answer to a list, whole or a page.
+
+    :param resource_version: the state that was listed; a watch from here misses nothing
+    :param continue_token: where the next page begins, ``""`` when this was the last
+    :param remaining_item_count: how many are still to come, where the server knows
+    """
+
+    items: list[T] = field(default_factory=list)
+    resource_version: str = ""
+    continue_token: str = ""
+    remaining_item_count: int | None = None
+
+
+class WatchEvent(msgspec.Struct, Generic[T], gc=False):
+    """
+    One change, as a watch delivers it.
+
+    It is not tracked by the cycle collector (one is made for every change in the cluster); never make an object
+    that refers back to its event.
+
+    :param object: the object after the change, or as it last was for DELETED; only metadata for BOOKMARK
+    """
+
+    type: EventType
+    object: T
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
