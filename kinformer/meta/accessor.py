@@ -14,7 +14,7 @@ import copy
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 import msgspec
 
@@ -122,7 +122,7 @@ def accessor_for(type_: type[T]) -> Accessor[T]:
 
     :raises TypeError: if objects of that type have no metadata
     """
-    return _accessor_for(type_)
+    return _accessor_for(cast("Any", type_))
 
 
 @cache

@@ -1,0 +1,72 @@
+"""The typed objects of the API: ``from kinformer.models import V1Pod``.
+
+Every model of kubernetes_asyncio is here under its name, with the same attributes, as a :class:`msgspec.Struct` that
+is decoded in one pass from the server's bytes; see :mod:`kinformer.models._base` for what they promise. They are made
+when first asked for, from kubernetes_asyncio's own metadata and without importing it. Type checkers and editors are
+told (in ``__init__.pyi``) that they are kubernetes_asyncio's classes, whose typed stubs know every attribute.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from kinformer.meta import GroupVersionKind
+from kinformer.models import _build, _resources, _source
+from kinformer.models._base import MicroTime, Model
+from kinformer.models._codec import decode, decoder_for, detacher_for, encode, from_dict, to_dict
+from kinformer.models._resources import ResourceInfo, builtin_resources
+
+__all__ = (
+    "MicroTime",
+    "Model",
+    "ResourceInfo",
+    "builtin_resources",
+    "decode",
+    "decoder_for",
+    "detacher_for",
+    "encode",
+    "from_dict",
+    "model_for",
+    "resource_for",
+    "to_dict",
+)
+
+T = TypeVar("T")
+
+_builder = _build.Builder(globals(), __name__)
+
+
+def resource_for(type_: type[Any]) -> ResourceInfo:
+    """
+    Where objects of a model are served.
+
+    :raises LookupError: if that is not known: for custom resources, and for models that are parts of others
+    """
+    try:
+        return _resources.resource_of(type_.__name__ if issubclass(type_, Model) else "")
+    except KeyError:
+        raise LookupError(f"{type_.__qualname__} is served by no resource that is known here") from None
+
+
+def model_for(gvk: GroupVersionKind) -> type[Model]:
+    """
+    The model of a kind.
+
+    :raises LookupError: if there is none, as for custom resources
+    """
+    try:
+        name = _resources.model_name_of(gvk)
+    except KeyError:
+        raise LookupError(f"there is no model for {gvk}") from None
+    return _builder.model(name)
+
+
+def __getattr__(name: str) -> Any:
+    # Dunder names are asked for by import machinery and tools; none is a model.
+    if not name.startswith("_") and name in _source.model_names():
+        return _builder.model(name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_source.model_names()})

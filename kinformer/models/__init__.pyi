@@ -1,0 +1,19 @@
+# What type checkers see: kubernetes_asyncio's stubs for the models, and this package's own functions.
+from typing import Any
+
+from kubernetes_asyncio.client.models import *  # noqa: F403  # 767 names that are that library's to list
+
+from kinformer.meta import GroupVersionKind
+from kinformer.models._base import MicroTime as MicroTime
+from kinformer.models._base import Model as Model
+from kinformer.models._codec import decode as decode
+from kinformer.models._codec import decoder_for as decoder_for
+from kinformer.models._codec import detacher_for as detacher_for
+from kinformer.models._codec import encode as encode
+from kinformer.models._codec import from_dict as from_dict
+from kinformer.models._codec import to_dict as to_dict
+from kinformer.models._resources import ResourceInfo as ResourceInfo
+from kinformer.models._resources import builtin_resources as builtin_resources
+
+def resource_for(type_: type[Any]) -> ResourceInfo: ...
+def model_for(gvk: GroupVersionKind) -> type[Model]: ...

@@ -1,0 +1,89 @@
+"""Bytes to objects and back, for models, users' own Structs and dicts alike.
+
+Decoders are made once a type and kept. Unknown fields are skipped; what does not fit the type is one
+:exc:`msgspec.ValidationError` that names the path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, TypeVar, cast
+
+import msgspec
+
+from kinformer.models._base import Model, decode_hook, encode_hook
+
+__all__ = ("decode", "decoder_for", "detacher_for", "encode", "from_dict", "to_dict")
+
+T = TypeVar("T")
+
+_encoder = msgspec.json.Encoder(enc_hook=encode_hook)
+
+#: An object as JSON bytes: what is None is left out, a field nobody has read is written as it came.
+encode: Callable[[Any], bytes] = _encoder.encode
+
+
+def decode(type_: type[T], data: bytes | str) -> T:
+    """
+    Read an object from JSON.
+
+    :raises msgspec.DecodeError: if it is no JSON
+    :raises msgspec.ValidationError: if it does not fit the type; the text names the path
+    """
+    return decoder_for(type_).decode(data)
+
+
+def decoder_for(type_: type[T]) -> msgspec.json.Decoder[T]:
+    """The decoder of a type, or of a Struct that has models among its fields; always the same one."""
+    return cast("msgspec.json.Decoder[T]", _decoder_for(cast("Any", type_)))
+
+
+@cache
+def _decoder_for(type_: Any) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(type_, dec_hook=decode_hook)
+
+
+def from_dict(type_: type[T], value: Mapping[str, Any]) -> T:
+    """
+    Make an object from plain dicts under JSON's names, as YAML or :mod:`json` give them.
+
+    :raises msgspec.ValidationError: if it does not fit the type; the text names the path
+    """
+    return decode(type_, encode(value))
+
+
+def to_dict(obj: Any) -> dict[str, Any]:
+    """An object as plain dicts under JSON's names, without what is None."""
+    return cast("dict[str, Any]", msgspec.json.decode(encode(obj)))
+
+
+@cache
+def detacher_for(type_: type[Any], *, keep_managed_fields: bool = False) -> Callable[[Any], None]:
+    """
+    What to call on each decoded object of a type before it is kept for long.
+
+    Fields that nobody has read are pieces of the bytes that the object came in: of one line of a watch, of a list of
+    thousands. The returned function gives each such piece a memory of its own, and drops managedFields (which are
+    often half of an object) unless they are to be kept. For types without such fields it does nothing.
+    """
+    if not issubclass(type_, Model):
+        return _keep
+    detach = tuple(field.detach for field in type_.__lazy_fields__.values())
+
+    def detach_all(obj: Any) -> None:
+        for field in detach:
+            field(obj)
+        if (meta := obj.metadata) is not None:
+            if keep_managed_fields:
+                type(meta).__lazy_fields__["managed_fields"].detach(meta)
+            else:
+                meta.managed_fields = None
+
+    if "metadata" not in type_.__struct_fields__:
+        return _keep
+    return detach_all
+
+
+def _keep(_: Any) -> None:
+    """Nothing in the object refers to the bytes that it came from."""

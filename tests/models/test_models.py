@@ -1,0 +1,258 @@
+from __future__ import annotations
+
+import copy
+import re
+import subprocess
+import sys
+from datetime import UTC, datetime
+from importlib.util import find_spec
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from kinformer import models
+from kinformer.meta import GroupVersionKind
+from kinformer.models import (
+    MicroTime,
+    V1ConfigMap,
+    V1Container,
+    V1JSONSchemaProps,
+    V1Lease,
+    V1LeaseSpec,
+    V1ObjectMeta,
+    V1Pod,
+    V1PodSpec,
+    V1ReplicationController,
+    builtin_resources,
+    decode,
+    detacher_for,
+    encode,
+    from_dict,
+    model_for,
+    resource_for,
+    to_dict,
+)
+from kinformer.models._source import model_names, shape_of
+
+POD = b"""{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","namespace":"ns","resourceVersion":"7",
+"creationTimestamp":"2026-01-01T00:00:00Z","managedFields":[{"manager":"m"}],"labels":{"app":"db"}},
+"spec":{"containers":[{"name":"c","image":"i"}],"unheardOf":true},"status":{"phase":"Running"},"unheardOf":1}"""
+
+
+def raw(pod: object, field: str) -> bool:
+    return isinstance(type(pod).__lazy_fields__[field].peek(pod), msgspec.Raw)
+
+
+def test_a_model_has_kubernetes_asyncios_attributes() -> None:
+    pod = decode(V1Pod, POD)
+
+    assert pod.metadata.resource_version == "7"
+    assert pod.metadata.creation_timestamp == datetime(2026, 1, 1, tzinfo=UTC)
+    assert pod.spec.containers[0].image == "i"
+    assert pod.status.phase == "Running"
+    assert pod.metadata.deletion_timestamp is None
+
+
+def test_every_model_of_kubernetes_asyncio_can_be_made_and_decodes_an_empty_object() -> None:
+    for name in model_names():
+        assert decode(getattr(models, name), b"{}") is not None, name
+
+
+def test_every_models_fields_are_those_of_the_class_of_that_name() -> None:
+    from kubernetes_asyncio.client import models as theirs
+
+    for name in model_names():
+        assert shape_of(name) == (getattr(theirs, name).openapi_types, getattr(theirs, name).attribute_map), name
+
+
+def test_a_name_that_is_no_model_is_no_attribute() -> None:
+    with pytest.raises(AttributeError, match="V1Nonsense"):
+        models.V1Nonsense  # noqa: B018  # looking is the test
+
+
+def test_spec_and_status_stay_bytes_until_they_are_read() -> None:
+    pod = decode(V1Pod, POD)
+    assert raw(pod, "spec")
+
+    pod.spec  # noqa: B018  # reading is the test
+    assert not raw(pod, "spec")
+    assert raw(pod, "status")
+
+
+def test_what_nobody_read_is_encoded_as_the_server_sent_it() -> None:
+    assert b'"unheardOf":true' in encode(decode(V1Pod, POD))
+
+
+def test_what_was_read_is_encoded_from_the_model_and_a_change_is_in_it() -> None:
+    pod = decode(V1Pod, POD)
+    pod.spec.containers[0].image = "j"
+
+    assert to_dict(pod)["spec"] == {"containers": [{"name": "c", "image": "j"}]}
+
+
+def test_an_object_read_and_one_not_read_are_equal() -> None:
+    one, other = decode(V1Pod, POD), decode(V1Pod, POD)
+    assert one.spec.containers[0].name == "c"
+
+    assert one == other
+    other.spec.node_name = "n1"
+    assert one != other
+    assert one != "a pod"
+
+
+def test_a_model_is_shown_with_what_is_in_it_read_or_not() -> None:
+    assert "image='i'" in repr(decode(V1Pod, POD))
+
+
+@pytest.mark.parametrize("read_first", [False, True])
+def test_a_deep_copy_shares_nothing_that_can_be_changed(read_first: bool) -> None:
+    pod = decode(V1Pod, POD)
+    if read_first:
+        assert pod.spec
+    mine = copy.deepcopy(pod)
+    mine.metadata.labels["app"] = "web"
+    mine.spec.containers.append(V1Container(name="d"))
+
+    assert pod == decode(V1Pod, POD)
+
+
+def test_a_shallow_copy_has_the_same_parts() -> None:
+    pod = decode(V1Pod, POD)
+
+    assert copy.copy(pod).metadata is pod.metadata
+    assert copy.copy(pod) == pod
+
+
+def test_null_is_none() -> None:
+    pod = decode(V1Pod, b'{"metadata":null,"spec":null}')
+
+    assert pod.metadata is None
+    assert pod.spec is None
+
+
+def test_a_value_of_the_wrong_type_is_an_error_that_names_the_path() -> None:
+    with pytest.raises(msgspec.ValidationError, match=r"\$\.metadata\.labels"):
+        decode(V1Pod, b'{"metadata":{"labels":[]}}')
+
+
+def test_a_model_that_contains_itself_decodes_to_any_depth() -> None:
+    schema = decode(V1JSONSchemaProps, b'{"properties":{"a":{"properties":{"b":{"not":{"type":"string"}}}}}}')
+
+    assert schema.properties["a"].properties["b"]._not.type == "string"
+
+
+def test_a_lease_is_written_with_the_six_digits_that_the_server_wants() -> None:
+    lease = V1Lease(spec=V1LeaseSpec(renew_time=MicroTime(2026, 1, 1, tzinfo=UTC)))
+    assert b'"renewTime":"2026-01-01T00:00:00.000000Z"' in encode(lease)
+
+    assert encode(decode(V1Lease, encode(lease))) == encode(lease)
+
+
+def test_a_plain_time_has_no_fraction() -> None:
+    meta = V1ObjectMeta(creation_timestamp=datetime(2026, 1, 1, tzinfo=UTC))
+
+    assert encode(meta) == b'{"creationTimestamp":"2026-01-01T00:00:00Z"}'
+
+
+async def test_kubernetes_asyncios_client_takes_a_model_as_a_body() -> None:
+    from kubernetes_asyncio.client import ApiClient
+
+    async with ApiClient() as client:
+        body = client.sanitize_for_serialization(decode(V1Pod, POD))
+
+    assert body["metadata"]["resourceVersion"] == "7"
+    assert body["spec"] == {"containers": [{"name": "c", "image": "i"}]}
+
+
+def test_a_model_of_kubernetes_asyncios_own_can_be_encoded() -> None:
+    from kubernetes_asyncio import client as theirs
+
+    assert encode(theirs.V1ConfigMap(data={"a": "b"}, metadata=theirs.V1ObjectMeta(name="n"))) == encode(
+        V1ConfigMap(data={"a": "b"}, metadata=V1ObjectMeta(name="n"))
+    )
+
+
+def test_something_that_is_no_object_cannot_be_encoded() -> None:
+    with pytest.raises(NotImplementedError, match="complex"):
+        encode({"a": 1j})
+
+
+def test_from_dict_and_to_dict_are_each_others_inverse() -> None:
+    value = {"metadata": {"name": "a"}, "spec": {"replicas": 3, "template": {"metadata": {"labels": {"a": "b"}}}}}
+
+    controller = from_dict(V1ReplicationController, value)
+    assert controller.spec.replicas == 3
+    assert to_dict(controller) == value
+
+
+def test_the_objects_own_to_dict_has_attribute_names_or_jsons() -> None:
+    pod = V1Pod(api_version="v1", spec=V1PodSpec(containers=[V1Container(name="c")], node_name="n"))
+
+    assert pod.to_dict() == {"api_version": "v1", "spec": {"containers": [{"name": "c"}], "node_name": "n"}}
+    assert pod.to_dict(serialize=True) == {"apiVersion": "v1", "spec": {"containers": [{"name": "c"}], "nodeName": "n"}}
+
+
+def test_detaching_drops_managed_fields_and_keeps_all_else() -> None:
+    pod = decode(V1Pod, POD)
+    detacher_for(V1Pod)(pod)
+
+    assert pod.metadata.managed_fields is None
+    pod.metadata.managed_fields = decode(V1Pod, POD).metadata.managed_fields
+    assert pod == decode(V1Pod, POD)
+
+
+def test_detaching_can_keep_managed_fields() -> None:
+    pod = decode(V1Pod, POD)
+    detacher_for(V1Pod, keep_managed_fields=True)(pod)
+
+    assert pod.metadata.managed_fields[0].manager == "m"
+
+
+@pytest.mark.parametrize("type_", [dict, V1Container])
+def test_detaching_what_holds_no_bytes_does_nothing(type_: type) -> None:
+    detacher_for(type_)(type_())
+
+
+def test_the_table_of_resources_is_what_kubernetes_asyncios_api_classes_say() -> None:
+    spec = find_spec("kubernetes_asyncio")
+    assert spec is not None
+    assert spec.origin is not None
+    said = {}
+    for file in Path(spec.origin).parent.glob("client/api/*_api.py"):
+        for method in re.split(r"\n    def ", file.read_text()):
+            call = re.search(r"call_api\(\s*'/(?:api|apis/([\w.]+))/(\w+)/([^']+)', '(\w+)'", method)
+            model = re.search(r'200: "(\w+)"', method)
+            if call and model:
+                group, version, path, verb = call.groups()
+                place = re.fullmatch(r"(namespaces/\{namespace\}/)?(\w+)(/\{name\})?", path)
+                if place and (verb == "POST" or (verb == "GET" and place[3])):
+                    said[model[1]] = (group or "", version, place[2], bool(place[1]))
+
+    table = builtin_resources()
+    assert {name: (i.group, i.version, i.plural, i.namespaced) for name, i in table.items()} == said
+
+
+def test_a_models_resource_and_a_kinds_model_are_found() -> None:
+    info = resource_for(V1ReplicationController)
+
+    assert str(info.gvr) == "v1, Resource=replicationcontrollers"
+    assert model_for(info.gvk) is V1ReplicationController
+    assert (info.kind, info.namespaced, info.api_version) == ("ReplicationController", True, "v1")
+
+
+def test_what_is_served_nowhere_is_a_clear_error() -> None:
+    with pytest.raises(LookupError, match="V1Container"):
+        resource_for(V1Container)
+    with pytest.raises(LookupError, match="Widget"):
+        model_for(GroupVersionKind("example.com", "v1", "Widget"))
+
+
+def test_importing_the_models_imports_neither_kubernetes_asyncio_nor_aiohttp() -> None:
+    code = (
+        "import sys, kinformer.models as m; m.V1Pod().spec; "
+        "print([n for n in ('kubernetes_asyncio', 'aiohttp') if n in sys.modules])"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
