@@ -1,0 +1,41 @@
+"""Reading a field by its JSON name from whatever an object is made of: a mapping, a Struct, or a user's own class.
+
+What an object's type does not have, or the object leaves out, is None.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+__all__ = ("read",)
+
+_CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+_Reader = Callable[[Any], Any]
+_readers: dict[tuple[type, str], _Reader] = {}
+
+
+def read(obj: Any, json_name: str) -> Any:
+    """The field of `obj` that JSON calls `json_name`, or None."""
+    if obj is None:
+        return None
+    key = (type(obj), json_name)
+    reader = _readers.get(key)
+    if reader is None:
+        _readers[key] = reader = _reader(*key)
+    return reader(obj)
+
+
+def _reader(type_: type, json_name: str) -> _Reader:
+    if issubclass(type_, Mapping):
+        return lambda obj: obj.get(json_name)
+    if issubclass(type_, msgspec.Struct):
+        attribute = dict(zip(type_.__struct_encode_fields__, type_.__struct_fields__, strict=True)).get(json_name)
+        return (lambda _: None) if attribute is None else operator.attrgetter(attribute)
+    attribute = _CAPITAL.sub("_", json_name).lower()
+    return lambda obj: getattr(obj, attribute, None)

@@ -1,0 +1,132 @@
+"""Field selectors: which objects are meant, by fields that their resource lets be selected by.
+
+A query's ``fieldSelector`` compares a few fields with texts: ``status.phase!=Failed,spec.nodeName=n1``. What fields
+there are, and how an object's are read, is for its resource to say; here they are a mapping of names to texts, and one
+that is not there is empty. The rules are those of apimachinery's fields package.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from kinformer.meta.requirement import SelectorError
+
+__all__ = ("EVERY_FIELD", "FieldRequirement", "FieldSelector", "escape_value", "parse_field_selector")
+
+_OPERATOR: Final = re.compile("!=|==|=")
+_SPECIAL: Final = re.compile(r"[\\,=]")
+# A comma parts terms unless a backslash stands before it; an escaped character of any kind is part of its term.
+_TERM: Final = re.compile(r"(?:\\.|\\\Z|[^\\,])+", re.DOTALL)
+
+
+class FieldRequirement(NamedTuple):
+    """
+    What one field must be, or must not be.
+
+    :param equal: False if anything but `value` is meant
+    """
+
+    field: str
+    value: str
+    equal: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.field}{'=' if self.equal else '!='}{escape_value(self.value)}"
+
+
+class FieldSelector:
+    """
+    All of some requirements on fields; none are met by everything.
+
+    :ivar matches: whether an object with those fields is meant. A plain function, for hot paths
+    """
+
+    __slots__ = ("matches", "requirements")
+
+    matches: Callable[[Mapping[str, str]], bool]
+    requirements: tuple[FieldRequirement, ...]
+
+    def __init__(self, requirements: Iterable[FieldRequirement] = ()) -> None:
+        self.requirements = required = tuple(requirements)
+
+        def matches(fields: Mapping[str, str]) -> bool:
+            for field, value, equal in required:  # noqa: SIM110 - all() of a generator takes twice as long
+                if (fields.get(field, "") == value) is not equal:
+                    return False
+            return True
+
+        self.matches = matches
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it restricts nothing."""
+        return not self.requirements
+
+    def required_value(self, field: str) -> str | None:
+        """The value that a field must have, None where any will do or only some will not."""
+        for requirement in self.requirements:
+            if requirement.field == field and requirement.equal:
+                return requirement.value
+        return None
+
+    def __eq__(self, other: object) -> bool:
+        return self.requirements == other.requirements if isinstance(other, FieldSelector) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.requirements)
+
+    def __str__(self) -> str:
+        """Its canonical text, as a query takes it."""
+        return ",".join(map(str, self.requirements))
+
+    def __repr__(self) -> str:
+        return f"<FieldSelector {str(self)!r}>"
+
+
+#: Meets every object.
+EVERY_FIELD: Final = FieldSelector()
+
+
+@lru_cache(maxsize=1024)
+def parse_field_selector(text: str) -> FieldSelector:
+    """
+    The field selector that a text says; an empty one is everything.
+
+    :raises SelectorError: (a ValueError) if it says none, in the words of an API server
+    """
+    requirements = []
+    for term in sorted(_TERM.findall(text)):
+        operator = _OPERATOR.search(term)
+        if operator is None:
+            raise SelectorError(f"invalid selector: '{text}'; can't understand '{term}'")
+        value = _unescape(term[operator.end() :])
+        requirements.append(FieldRequirement(term[: operator.start()], value, operator[0] != "!="))
+    return FieldSelector(requirements)
+
+
+def escape_value(value: str) -> str:
+    """A value as it is written in a selector's text."""
+    return _SPECIAL.sub(r"\\\g<0>", value)
+
+
+def _unescape(value: str) -> str:
+    characters = []
+    escaped = False
+    for character in value:
+        if escaped:
+            if character not in "\\,=":
+                raise SelectorError(f"invalid field selector: invalid escape sequence: \\{character}")
+            characters.append(character)
+            escaped = False
+        elif character == "\\":
+            escaped = True
+        elif character in ",=":
+            raise SelectorError(f"invalid field selector: unescaped character in value: {ord(character)}")
+        else:
+            characters.append(character)
+    if escaped:
+        raise SelectorError("invalid field selector: invalid escape sequence: \\")
+    return "".join(characters)

@@ -1,0 +1,114 @@
+"""What names, label keys and label values may look like: apimachinery's rules, and what it says of a breach.
+
+Each function gives a list of complaints, empty for what is right, in the words that an API server puts into its answer.
+"""
+
+from __future__ import annotations
+
+import re
+
+__all__ = (
+    "dns1123_label_errors",
+    "dns1123_subdomain_errors",
+    "label_key_errors",
+    "label_value_errors",
+    "max_length_error",
+    "regex_error",
+)
+
+_NAME = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_VALUE = f"({_NAME})?"
+_DNS_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_DNS_SUBDOMAIN = rf"{_DNS_LABEL}(\.{_DNS_LABEL})*"
+
+_NAME_RE = re.compile(_NAME)
+_VALUE_RE = re.compile(_VALUE)
+_DNS_LABEL_RE = re.compile(_DNS_LABEL)
+# Kubernetes' expression, written so that a long text without a match does not take forever.
+_DNS_SUBDOMAIN_RE = re.compile(r"[a-z0-9]++(?:-++[a-z0-9]++)*+(?:\.[a-z0-9]++(?:-++[a-z0-9]++)*+)*+")
+
+_NAME_TOLD = (
+    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character"
+)
+_NAME_EXAMPLES = ("MyName", "my.name", "123-abc")
+
+
+def label_key_errors(key: str) -> list[str]:
+    """Complaints about a label's key (a "qualified name"): an optional DNS prefix and ``/``, then a name."""
+    prefix, slash, name = key.rpartition("/")
+    if "/" in prefix:
+        told = regex_error(f"a valid label key {_NAME_TOLD}", _NAME, *_NAME_EXAMPLES)
+        return [f"{told} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"]
+    errors = []
+    if slash and not prefix:
+        errors.append("prefix part must be non-empty")
+    elif slash:
+        errors += [f"prefix part {error}" for error in _dns1123_subdomain_errors(prefix, "bytes")]
+    if not name:
+        errors.append("name part must be non-empty")
+    elif _bytes(name) > 63:
+        errors.append(f"name part {max_length_error(63)}")
+    if _NAME_RE.fullmatch(name) is None:
+        errors.append(f"name part {regex_error(_NAME_TOLD, _NAME, *_NAME_EXAMPLES)}")
+    return errors
+
+
+def label_value_errors(value: str) -> list[str]:
+    """Complaints about a label's value."""
+    errors = []
+    if _bytes(value) > 63:
+        errors.append(max_length_error(63))
+    if _VALUE_RE.fullmatch(value) is None:
+        told = f"a valid label must be an empty string or {_NAME_TOLD.replace('must consist', 'consist', 1)}"
+        errors.append(regex_error(told, _VALUE, "MyValue", "my_value", "12345"))
+    return errors
+
+
+def dns1123_subdomain_errors(name: str) -> list[str]:
+    """Complaints about the name of most objects: lower case, digits, ``-`` and ``.``, up to 253."""
+    return _dns1123_subdomain_errors(name, "characters")
+
+
+def dns1123_label_errors(name: str) -> list[str]:
+    """Complaints about a name that is one DNS label, as a namespace's: lower case, digits and ``-``, up to 63."""
+    errors = []
+    if _bytes(name) > 63:
+        errors.append(max_length_error(63, "characters"))
+    if _DNS_LABEL_RE.fullmatch(name) is None:
+        if _DNS_SUBDOMAIN_RE.fullmatch(name) is not None:
+            errors.append("must not contain dots")
+        else:
+            told = (
+                "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', "
+                "and must start and end with an alphanumeric character"
+            )
+            errors.append(regex_error(told, _DNS_LABEL, "my-name", "123-abc"))
+    return errors
+
+
+def max_length_error(length: int, unit: str = "bytes") -> str:
+    """How Kubernetes says that something is too long; it counts bytes, and calls them characters in DNS names."""
+    return f"must be no more than {length} {unit}"
+
+
+def regex_error(told: str, pattern: str, *examples: str) -> str:
+    """How Kubernetes says what a text should have matched."""
+    shown = " or ".join(f"'{example}', " for example in examples)
+    return f"{told} (e.g. {shown}regex used for validation is '{pattern}')"
+
+
+def _dns1123_subdomain_errors(name: str, unit: str) -> list[str]:
+    errors = []
+    if _bytes(name) > 253:
+        errors.append(max_length_error(253, unit))
+    if _DNS_SUBDOMAIN_RE.fullmatch(name) is None:
+        told = (
+            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
+            "and must start and end with an alphanumeric character"
+        )
+        errors.append(regex_error(told, _DNS_SUBDOMAIN, "example.com"))
+    return errors
+
+
+def _bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
