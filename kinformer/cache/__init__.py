@@ -1,0 +1,77 @@
+"""Stores, queues, reflectors and informers: a copy of the server's objects that stays up to date."""
+
+from __future__ import annotations
+
+from kinformer.cache.delta_fifo import DeltaFIFO
+from kinformer.cache.deltas import BookmarkInfo, Delta, Deltas, DeltaType, ReplacedAllInfo
+from kinformer.cache.index import (
+    NAMESPACE_INDEX,
+    IndexerConflict,
+    Indexers,
+    IndexFunc,
+    IndexFuncError,
+    IndexNotFound,
+    index_func_to_key_func,
+    meta_namespace_index_func,
+    namespace_index_func,
+)
+from kinformer.cache.keys import (
+    DeletedFinalStateUnknown,
+    ExplicitKey,
+    KeyFunc,
+    ObjectKeyError,
+    deletion_handling_key,
+    deletion_handling_object_name,
+    meta_namespace_key_func,
+)
+from kinformer.cache.queue import FIFOClosed, PopProcessFunc, ProcessBatchFunc, Queue, QueueWithBatch
+from kinformer.cache.store import (
+    Indexer,
+    KeyListerGetter,
+    ReflectorStore,
+    Store,
+    Transaction,
+    TransactionError,
+    TransactionType,
+    TransformFunc,
+)
+from kinformer.cache.thread_safe_store import ThreadSafeStore
+
+__all__ = (
+    "NAMESPACE_INDEX",
+    "BookmarkInfo",
+    "DeletedFinalStateUnknown",
+    "Delta",
+    "DeltaFIFO",
+    "DeltaType",
+    "Deltas",
+    "ExplicitKey",
+    "FIFOClosed",
+    "IndexFunc",
+    "IndexFuncError",
+    "IndexNotFound",
+    "Indexer",
+    "IndexerConflict",
+    "Indexers",
+    "KeyFunc",
+    "KeyListerGetter",
+    "ObjectKeyError",
+    "PopProcessFunc",
+    "ProcessBatchFunc",
+    "Queue",
+    "QueueWithBatch",
+    "ReflectorStore",
+    "ReplacedAllInfo",
+    "Store",
+    "ThreadSafeStore",
+    "Transaction",
+    "TransactionError",
+    "TransactionType",
+    "TransformFunc",
+    "deletion_handling_key",
+    "deletion_handling_object_name",
+    "index_func_to_key_func",
+    "meta_namespace_index_func",
+    "meta_namespace_key_func",
+    "namespace_index_func",
+)

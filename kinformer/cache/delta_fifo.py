@@ -1,0 +1,227 @@
+"""DeltaFIFO: for each object all that happened to it since it was last processed, in the order of first changes.
+
+An object's changes gather in its deltas until they are popped, all at once. So a consumer that falls behind works
+through objects, not through events, and still sees each change:
+
+- Two deletions in a row are one: the one that has more to say, not the tombstone.
+- A delete of what is neither queued nor known is dropped: a list has reported that already.
+- :meth:`~DeltaFIFO.replace` queues every object of the list, and a deletion, with a tombstone, for whatever is queued
+  or known and not in it. A tombstone holds the newest state that was seen: the queued one, else the known one.
+- :meth:`~DeltaFIFO.resync` queues each known object that has nothing queued: what is queued is newer, or a deletion.
+- The transformer sees each object once: not tombstones and not those of a resync, which have been through it.
+
+*Known objects* are those that the consumer has from earlier pops, usually an informer's indexer. Without them, an
+object that was popped and then vanished between two lists is never reported as deleted.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import structlog
+
+from kinformer.cache.deltas import Delta, DeltaType
+from kinformer.cache.keys import DeletedFinalStateUnknown, KeyFunc
+from kinformer.cache.queue import BaseFIFO, PopProcessFunc
+from kinformer.cache.store import KeyListerGetter, TransformFunc
+from kinformer.meta import Accessor
+
+__all__ = ("DeltaFIFO", "deleted_object")
+
+T = TypeVar("T")
+
+log = structlog.get_logger(__name__)
+
+_ADDED = DeltaType.ADDED
+_UPDATED = DeltaType.UPDATED
+_DELETED = DeltaType.DELETED
+
+
+def deleted_object(known: KeyListerGetter[T], key: str) -> T | None:
+    """What is known of an object that a list no longer has; None, with a line in the log, if nothing is."""
+    try:
+        obj = known.get_by_key(key)
+    except Exception:
+        log.exception("known_object_unreadable", key=key)
+        return None
+    if obj is None:
+        log.info("known_object_missing", key=key)
+    return obj
+
+
+class DeltaFIFO(BaseFIFO[T, Sequence[Delta]]):
+    """
+    :param key: makes the keys: an accessor, a function, or None for ``namespace/name`` of whatever comes
+    :param known_objects: what the consumer knows; None if deletions between two lists may be missed
+    :param emit_delta_type_replaced: whether objects of a list come as Replaced, else they come as Sync
+    :param transformer: is given each object before it is queued
+    :param name: what errors and logs call it
+    """
+
+    __slots__ = ("_items", "_order", "_replaced")
+
+    def __init__(
+        self,
+        key: Accessor[T] | KeyFunc[T] | None = None,
+        known_objects: KeyListerGetter[T] | None = None,
+        *,
+        emit_delta_type_replaced: bool = False,
+        transformer: TransformFunc[T] | None = None,
+        name: str = "DeltaFIFO",
+    ):
+        super().__init__(name, key, known_objects, transformer)
+        self._replaced = DeltaType.REPLACED if emit_delta_type_replaced else DeltaType.SYNC
+        #: Each key that is here is in `_order` once, and the other way round.
+        self._items: dict[str, list[Delta]] = {}
+        self._order: deque[str] = deque()
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def list_keys(self) -> list[str]:
+        """The keys of the objects that have something queued, in the order in which they will be popped."""
+        return list(self._order)
+
+    def add(self, obj: T) -> None:
+        """
+        The object is new.
+
+        :raises ObjectKeyError: if no key can be made for it
+        """
+        if not self._populated:
+            self._populate(0)
+        self._enqueue(_ADDED, obj)
+
+    def update(self, obj: T) -> None:
+        """
+        The object has changed.
+
+        :raises ObjectKeyError: if no key can be made for it
+        """
+        if not self._populated:
+            self._populate(0)
+        self._enqueue(_UPDATED, obj)
+
+    def delete(self, obj: T | DeletedFinalStateUnknown[T]) -> None:
+        """
+        The object is gone; ignored if it is neither queued nor known.
+
+        :raises ObjectKeyError: if no key can be made for it
+        """
+        key = self.key_of(obj)
+        if not self._populated:
+            self._populate(0)
+        if key not in self._items and (self._known is None or not self._knows(key)):
+            return
+        if self._transformer is not None and not isinstance(obj, DeletedFinalStateUnknown):
+            obj = self._transformer(obj)
+        self._append(Delta(_DELETED, obj, key))
+
+    def replace(self, objects: Sequence[T], resource_version: str = "") -> None:
+        """
+        These objects are all there are.
+
+        :raises ObjectKeyError: if no key can be made for one of them; those before it are queued
+        """
+        replaced = self._replaced
+        keys = {self._enqueue(replaced, obj) for obj in objects}
+        items = self._items
+        deletions = 0
+        for key, deltas in items.items():
+            if key not in keys:
+                newest = deltas[-1].object
+                if isinstance(newest, DeletedFinalStateUnknown):
+                    newest = newest.obj
+                deletions += 1
+                self._append(Delta(_DELETED, DeletedFinalStateUnknown(key, newest), key))
+        if (known := self._known) is not None:
+            for key in known.list_keys():
+                if key not in keys and key not in items:
+                    deletions += 1
+                    tombstone = DeletedFinalStateUnknown(key, deleted_object(known, key))
+                    self._append(Delta(_DELETED, tombstone, key))
+        if not self._populated:
+            self._populate(len(keys) + deletions)
+
+    def resync(self) -> None:
+        """
+        Queue every known object that has nothing queued.
+
+        :raises ObjectKeyError: if no key can be made for one of them
+        """
+        known = self._known
+        if known is None:
+            return
+        items = self._items
+        for known_key in known.list_keys():
+            try:
+                obj = known.get_by_key(known_key)
+            except Exception:
+                log.exception("resync_known_object_unreadable", key=known_key)
+                continue
+            if obj is None:
+                log.info("resync_known_object_missing", key=known_key)
+                continue
+            key = self.key_of(obj)
+            if key not in items:
+                self._append(Delta(DeltaType.SYNC, obj, key))
+
+    def pop_nowait(self, process: PopProcessFunc) -> Sequence[Delta]:
+        """
+        Process the object whose first change is the oldest.
+
+        :return: its deltas
+        :raises IndexError: if nothing is queued
+        """
+        key = self._order.popleft()
+        deltas = self._items.pop(key)
+        in_initial_list = not self._synced
+        if self._initial:
+            self._initial -= 1
+            self._check_synced()
+        process(deltas, in_initial_list)
+        return deltas
+
+    def _enqueue(self, type_: DeltaType, obj: T) -> str:
+        # The way of every event: _append and key_of are written out.
+        try:
+            key = self._key_of(obj)
+        except Exception:
+            key = self.key_of(obj)
+        if self._transformer is not None:
+            obj = self._transformer(obj)
+        delta = Delta(type_, obj, key)
+        items = self._items
+        deltas = items.get(key)
+        if deltas is None:
+            items[key] = [delta]
+            self._order.append(key)
+            if self._ready is not None:
+                self._wake()
+        else:
+            deltas.append(delta)
+        return key
+
+    def _append(self, delta: Delta) -> None:
+        key = delta.key
+        deltas = self._items.get(key)
+        if deltas is None:
+            self._items[key] = [delta]
+            self._order.append(key)
+            self._wake()
+        elif delta.type is _DELETED and deltas[-1].type is _DELETED:
+            if isinstance(deltas[-1].object, DeletedFinalStateUnknown):
+                deltas[-1] = delta
+        else:
+            deltas.append(delta)
+
+    def _knows(self, key: str) -> bool:
+        known: KeyListerGetter[Any] | None = self._known
+        try:
+            return known is not None and known.get_by_key(key) is not None
+        except Exception:
+            # It may be known: better a deletion twice than never.
+            log.exception("known_object_unreadable", key=key)
+            return True

@@ -1,0 +1,298 @@
+"""Store and Indexer: objects that know under which key they stand.
+
+:class:`Store` is what a reflector fills and what can be read from; :class:`Indexer` is the one that simply holds
+objects, and finds them by index, too. The cache of an informer is an :class:`Indexer`: the event loop writes, any
+thread reads (see :mod:`kinformer.cache.thread_safe_store` for what readers may count on).
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Generic, Protocol, TypeAlias, TypeVar
+
+from kinformer.cache.index import Indexers, IndexFunc
+from kinformer.cache.keys import DeletedFinalStateUnknown, ExplicitKey, KeyFunc, ObjectKeyError, key_func
+from kinformer.cache.thread_safe_store import ThreadSafeStore
+from kinformer.meta import Accessor
+
+__all__ = (
+    "Indexer",
+    "KeyListerGetter",
+    "ReflectorStore",
+    "Store",
+    "Transaction",
+    "TransactionError",
+    "TransactionType",
+    "TransformFunc",
+)
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+T_contra = TypeVar("T_contra", contravariant=True)
+
+#: Changes an object before anybody else sees it, in place or by giving another one.
+TransformFunc: TypeAlias = Callable[[T], T]
+
+
+class ReflectorStore(Protocol[T_contra]):
+    """What a reflector needs of a store: somewhere to put what it hears."""
+
+    def add(self, obj: T_contra) -> object:
+        """The object is new."""
+
+    def update(self, obj: T_contra) -> object:
+        """The object has changed."""
+
+    def delete(self, obj: T_contra | DeletedFinalStateUnknown[T_contra]) -> object:
+        """The object is gone."""
+
+    def replace(self, objects: Sequence[T_contra], resource_version: str = "") -> object:
+        """These objects are all there are."""
+
+    def resync(self) -> object:
+        """Go through all objects again, where that means something."""
+
+
+class KeyListerGetter(Protocol[T_co]):
+    """What a queue needs of the store behind it: which objects its consumer knows."""
+
+    def list_keys(self) -> list[str]:
+        """All keys."""
+
+    def get_by_key(self, key: str) -> T_co | None:
+        """The object under that key, None if there is none."""
+
+
+class Store(ReflectorStore[T], Protocol[T]):
+    """Holds something for each key: the object last given, or what an implementation makes of it."""
+
+    def list(self) -> builtins.list[T]:
+        """All objects."""
+
+    def list_keys(self) -> builtins.list[str]:
+        """All keys."""
+
+    def get(self, obj: T) -> T | None:
+        """What stands under this object's key, None if nothing does."""
+
+    def get_by_key(self, key: str) -> T | None:
+        """What stands under that key, None if nothing does."""
+
+    def bookmark(self, resource_version: str) -> object:
+        """Nothing has changed up to this resourceVersion."""
+
+    def last_store_sync_resource_version(self) -> str:
+        """The resourceVersion up to which the store is known to be complete."""
+
+
+class TransactionType(StrEnum):
+    """What a :class:`Transaction` does."""
+
+    ADD = "Add"
+    UPDATE = "Update"
+    DELETE = "Delete"
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction(Generic[T]):
+    """One of several changes that are made at once."""
+
+    type: TransactionType
+    object: T | DeletedFinalStateUnknown[T]
+
+
+class TransactionError(Exception):
+    """
+    Some of the changes could not be made; the others were.
+
+    :ivar successful_indices: which were made
+    :ivar total_transactions: how many there were
+    :ivar errors: why the others were not
+    """
+
+    def __init__(self, successful_indices: Sequence[int], total_transactions: int, errors: Sequence[Exception]):
+        failed = total_transactions - len(successful_indices)
+        super().__init__(
+            f"failed to execute ({failed}/{total_transactions}) transactions failed due to: "
+            + "; ".join(map(str, errors))
+        )
+        self.successful_indices = successful_indices
+        self.total_transactions = total_transactions
+        self.errors = errors
+
+
+class Indexer(Generic[T]):
+    """
+    A :class:`Store` that holds objects and finds them by index.
+
+    :param key: makes the keys: an accessor, a function, or None for ``namespace/name`` of whatever comes
+    :param indexers: the index functions by name
+    :param transform: is given each object before it is stored
+    :ivar storage: the objects by key. Who knows an object's key already, like the consumer of a queue, writes here
+    :ivar key_of: makes an object's key
+    """
+
+    __slots__ = ("_transform", "key_of", "storage")
+
+    def __init__(
+        self,
+        key: Accessor[T] | KeyFunc[T] | None = None,
+        indexers: Indexers[T] | None = None,
+        *,
+        transform: TransformFunc[T] | None = None,
+    ):
+        self.storage: ThreadSafeStore[T] = ThreadSafeStore(indexers)
+        self.key_of: KeyFunc[T] = key_func(key)
+        self._transform = transform
+
+    def __len__(self) -> int:
+        return len(self.storage)
+
+    def add(self, obj: T) -> T | None:
+        """The same as :meth:`update`."""
+        return self.update(obj)
+
+    def update(self, obj: T) -> T | None:
+        """
+        Put an object into the store.
+
+        :return: the one that it takes the place of, None if there was none
+        :raises ObjectKeyError: if no key can be made for it
+        :raises IndexFuncError: if an index function fails; then nothing has changed
+        """
+        key = self._key(obj)
+        return self.storage.update(key, obj if self._transform is None else self._transform(obj))
+
+    def delete(self, obj: T | DeletedFinalStateUnknown[T]) -> T | None:
+        """
+        Take an object, or what a tombstone or an explicit key stands for, out of the store if it is there.
+
+        :return: the stored object, None if there was none
+        :raises ObjectKeyError: if no key can be made for it
+        """
+        if isinstance(obj, DeletedFinalStateUnknown):
+            return self.storage.delete(obj.key, obj)
+        return self.storage.delete(self._key(obj), obj)
+
+    def replace(self, objects: Sequence[T], resource_version: str = "") -> None:
+        """
+        Have these objects and no others.
+
+        :raises ObjectKeyError: if no key can be made for one of them; then nothing has changed
+        :raises IndexFuncError: if an index function fails; then nothing has changed
+        """
+        keys = [self._key(obj) for obj in objects]
+        if self._transform is not None:
+            objects = [self._transform(obj) for obj in objects]
+        self.storage.replace(dict(zip(keys, objects, strict=True)), resource_version)
+
+    def transaction(self, transactions: Iterable[Transaction[T]]) -> None:
+        """
+        Make several changes that readers see all at once.
+
+        :raises TransactionError: if some could not be made; the others were
+        """
+        made: builtins.list[int] = []
+        errors: builtins.list[Exception] = []
+        number = -1
+        with self.storage.transaction():
+            for number, change in enumerate(transactions):
+                try:
+                    if change.type is TransactionType.DELETE:
+                        self.delete(change.object)
+                    elif isinstance(change.object, DeletedFinalStateUnknown):
+                        raise ObjectKeyError(change.object, "a tombstone can only be deleted")
+                    else:
+                        self.update(change.object)
+                except ValueError as exc:
+                    errors.append(exc)
+                else:
+                    made.append(number)
+        if errors:
+            raise TransactionError(made, number + 1, errors)
+
+    def list(self) -> builtins.list[T]:
+        """All objects, as they are at one moment."""
+        return self.storage.list()
+
+    def list_keys(self) -> builtins.list[str]:
+        """All keys, as they are at one moment."""
+        return self.storage.list_keys()
+
+    def get_by_key(self, key: str) -> T | None:
+        """What stands under a key, None if nothing does."""
+        return self.storage.get(key)
+
+    def get(self, obj: T) -> T | None:
+        """
+        The stored object with the key of this one, None if there is none.
+
+        :raises ObjectKeyError: if no key can be made for it
+        """
+        return self.storage.get(self._key(obj))
+
+    def by_index(self, index_name: str, indexed_value: str) -> builtins.list[T]:
+        """
+        The objects that have this value in that index.
+
+        :raises IndexNotFound: if there is no such index
+        """
+        return self.storage.by_index(index_name, indexed_value)
+
+    def index_keys(self, index_name: str, indexed_value: str) -> builtins.list[str]:
+        """
+        The keys of the objects that have this value in that index.
+
+        :raises IndexNotFound: if there is no such index
+        """
+        return self.storage.index_keys(index_name, indexed_value)
+
+    def index(self, index_name: str, obj: T) -> builtins.list[T]:
+        """
+        The objects that have in that index a value which this one has, too; it need not be a stored one.
+
+        :raises IndexNotFound: if there is no such index
+        :raises IndexFuncError: if the index function fails for it
+        """
+        return self.storage.index(index_name, obj)
+
+    def list_index_func_values(self, index_name: str) -> builtins.list[str]:
+        """All values in that index; none if there is no such index."""
+        return self.storage.list_index_func_values(index_name)
+
+    def get_indexers(self) -> dict[str, IndexFunc[T]]:
+        """The index functions by name."""
+        return self.storage.get_indexers()
+
+    def add_indexers(self, indexers: Indexers[T]) -> None:
+        """
+        Keep more indexes from now on, filled with the objects that are there.
+
+        :raises IndexerConflict: if there is already one of that name; then none is added
+        :raises IndexFuncError: if an index function fails; then none is added
+        """
+        self.storage.add_indexers(indexers)
+
+    def bookmark(self, resource_version: str) -> None:
+        """The server says that nothing has changed up to this resourceVersion."""
+        self.storage.bookmark(resource_version)
+
+    def last_store_sync_resource_version(self) -> str:
+        """The resourceVersion up to which the store is known to be complete: of its last change or bookmark."""
+        return self.storage.last_store_sync_resource_version()
+
+    def resync(self) -> None:
+        """Nothing to do for a store."""
+
+    def _key(self, obj: T) -> str:
+        try:
+            return self.key_of(obj)
+        except Exception as exc:
+            if isinstance(obj, ExplicitKey):
+                return str(obj)
+            if isinstance(exc, ObjectKeyError):
+                raise
+            raise ObjectKeyError(obj, exc) from exc

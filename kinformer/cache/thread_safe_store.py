@@ -1,0 +1,373 @@
+"""ThreadSafeStore: objects by key and by index, written by one thread and read by any.
+
+The event loop writes; listers, handlers and whatever else a user runs in threads read. A reader sees the store as it
+was before a change or as it is after it, never between, and the writer never waits for a reader. It works like this:
+
+- Every structure is a dict that is read in *one* operation of the interpreter (``list(d.values())``, ``d.get(key)``).
+  Such an operation is atomic: under the GIL because no bytecode is evaluated within it, on free-threaded builds because
+  it holds the dict's own lock. So a list of 100,000 objects is a snapshot, and costs the loop only what the copy takes.
+- An index holds the objects themselves, one dict for each value, not keys that would have to be looked up after: what
+  is found under a value has that value.
+- A change touches more than one dict. While it does, ``_open`` is true, and a reader that comes then waits (it gives
+  the interpreter away, the writer takes no notice) until the change is complete. A reader that began before the change
+  may still see it in the dict that it reads; it cannot go on to one that has not got it yet, because its next read
+  waits. Hence there is an order of all changes and reads that all threads agree on.
+- Only a look-up of several values at once (:meth:`ThreadSafeStore.index`) reads several dicts. It counts changes, and
+  if there was one in the meantime it finds the answer by calling the index function on a snapshot of all objects.
+- Index functions are called before anything is touched (in a transaction: before each of its changes). If one fails,
+  nothing has happened.
+
+The writer is one thread at a time; two that write at once need a lock of their own. Objects that are handed out are
+the stored ones, not copies, and must not be changed: indexes would not follow, and others are reading.
+"""
+
+from __future__ import annotations
+
+import builtins
+import time
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from threading import get_ident
+from typing import Any, Generic, TypeVar
+
+from kinformer.cache.index import IndexerConflict, Indexers, IndexFunc, IndexFuncError, IndexNotFound, indexed_values
+from kinformer.cache.keys import DeletedFinalStateUnknown
+from kinformer.meta import accessor_of
+
+__all__ = ("ThreadSafeStore",)
+
+T = TypeVar("T")
+
+# How often a reader gives the interpreter away before it goes on although a change is still open: some 50 ms. A change
+# takes microseconds, so then the writer hangs in a debugger, or the reader runs within the change (a finalizer).
+_PATIENCE = 1000
+
+
+class _Index(Generic[T]):
+    """One index: for each value the objects that have it, by key."""
+
+    __slots__ = ("by_value", "func", "name", "several")
+
+    def __init__(self, name: str, func: IndexFunc[T]):
+        self.name = name
+        self.func = func
+        self.by_value: dict[str, dict[str, T]] = {}
+        #: The values of those objects that have more than one.
+        self.several: dict[str, Collection[str]] = {}
+
+    def values_of(self, key: str, obj: T) -> Collection[str]:
+        """
+        The values of an object, each once.
+
+        :raises IndexFuncError: if the function fails, or gives something else than strings
+        """
+        try:
+            values = indexed_values(self.func(obj))
+            if len(values) > 1:
+                values = tuple(dict.fromkeys(values))
+            for value in values:
+                if not isinstance(value, str):
+                    raise TypeError(f"{value!r} is not a string")
+        except Exception as exc:
+            raise IndexFuncError(self.name, key, exc) from exc
+        return values
+
+    def current_values(self, key: str, old: T | None) -> Collection[str]:
+        """The values under which an object stands now; none if there is no such object."""
+        if old is None:
+            return ()
+        return self.several.get(key) or self.values_of(key, old)
+
+    def move(self, key: str, old_values: Collection[str], new_values: Collection[str], obj: T | None) -> None:
+        """Have an object stand under its new values and no longer under the old ones."""
+        by_value = self.by_value
+        for value in old_values:
+            if value not in new_values and (bucket := by_value.get(value)) is not None:
+                bucket.pop(key, None)
+                if not bucket:
+                    # An empty one that stays is a leak where values come and go: kubernetes/kubernetes#84959.
+                    del by_value[value]
+        if obj is not None:
+            for value in new_values:
+                bucket = by_value.get(value)
+                if bucket is None:
+                    by_value[value] = {key: obj}
+                else:
+                    bucket[key] = obj
+        if len(new_values) > 1:
+            self.several[key] = new_values
+        else:
+            self.several.pop(key, None)
+
+    def filled(self, items: Mapping[str, T]) -> _Index[T]:
+        """The same index over other objects."""
+        index = _Index(self.name, self.func)
+        func, by_value, move = self.func, index.by_value, index.move
+        for key, obj in items.items():
+            try:
+                value = func(obj)
+                bucket = by_value.get(value) if type(value) is str else None
+            except Exception as exc:
+                raise IndexFuncError(self.name, key, exc) from exc
+            if bucket is not None:
+                bucket[key] = obj
+            else:
+                move(key, (), self.values_of(key, obj), obj)
+        return index
+
+
+class ThreadSafeStore(Generic[T]):
+    """
+    A map from keys to objects that keeps indexes. It does not know how keys are made; :class:`Indexer` does.
+
+    :param indexers: the index functions by name; :meth:`add_indexers` adds more
+    """
+
+    __slots__ = (
+        "_batch",
+        "_by_name",
+        "_changes",
+        "_indexes",
+        "_items",
+        "_newest",
+        "_open",
+        "_resource_version",
+        "_writer",
+    )
+
+    def __init__(self, indexers: Indexers[T] | None = None):
+        self._items: dict[str, T] = {}
+        self._by_name: dict[str, _Index[T]] = {name: _Index(name, func) for name, func in (indexers or {}).items()}
+        self._indexes: tuple[_Index[T], ...] = tuple(self._by_name.values())
+        self._open = False
+        self._batch = False
+        self._writer = 0
+        self._changes = 0
+        self._newest: T | None = None
+        self._resource_version = ""
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    # Writing: one thread.
+
+    def update(self, key: str, obj: T) -> T | None:
+        """
+        Put an object under a key.
+
+        :return: the object that it takes the place of, None if there was none
+        :raises IndexFuncError: if an index function fails; then nothing has changed
+        """
+        items = self._items
+        old = items.get(key)
+        stays: list[dict[str, T]] = []
+        moves: list[tuple[_Index[T], Collection[str], Collection[str]]] | None = None
+        for index in self._indexes:
+            try:
+                values: Any = index.func(obj)
+                if type(values) is not str and len(values) == 1:
+                    (values,) = values
+                bucket = index.by_value.get(values) if type(values) is str else None
+            except Exception as exc:
+                raise IndexFuncError(index.name, key, exc) from exc
+            # An object that already stands under its only value is the usual case. The old object, whose part that is
+            # indexed may be bytes that would have to be decoded, need not be asked.
+            if bucket is not None and key in bucket and key not in index.several:
+                stays.append(bucket)
+            else:
+                if moves is None:
+                    moves = []
+                new_values = (values,) if bucket is not None else index.values_of(key, obj)
+                moves.append((index, index.current_values(key, old), new_values))
+        self._open = True
+        try:
+            items[key] = obj
+            for bucket in stays:
+                bucket[key] = obj
+            if moves is not None:
+                for index, old_values, new_values in moves:
+                    index.move(key, old_values, new_values, obj)
+            self._changes += 1
+            self._newest = obj
+        finally:
+            self._open = self._batch
+        return old
+
+    add = update
+
+    def delete(self, key: str, obj: T | DeletedFinalStateUnknown[T] | None = None) -> T | None:
+        """
+        Take away what stands under a key, if there is something.
+
+        :param obj: the object as it was deleted, for :meth:`last_store_sync_resource_version`
+        :return: what stood there, None if nothing did
+        """
+        old = self._items.get(key)
+        if old is not None:
+            moves = [(index, index.current_values(key, old)) for index in self._indexes]
+            self._open = True
+            try:
+                del self._items[key]
+                for index, old_values in moves:
+                    index.move(key, old_values, (), None)
+                self._changes += 1
+            finally:
+                self._open = self._batch
+        if obj is not None and not isinstance(obj, DeletedFinalStateUnknown):
+            self._newest = obj
+        return old
+
+    def replace(self, items: Mapping[str, T], resource_version: str = "") -> None:
+        """
+        Have these objects and no others.
+
+        :raises IndexFuncError: if an index function fails; then nothing has changed
+        """
+        new_items = dict(items)
+        indexes = tuple(index.filled(new_items) for index in self._indexes)
+        self._open = True
+        try:
+            self._items = new_items
+            self._set_indexes(indexes)
+            self.bookmark(resource_version)
+        finally:
+            self._open = self._batch
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """
+        Let readers in other threads see several changes all at once: those made within this ``with``.
+
+        They wait for its end, so it must be short and without an await. Nothing is taken back if it raises.
+        """
+        self._writer = get_ident()
+        self._open = self._batch = True
+        try:
+            yield
+        finally:
+            self._open = self._batch = False
+            self._writer = 0
+
+    def add_indexers(self, indexers: Indexers[T]) -> None:
+        """
+        Keep more indexes from now on, filled with the objects that are there.
+
+        :raises IndexerConflict: if there is already one of that name; then none is added
+        :raises IndexFuncError: if an index function fails; then none is added
+        """
+        if conflicts := sorted(self._by_name.keys() & indexers.keys()):
+            raise IndexerConflict(f"indexer conflict: {', '.join(conflicts)}")
+        added = tuple(_Index(name, func).filled(self._items) for name, func in indexers.items())
+        self._set_indexes(self._indexes + added)
+
+    def bookmark(self, resource_version: str) -> None:
+        """The server says that nothing has changed up to this resourceVersion."""
+        self._resource_version = resource_version
+        self._newest = None
+
+    def resync(self) -> None:
+        """Nothing to do for a store."""
+
+    def _set_indexes(self, indexes: tuple[_Index[T], ...]) -> None:
+        self._indexes = indexes
+        self._by_name = {index.name: index for index in indexes}
+        self._changes += 1
+
+    # Reading: any thread.
+
+    def get(self, key: str) -> T | None:
+        """What stands under a key, None if nothing does."""
+        if self._open:
+            self._settle()
+        return self._items.get(key)
+
+    def list(self) -> builtins.list[T]:
+        """All objects."""
+        if self._open:
+            self._settle()
+        return list(self._items.values())
+
+    def list_keys(self) -> builtins.list[str]:
+        """All keys."""
+        if self._open:
+            self._settle()
+        return list(self._items)
+
+    def by_index(self, index_name: str, indexed_value: str) -> builtins.list[T]:
+        """
+        The objects that have this value in that index.
+
+        :raises IndexNotFound: if there is no such index
+        """
+        bucket = self._index(index_name).by_value.get(indexed_value)
+        return [] if bucket is None else list(bucket.values())
+
+    def index_keys(self, index_name: str, indexed_value: str) -> builtins.list[str]:
+        """
+        The keys of the objects that have this value in that index.
+
+        :raises IndexNotFound: if there is no such index
+        """
+        bucket = self._index(index_name).by_value.get(indexed_value)
+        return [] if bucket is None else list(bucket)
+
+    def index(self, index_name: str, obj: T) -> builtins.list[T]:
+        """
+        The objects that have in that index a value which this one has, too; it need not be a stored one.
+
+        :raises IndexNotFound: if there is no such index
+        :raises IndexFuncError: if the index function fails for it
+        """
+        index = self._index(index_name)
+        values = index.values_of("", obj)
+        changes = self._changes
+        found: dict[str, T] = {}
+        for value in values:
+            bucket = index.by_value.get(value)
+            if bucket is not None:
+                found.update(bucket)
+        if len(values) > 1 and (self._open or self._changes != changes):
+            self._settle()
+            wanted = set(values)
+            snapshot = self._items.copy()
+            return [obj for key, obj in snapshot.items() if not wanted.isdisjoint(index.values_of(key, obj))]
+        return list(found.values())
+
+    def list_index_func_values(self, index_name: str) -> builtins.list[str]:
+        """All values in that index; none if there is no such index."""
+        if self._open:
+            self._settle()
+        index = self._by_name.get(index_name)
+        return [] if index is None else list(index.by_value)
+
+    def get_indexers(self) -> dict[str, IndexFunc[T]]:
+        """The index functions by name."""
+        return {index.name: index.func for index in self._indexes}
+
+    def last_store_sync_resource_version(self) -> str:
+        """The resourceVersion up to which the store is known to be complete: of its last change or bookmark."""
+        newest = self._newest
+        if newest is not None:
+            # Read when asked for, not with each change: 0.3 µs less an event.
+            try:
+                return accessor_of(newest).resource_version(newest)
+            except (TypeError, AttributeError):
+                pass
+        return self._resource_version
+
+    def _index(self, name: str) -> _Index[T]:
+        if self._open:
+            self._settle()
+        try:
+            return self._by_name[name]
+        except KeyError:
+            raise IndexNotFound(name) from None
+
+    def _settle(self) -> None:
+        """Wait, in a reader's thread, until no change is open; the writer sees its own transaction as it goes."""
+        if self._writer == get_ident():
+            return
+        for _ in range(_PATIENCE):
+            if not self._open:
+                return
+            time.sleep(0)
