@@ -1,8 +1,14 @@
-"""What objects of the API have in common: names, metadata, selectors, quantities, owners, patches. No I/O."""
+"""What objects of the API have in common: names, metadata, selectors, quantities, owners, patches. No I/O.
+
+Patches are a package of their own (:mod:`kinformer.meta.patch`), as are arithmetic on resource lists
+(:mod:`kinformer.meta.resourcelist`), field selectors (:mod:`kinformer.meta.fields`), and the rules for names and labels
+(:mod:`kinformer.meta.validation`).
+"""
 
 from __future__ import annotations
 
 from kinformer.meta.accessor import Accessor, accessor_for, accessor_of, meta_namespace_key
+from kinformer.meta.intstr import scaled_value
 from kinformer.meta.names import (
     GroupKind,
     GroupResource,
@@ -12,17 +18,42 @@ from kinformer.meta.names import (
     ObjectName,
     split_key,
 )
+from kinformer.meta.owners import OwnerRef, get_controller_of, is_controlled_by, new_controller_ref
+from kinformer.meta.quantity import Quantity, QuantityError
+from kinformer.meta.selectors import (
+    Everything,
+    Nothing,
+    Selector,
+    SelectorError,
+    label_selector_as_selector,
+    parse_selector,
+    selector_from_set,
+)
 
 __all__ = (
     "Accessor",
+    "Everything",
     "GroupKind",
     "GroupResource",
     "GroupVersion",
     "GroupVersionKind",
     "GroupVersionResource",
+    "Nothing",
     "ObjectName",
+    "OwnerRef",
+    "Quantity",
+    "QuantityError",
+    "Selector",
+    "SelectorError",
     "accessor_for",
     "accessor_of",
+    "get_controller_of",
+    "is_controlled_by",
+    "label_selector_as_selector",
     "meta_namespace_key",
+    "new_controller_ref",
+    "parse_selector",
+    "scaled_value",
+    "selector_from_set",
     "split_key",
 )

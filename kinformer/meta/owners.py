@@ -1,0 +1,109 @@
+"""Owners: which object another one belongs to, and who controls it.
+
+An object names its owners in ``metadata.ownerReferences``; at most one of them is its controller. Objects and
+references may be models, Structs or dicts; a reference is found as the object holds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from kinformer.meta._read import read
+from kinformer.meta.accessor import accessor_of
+from kinformer.meta.names import GroupKind, GroupVersion, GroupVersionKind
+
+__all__ = (
+    "OwnerRef",
+    "get_controller_of",
+    "is_controlled_by",
+    "new_controller_ref",
+    "owner_ref",
+    "owner_refs",
+    "owner_with_uid",
+)
+
+
+class OwnerRef(NamedTuple):
+    """An owner reference, whatever its object is made of."""
+
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+    controller: bool = False
+    block_owner_deletion: bool = False
+
+    @property
+    def group_kind(self) -> GroupKind:
+        """
+        What kind the owner is of, at no version in particular.
+
+        :raises ValueError: if its apiVersion is none
+        """
+        return GroupKind(GroupVersion.parse(self.api_version).group, self.kind)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As it stands in an object's JSON."""
+        reference: dict[str, Any] = {
+            "apiVersion": self.api_version,
+            "kind": self.kind,
+            "name": self.name,
+            "uid": self.uid,
+        }
+        if self.controller:
+            reference["controller"] = True
+        if self.block_owner_deletion:
+            reference["blockOwnerDeletion"] = True
+        return reference
+
+
+def owner_ref(reference: Any) -> OwnerRef:
+    """A reference as a model or dict holds it, in one form for all."""
+    return OwnerRef(
+        read(reference, "apiVersion") or "",
+        read(reference, "kind") or "",
+        read(reference, "name") or "",
+        read(reference, "uid") or "",
+        bool(read(reference, "controller")),
+        bool(read(reference, "blockOwnerDeletion")),
+    )
+
+
+def owner_refs(obj: Any) -> Sequence[OwnerRef]:
+    """All owners that `obj` names."""
+    return [owner_ref(reference) for reference in accessor_of(obj).owner_references(obj)]
+
+
+def get_controller_of(obj: Any) -> OwnerRef | None:
+    """The owner that controls `obj`, if one does."""
+    for reference in accessor_of(obj).owner_references(obj):
+        if read(reference, "controller"):
+            return owner_ref(reference)
+    return None
+
+
+def is_controlled_by(obj: Any, uid: str) -> bool:
+    """Whether the controller of `obj` is the object with that uid."""
+    for reference in accessor_of(obj).owner_references(obj):
+        if read(reference, "controller"):
+            return bool(read(reference, "uid") == uid)
+    return False
+
+
+def owner_with_uid(obj: Any, uid: str) -> OwnerRef | None:
+    """The reference of `obj` to the owner with that uid, controller or not."""
+    for reference in accessor_of(obj).owner_references(obj):
+        if read(reference, "uid") == uid:
+            return owner_ref(reference)
+    return None
+
+
+def new_controller_ref(owner: Any, gvk: GroupVersionKind) -> OwnerRef:
+    """
+    The reference that makes `owner` the controller of what carries it, and holds its deletion up until that is gone.
+
+    :param gvk: what kind `owner` is; objects out of lists do not say
+    """
+    accessor = accessor_of(owner)
+    return OwnerRef(gvk.api_version, gvk.kind, accessor.name(owner), accessor.uid(owner), True, True)
