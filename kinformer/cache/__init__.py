@@ -24,7 +24,15 @@ from kinformer.cache.keys import (
     deletion_handling_object_name,
     meta_namespace_key_func,
 )
-from kinformer.cache.queue import FIFOClosed, PopProcessFunc, ProcessBatchFunc, Queue, QueueWithBatch
+from kinformer.cache.queue import (
+    FIFOClosed,
+    PopProcessFunc,
+    ProcessBatchFunc,
+    Queue,
+    QueueWithBatch,
+    tombstones_of_missing,
+)
+from kinformer.cache.real_fifo import RealFIFO
 from kinformer.cache.store import (
     Indexer,
     KeyListerGetter,
@@ -60,6 +68,7 @@ __all__ = (
     "ProcessBatchFunc",
     "Queue",
     "QueueWithBatch",
+    "RealFIFO",
     "ReflectorStore",
     "ReplacedAllInfo",
     "Store",
@@ -74,4 +83,5 @@ __all__ = (
     "meta_namespace_index_func",
     "meta_namespace_key_func",
     "namespace_index_func",
+    "tombstones_of_missing",
 )

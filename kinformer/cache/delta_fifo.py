@@ -24,11 +24,11 @@ import structlog
 
 from kinformer.cache.deltas import Delta, DeltaType
 from kinformer.cache.keys import DeletedFinalStateUnknown, KeyFunc
-from kinformer.cache.queue import BaseFIFO, PopProcessFunc
+from kinformer.cache.queue import BaseFIFO, PopProcessFunc, known_object, tombstones_of_missing
 from kinformer.cache.store import KeyListerGetter, TransformFunc
 from kinformer.meta import Accessor
 
-__all__ = ("DeltaFIFO", "deleted_object")
+__all__ = ("DeltaFIFO",)
 
 T = TypeVar("T")
 
@@ -37,18 +37,6 @@ log = structlog.get_logger(__name__)
 _ADDED = DeltaType.ADDED
 _UPDATED = DeltaType.UPDATED
 _DELETED = DeltaType.DELETED
-
-
-def deleted_object(known: KeyListerGetter[T], key: str) -> T | None:
-    """What is known of an object that a list no longer has; None, with a line in the log, if nothing is."""
-    try:
-        obj = known.get_by_key(key)
-    except Exception:
-        log.exception("known_object_unreadable", key=key)
-        return None
-    if obj is None:
-        log.info("known_object_missing", key=key)
-    return obj
 
 
 class DeltaFIFO(BaseFIFO[T, Sequence[Delta]]):
@@ -136,12 +124,11 @@ class DeltaFIFO(BaseFIFO[T, Sequence[Delta]]):
                     newest = newest.obj
                 deletions += 1
                 self._append(Delta(_DELETED, DeletedFinalStateUnknown(key, newest), key))
-        if (known := self._known) is not None:
-            for key in known.list_keys():
-                if key not in keys and key not in items:
-                    deletions += 1
-                    tombstone = DeletedFinalStateUnknown(key, deleted_object(known, key))
-                    self._append(Delta(_DELETED, tombstone, key))
+        if self._known is not None:
+            # Every key of the list is queued by now.
+            for tombstone in tombstones_of_missing(self._known, items):
+                deletions += 1
+                self._append(Delta(_DELETED, tombstone, tombstone.key))
         if not self._populated:
             self._populate(len(keys) + deletions)
 
@@ -156,17 +143,10 @@ class DeltaFIFO(BaseFIFO[T, Sequence[Delta]]):
             return
         items = self._items
         for known_key in known.list_keys():
-            try:
-                obj = known.get_by_key(known_key)
-            except Exception:
-                log.exception("resync_known_object_unreadable", key=known_key)
-                continue
-            if obj is None:
-                log.info("resync_known_object_missing", key=known_key)
-                continue
-            key = self.key_of(obj)
-            if key not in items:
-                self._append(Delta(DeltaType.SYNC, obj, key))
+            if known_key not in items and (obj := known_object(known, known_key)) is not None:
+                key = self.key_of(obj)
+                if key not in items:
+                    self._append(Delta(DeltaType.SYNC, obj, key))
 
     def pop_nowait(self, process: PopProcessFunc) -> Sequence[Delta]:
         """

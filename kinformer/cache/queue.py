@@ -12,21 +12,24 @@ raised; the object is not put back. It may use the queue.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
 import anyio
+import structlog
 
 from kinformer.cache.deltas import Delta, Deltas
 from kinformer.cache.keys import DeletedFinalStateUnknown, KeyFunc, ObjectKeyError, key_func
 from kinformer.cache.store import KeyListerGetter, TransformFunc
 from kinformer.meta import Accessor
 
-__all__ = ("FIFOClosed", "PopProcessFunc", "ProcessBatchFunc", "Queue", "QueueWithBatch")
+__all__ = ("FIFOClosed", "PopProcessFunc", "ProcessBatchFunc", "Queue", "QueueWithBatch", "tombstones_of_missing")
 
 T = TypeVar("T")
 P = TypeVar("P")
 T_contra = TypeVar("T_contra", contravariant=True)
+
+log = structlog.get_logger(__name__)
 
 #: Processes the deltas of one object, oldest first; the second argument says whether they are of the first list.
 PopProcessFunc: TypeAlias = Callable[[Deltas, bool], object]
@@ -104,6 +107,24 @@ class QueueWithBatch(Queue[T_contra], Protocol[T_contra]):
 
         :raises FIFOClosed: if there is not, and the queue is closed
         """
+
+
+def known_object(known: KeyListerGetter[T], key: str) -> T | None:
+    """What is known under a key; None, with a line in the log, if it cannot be had."""
+    try:
+        obj = known.get_by_key(key)
+    except Exception:
+        log.exception("known_object_unreadable", key=key)
+        return None
+    if obj is None:
+        log.info("known_object_missing", key=key)
+    return obj
+
+
+def tombstones_of_missing(known: KeyListerGetter[T], present: Container[str]) -> list[DeletedFinalStateUnknown[T]]:
+    """A tombstone for every object that is known and whose key is not present: the deletions that nobody reported."""
+    missing = [key for key in known.list_keys() if key not in present]
+    return [DeletedFinalStateUnknown(key, known_object(known, key)) for key in missing]
 
 
 class BaseFIFO(ABC, Generic[T, P]):

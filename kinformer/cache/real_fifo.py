@@ -1,0 +1,230 @@
+"""RealFIFO: every event in the order in which it came, however many there are of one object.
+
+Where :class:`~kinformer.cache.DeltaFIFO` gathers by object, this queue hands out one delta at a time, so handlers see
+changes of different objects in the server's order and never find two changes made into one. Deltas of different
+objects may be taken as a batch (:meth:`~RealFIFO.pop_batch_nowait`).
+
+A list is queued as deletions, with tombstones, of what is queued or known and not in it, then its objects; a resync as
+what is known and not queued. With `atomic_events` a list is one delta, and so is a resync, and neither looks at what is
+known: the consumer compares when their turn has come (:func:`~kinformer.cache.tombstones_of_missing`). Nothing is
+dropped, not even a second deletion or one of an object that nobody knows.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import TypeVar
+
+from kinformer.cache.deltas import BookmarkInfo, Delta, DeltaType, ReplacedAllInfo
+from kinformer.cache.keys import DeletedFinalStateUnknown, KeyFunc
+from kinformer.cache.queue import BaseFIFO, PopProcessFunc, ProcessBatchFunc, known_object, tombstones_of_missing
+from kinformer.cache.store import KeyListerGetter, TransformFunc
+from kinformer.meta import Accessor
+
+__all__ = ("RealFIFO",)
+
+T = TypeVar("T")
+
+_ADDED = DeltaType.ADDED
+_UPDATED = DeltaType.UPDATED
+_DELETED = DeltaType.DELETED
+
+_UNBATCHED = frozenset({DeltaType.REPLACED_ALL, DeltaType.SYNC_ALL, DeltaType.BOOKMARK})
+
+_DEFAULT_BATCH_SIZE = 1000
+
+
+class RealFIFO(BaseFIFO[T, Sequence[Delta]]):
+    """
+    :param key: makes the keys: an accessor, a function, or None for ``namespace/name`` of whatever comes
+    :param known_objects: what the consumer knows; must be given, unless there are atomic events
+    :param transformer: is given each object before it is queued
+    :param atomic_events: whether a list is one delta, and so is a resync
+    :param emit_delta_type_bookmark: whether bookmarks are queued, too; only with atomic events
+    :param batch_size: how many deltas a batch has at most
+    :param name: what errors and logs call it
+    :raises ValueError: if these do not go together
+    """
+
+    __slots__ = ("_atomic", "_batch_size", "_bookmarks", "_items")
+
+    def __init__(
+        self,
+        key: Accessor[T] | KeyFunc[T] | None = None,
+        known_objects: KeyListerGetter[T] | None = None,
+        *,
+        transformer: TransformFunc[T] | None = None,
+        atomic_events: bool = False,
+        emit_delta_type_bookmark: bool = False,
+        batch_size: int = _DEFAULT_BATCH_SIZE,
+        name: str = "RealFIFO",
+    ):
+        if atomic_events and known_objects is not None:
+            raise ValueError(f"{name}: known objects are of no use where events are atomic")
+        if not atomic_events and known_objects is None:
+            raise ValueError(f"{name}: known objects must be given unless events are atomic")
+        if not atomic_events and emit_delta_type_bookmark:
+            raise ValueError(f"{name}: bookmarks would come out of order unless events are atomic")
+        super().__init__(name, key, known_objects, transformer)
+        self._atomic = atomic_events
+        self._bookmarks = emit_delta_type_bookmark
+        self._batch_size = batch_size
+        self._items: deque[Delta] = deque()
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def add(self, obj: T) -> None:
+        """
+        The object is new.
+
+        :raises ObjectKeyError: if no key can be made for it
+        """
+        self._enqueue(_ADDED, obj)
+
+    def update(self, obj: T) -> None:
+        """
+        The object has changed.
+
+        :raises ObjectKeyError: if no key can be made for it
+        """
+        self._enqueue(_UPDATED, obj)
+
+    def delete(self, obj: T | DeletedFinalStateUnknown[T]) -> None:
+        """
+        The object is gone.
+
+        :raises ObjectKeyError: if no key can be made for it
+        """
+        if isinstance(obj, DeletedFinalStateUnknown):
+            if not self._populated:
+                self._populate(0)
+            self._append(Delta(_DELETED, obj, obj.key))
+        else:
+            self._enqueue(_DELETED, obj)
+
+    def replace(self, objects: Sequence[T], resource_version: str = "") -> None:
+        """
+        These objects are all there are.
+
+        :raises ObjectKeyError: if no key can be made for one of them; then nothing is queued
+        """
+        if self._known is None:
+            if self._transformer is not None:
+                objects = [self._transformer(obj) for obj in objects]
+            self._append(Delta(DeltaType.REPLACED_ALL, ReplacedAllInfo(resource_version, objects)))
+        else:
+            self._reconcile(self._known, objects)
+        if not self._populated:
+            self._populate(len(self._items))
+
+    def resync(self) -> None:
+        """Queue every known object that is not queued; with atomic events, say that all are to be looked at again."""
+        known = self._known
+        if known is None:
+            self._append(Delta(DeltaType.SYNC_ALL, None))
+            return
+        queued = {delta.key for delta in self._items}
+        for key in known.list_keys():
+            if key not in queued and (obj := known_object(known, key)) is not None:
+                self._append(Delta(DeltaType.SYNC, obj, key))
+
+    def bookmark(self, resource_version: str) -> None:
+        """The server says that nothing has changed up to this resourceVersion; ignored unless asked for."""
+        if self._bookmarks:
+            self._append(Delta(DeltaType.BOOKMARK, BookmarkInfo(resource_version)))
+
+    def pop_nowait(self, process: PopProcessFunc) -> Sequence[Delta]:
+        """
+        Process the oldest delta.
+
+        :return: that one, alone
+        :raises IndexError: if nothing is queued
+        """
+        deltas = (self._items.popleft(),)
+        try:
+            process(deltas, not self._synced)
+        finally:
+            # Only now: whoever waits for the first sync finds it processed, not only taken.
+            if self._initial:
+                self._initial -= 1
+                self._check_synced()
+        return deltas
+
+    def pop_batch_nowait(self, process_batch: ProcessBatchFunc, process_single: PopProcessFunc) -> int:
+        """
+        Process as many deltas as go into one batch: the oldest, each of another object, all of the first list or none.
+
+        A batch of one goes to `process_single`, and so does what is about all objects; both functions are to do the
+        same.
+
+        :return: how many; 0 if nothing is queued
+        """
+        items = self._items
+        if not items:
+            return 0
+        most = min(self._batch_size, self._initial or self._batch_size, len(items))
+        batch: list[Delta] = []
+        keys: set[str] = set()
+        while len(batch) < most:
+            delta = items[0]
+            if delta.type in _UNBATCHED:
+                if not batch:
+                    batch.append(items.popleft())
+                break
+            if delta.key in keys:
+                break
+            keys.add(delta.key)
+            batch.append(items.popleft())
+        try:
+            if len(batch) == 1:
+                process_single(batch, not self._synced)
+            else:
+                process_batch(batch, not self._synced)
+        finally:
+            if self._initial:
+                self._initial -= len(batch)
+                self._check_synced()
+        return len(batch)
+
+    async def pop_batch(self, process_batch: ProcessBatchFunc, process_single: PopProcessFunc) -> int:
+        """
+        The same, once something is queued.
+
+        :raises FIFOClosed: if nothing is, and the queue is closed
+        """
+        await self.wait()
+        return self.pop_batch_nowait(process_batch, process_single)
+
+    def _reconcile(self, known: KeyListerGetter[T], objects: Sequence[T]) -> None:
+        keys = [self.key_of(obj) for obj in objects]
+        present = set(keys)
+        newest_queued = {delta.key: delta for delta in self._items}
+        for key, newest in newest_queued.items():
+            if key not in present and newest.type is not _DELETED:
+                self._append(Delta(_DELETED, DeletedFinalStateUnknown(key, newest.object), key))
+        present.update(newest_queued)
+        for tombstone in tombstones_of_missing(known, present):
+            self._append(Delta(_DELETED, tombstone, tombstone.key))
+        for key, obj in zip(keys, objects, strict=True):
+            if self._transformer is not None:
+                obj = self._transformer(obj)
+            self._append(Delta(DeltaType.REPLACED, obj, key))
+
+    def _enqueue(self, type_: DeltaType, obj: T) -> None:
+        if not self._populated:
+            self._populate(0)
+        try:
+            key = self._key_of(obj)
+        except Exception:
+            key = self.key_of(obj)
+        if self._transformer is not None:
+            obj = self._transformer(obj)
+        self._items.append(Delta(type_, obj, key))
+        if self._ready is not None:
+            self._wake()
+
+    def _append(self, delta: Delta) -> None:
+        self._items.append(delta)
+        self._wake()
