@@ -1,0 +1,224 @@
+"""Metrics of work queues: how long they are, how long things lie in them, how long the work takes, what got stuck.
+
+The names are those of every Kubernetes component, with the queue's name in the label ``name``. Queues report what
+happens to each item and that is a few additions; what a scrape asks for is made when it asks, with the time that work
+in progress has taken until then. No task ticks.
+
+Who wants them elsewhere than in Prometheus, or nowhere, gives queues another :class:`MetricsProvider`.
+"""
+
+from __future__ import annotations
+
+import weakref
+from bisect import bisect_left
+from collections.abc import Hashable, Iterable, Iterator
+from itertools import accumulate
+from operator import mul
+from typing import Protocol
+
+from prometheus_client import REGISTRY, CollectorRegistry
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from kinformer.clock import Clock
+
+__all__ = (
+    "MetricsProvider",
+    "NoMetrics",
+    "PrometheusMetrics",
+    "QueueMetrics",
+    "default_provider",
+    "set_default_provider",
+)
+
+
+class QueueMetrics(Protocol):
+    """What one queue tells of itself."""
+
+    def add(self, item: Hashable) -> None:
+        """`item` was taken in, and was not there before."""
+
+    def get(self, item: Hashable) -> None:
+        """A worker has `item` now."""
+
+    def done(self, item: Hashable) -> None:
+        """The worker is done with `item`."""
+
+    def retry(self) -> None:
+        """An item was added to be ready later."""
+
+
+class MetricsProvider(Protocol):
+    """Who keeps the metrics of queues."""
+
+    def metrics_of(self, name: str, clock: Clock) -> QueueMetrics | None:
+        """Where a queue of that name is to report; None if it need not."""
+
+
+class NoMetrics:
+    """Keeps none: ``Queue("pods", metrics=NoMetrics())``."""
+
+    def metrics_of(self, name: str, clock: Clock) -> QueueMetrics | None:
+        return None
+
+
+#: Kubernetes' own buckets, from 10 ns to 10 s, multiplied step by step as it does: one is 9.999999999999999e-06.
+_BOUNDS = tuple(accumulate([1e-8] + [10.0] * 9, mul))
+_LABELS = (*map(repr, _BOUNDS), "+Inf")
+
+
+class _Histogram:
+    """Durations by bucket."""
+
+    __slots__ = ("counts", "total")
+
+    def __init__(self) -> None:
+        self.counts = [0] * (len(_BOUNDS) + 1)
+        self.total = 0.0
+
+    def observe(self, seconds: float) -> None:
+        self.counts[bisect_left(_BOUNDS, seconds)] += 1
+        self.total += seconds
+
+    def buckets(self) -> Iterator[tuple[str, float]]:
+        count = 0
+        for label, more in zip(_LABELS, tuple(self.counts), strict=True):
+            count += more
+            yield label, count
+
+
+class _Name:
+    """What all queues of one name have come to."""
+
+    __slots__ = ("adds", "depth", "latency", "queues", "retries", "work")
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.adds = 0
+        self.retries = 0
+        self.latency = _Histogram()
+        self.work = _Histogram()
+        self.queues: list[weakref.ref[_Queue]] = []
+
+    def ages(self) -> list[float]:
+        """For how long each piece of work in progress has been going on."""
+        # Whoever scrapes may do so from a thread of its own while a queue works: only copies are gone through.
+        queues = [queue for ref in tuple(self.queues) if (queue := ref()) is not None]
+        return [queue.now() - start for queue in queues for start in tuple(queue.started.values())]
+
+
+class _Queue:
+    """What one queue reports to: the counts of its name, and when each of its items came and was taken."""
+
+    __slots__ = ("__weakref__", "_added", "_name", "now", "started")
+
+    def __init__(self, name: _Name, clock: Clock) -> None:
+        self._name = name
+        self._added: dict[Hashable, float] = {}
+        self.now = clock.monotonic
+        self.started: dict[Hashable, float] = {}
+
+    def add(self, item: Hashable) -> None:
+        self._name.adds += 1
+        self._name.depth += 1
+        if item not in self._added:
+            self._added[item] = self.now()
+
+    def get(self, item: Hashable) -> None:
+        self._name.depth -= 1
+        self.started[item] = now = self.now()
+        added = self._added.pop(item, None)
+        if added is not None:
+            self._name.latency.observe(now - added)
+
+    def done(self, item: Hashable) -> None:
+        started = self.started.pop(item, None)
+        if started is not None:
+            self._name.work.observe(self.now() - started)
+
+    def retry(self) -> None:
+        self._name.retries += 1
+
+
+class PrometheusMetrics(Collector):
+    """
+    Keeps the metrics of queues and gives them to whoever scrapes a registry.
+
+    Queues of one name share its series, and a series stays when its queues are gone. All queues of one name are to
+    live in one event loop.
+
+    :param registry: where to be found; None: nowhere, the caller registers it
+    :raises ValueError: if the registry has these metrics already
+    """
+
+    def __init__(self, registry: CollectorRegistry | None = REGISTRY) -> None:
+        self._names: dict[str, _Name] = {}
+        if registry is not None:
+            registry.register(self)
+
+    def metrics_of(self, name: str, clock: Clock) -> QueueMetrics | None:
+        of_name = self._names.setdefault(name, _Name())
+        of_name.queues = [queue for queue in of_name.queues if queue() is not None]
+        metrics = _Queue(of_name, clock)
+        of_name.queues.append(weakref.ref(metrics))
+        return metrics
+
+    def describe(self) -> Iterable[Metric]:
+        return self._families([])
+
+    def collect(self) -> Iterable[Metric]:
+        return self._families(sorted(self._names.copy().items()))
+
+    def _families(self, names: list[tuple[str, _Name]]) -> Iterator[Metric]:
+        label = ("name",)
+        depth = GaugeMetricFamily("workqueue_depth", "How many items need work.", labels=label)
+        adds = CounterMetricFamily("workqueue_adds_total", "How many items were added.", labels=label)
+        latency = HistogramMetricFamily(
+            "workqueue_queue_duration_seconds",
+            "How long items lay in the queue until a worker took them.",
+            labels=label,
+        )
+        work = HistogramMetricFamily(
+            "workqueue_work_duration_seconds", "How long the work on an item took.", labels=label
+        )
+        unfinished = GaugeMetricFamily(
+            "workqueue_unfinished_work_seconds",
+            "How long all work in progress has taken so far, added up. It grows by one each second for each worker "
+            "that is stuck.",
+            labels=label,
+        )
+        longest = GaugeMetricFamily(
+            "workqueue_longest_running_processor_seconds",
+            "How long the longest work in progress has taken so far.",
+            labels=label,
+        )
+        retries = CounterMetricFamily("workqueue_retries_total", "How many items were to come back.", labels=label)
+        for name, of_name in names:
+            labels = (name,)
+            ages = of_name.ages()
+            depth.add_metric(labels, of_name.depth)
+            adds.add_metric(labels, of_name.adds)
+            latency.add_metric(labels, list(of_name.latency.buckets()), of_name.latency.total)
+            work.add_metric(labels, list(of_name.work.buckets()), of_name.work.total)
+            unfinished.add_metric(labels, sum(ages))
+            longest.add_metric(labels, max(ages, default=0.0))
+            retries.add_metric(labels, of_name.retries)
+        yield from (depth, adds, latency, work, unfinished, longest, retries)
+
+
+_default: MetricsProvider | None = None
+
+
+def default_provider() -> MetricsProvider:
+    """The provider of every queue that is not given one: Prometheus' default registry, unless another was set."""
+    global _default
+    if _default is None:
+        _default = PrometheusMetrics()
+    return _default
+
+
+def set_default_provider(provider: MetricsProvider) -> None:
+    """Have `provider` keep the metrics of all queues made from now on that are not given one of their own."""
+    global _default
+    _default = provider

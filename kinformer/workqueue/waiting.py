@@ -1,0 +1,112 @@
+"""Waiting: items whose time has not come, under one timer for all of them.
+
+The queues that delay keep theirs here. Each item waits once, for the earliest of the times it was given. There is no
+task and no ticking: the clock is asked for one call, at the time of the item that is due first.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Hashable
+from typing import Generic, TypeVar
+
+from kinformer.clock import Clock, Timer
+
+__all__ = ("Waiting",)
+
+T = TypeVar("T", bound=Hashable)
+
+#: Entries that may be out of date before it is worth looking for them.
+_SLACK = 64
+
+
+class Waiting(Generic[T]):
+    """
+    :param ready: called with each item when its time has come, earliest first, from the event loop
+    """
+
+    __slots__ = ("_armed_for", "_clock", "_due", "_heap", "_ready", "_sequence", "_timer")
+
+    def __init__(self, clock: Clock, ready: Callable[[T], object]) -> None:
+        self._clock = clock
+        self._ready = ready
+        #: When each item is due, and its place among those due at the same time.
+        self._due: dict[T, tuple[float, int]] = {}
+        #: The same in order; an entry that is not in `_due` as it stands here is out of date.
+        self._heap: list[tuple[float, int, T]] = []
+        self._sequence = 0
+        self._timer: Timer | None = None
+        self._armed_for = 0.0
+
+    def __len__(self) -> int:
+        return len(self._due)
+
+    def __contains__(self, item: object) -> bool:
+        return item in self._due
+
+    def add(self, item: T, seconds: float) -> None:
+        """Let `item` wait so long, or less if it is waiting already and would be ready sooner."""
+        due = self._clock.monotonic() + seconds
+        known = self._due.get(item)
+        if known is None:
+            self._sequence += 1
+            sequence = self._sequence
+        elif known[0] <= due:
+            return
+        else:
+            sequence = known[1]
+        self._put(item, due, sequence)
+        if self._timer is None or due < self._armed_for:
+            self._arm(due)
+
+    def requeue(self, item: T) -> None:
+        """Put `item`, which waits, behind all others that are due when it is."""
+        self._sequence += 1
+        self._put(item, self._due[item][0], self._sequence)
+
+    def discard(self, item: T) -> None:
+        """Forget `item`, if it waits."""
+        if self._due.pop(item, None) is not None and not self._due:
+            self.clear()
+
+    def clear(self) -> list[T]:
+        """Forget every item; which they were."""
+        items = list(self._due)
+        self._due.clear()
+        self._heap.clear()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        return items
+
+    def _put(self, item: T, due: float, sequence: int) -> None:
+        self._due[item] = (due, sequence)
+        heapq.heappush(self._heap, (due, sequence, item))
+        # An item that waits for hours and is then asked for at once, again and again, leaves an entry each time.
+        if len(self._heap) > 2 * len(self._due) + _SLACK:
+            self._heap = [(due, sequence, item) for item, (due, sequence) in self._due.items()]
+            heapq.heapify(self._heap)
+
+    def _arm(self, due: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._armed_for = due
+        self._timer = self._clock.call_later(due - self._clock.monotonic(), self._fire)
+
+    def _fire(self) -> None:
+        # Timers are as coarse as the event loop's clock, and a sum of floats may fall short of the time it was made
+        # from: what the timer was set for is due when it fires, whatever the clock reads.
+        now = max(self._clock.monotonic(), self._armed_for)
+        self._timer = None
+        heap = self._heap
+        while heap:
+            due, sequence, item = heap[0]
+            if self._due.get(item) != (due, sequence):
+                heapq.heappop(heap)
+                continue
+            if due > now:
+                self._arm(due)
+                return
+            heapq.heappop(heap)
+            del self._due[item]
+            self._ready(item)

@@ -1,0 +1,495 @@
+"""Queue: once each, one worker at a time each, an orderly end, and nothing lost to a worker that is cancelled."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import weakref
+from collections import Counter
+
+import anyio
+import pytest
+
+from kinformer.workqueue import Queue, ShutDown
+
+
+class Lifo:
+    """The newest first; remembers what was touched."""
+
+    def __init__(self) -> None:
+        self.items: list[str] = []
+        self.touched: set[str] = set()
+
+    def push(self, item: str) -> None:
+        self.items.append(item)
+
+    def pop(self) -> str:
+        return self.items.pop()
+
+    def touch(self, item: str) -> None:
+        self.touched.add(item)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+
+@pytest.mark.parametrize("drain", [False, True])
+async def test_what_many_producers_add_is_worked_on_and_what_comes_after_the_end_is_not(drain: bool) -> None:
+    queue: Queue[int | str] = Queue()
+    got: list[int | str] = []
+
+    async def produce(item: int) -> None:
+        for _ in range(50):
+            queue.add(item)
+            await anyio.lowlevel.checkpoint()
+
+    async def work() -> None:
+        async for item in queue:
+            with queue.processing(item):
+                got.append(item)
+                await anyio.lowlevel.checkpoint()
+
+    async with anyio.create_task_group() as workers:
+        for _ in range(10):
+            workers.start_soon(work)
+        async with anyio.create_task_group() as producers:
+            for item in range(50):
+                producers.start_soon(produce, item)
+        if drain:
+            await queue.shut_down_with_drain()
+        else:
+            queue.shut_down()
+        queue.add("added after shut down")
+
+    assert set(got) == set(range(50))
+    assert len(queue) == 0
+
+
+@pytest.mark.parametrize("drain", [False, True])
+async def test_items_that_workers_add_again_are_worked_on_again_even_while_shutting_down(drain: bool) -> None:
+    queue: Queue[int] = Queue()
+    got: Counter[int] = Counter()
+
+    async def work() -> None:
+        async for item in queue:
+            got[item] += 1
+            if got[item] < 2:
+                queue.add(item)
+            await anyio.lowlevel.checkpoint()
+            queue.done(item)
+
+    async with anyio.create_task_group() as workers:
+        for _ in range(10):
+            workers.start_soon(work)
+        for item in range(50):
+            queue.add(item)
+        while got.total() < 60:
+            await anyio.lowlevel.checkpoint()
+        if drain:
+            await queue.shut_down_with_drain()
+        else:
+            queue.shut_down()
+
+    assert set(got) == set(range(50))
+    assert len(queue) == 0
+
+
+def test_length_counts_an_item_that_was_added_twice_once() -> None:
+    queue: Queue[str] = Queue()
+
+    queue.add("foo")
+    assert len(queue) == 1
+    queue.add("bar")
+    assert len(queue) == 2
+    queue.add("foo")
+    assert len(queue) == 2
+
+
+def test_an_empty_queue_is_still_true() -> None:
+    assert Queue[str]()
+
+
+async def test_items_come_in_the_order_of_their_first_add() -> None:
+    queue: Queue[str] = Queue()
+    for item in ("b", "a", "c", "a", "b"):
+        queue.add(item)
+
+    assert [await queue.get() for _ in range(3)] == ["b", "a", "c"]
+
+
+async def test_an_item_added_while_a_worker_holds_it_comes_back_once_the_worker_is_done() -> None:
+    queue: Queue[str] = Queue()
+    queue.add("foo")
+    item = await queue.get()
+
+    queue.add(item)
+    assert len(queue) == 0
+    queue.done(item)
+
+    assert await queue.get() == "foo"
+    queue.done("foo")
+    assert len(queue) == 0
+
+
+async def test_adding_twice_before_a_worker_comes_gives_the_item_once_and_touches_it() -> None:
+    order = Lifo()
+    queue: Queue[str] = Queue(order=order)
+    queue.add("bar")
+    queue.add("bar")
+
+    queue.done(await queue.get())
+
+    assert len(queue) == 0
+    assert order.touched == {"bar"}
+
+
+async def test_adding_twice_while_a_worker_holds_the_item_gives_it_to_another_worker_once_and_only_after() -> None:
+    order = Lifo()
+    queue: Queue[str] = Queue(order=order)
+    queue.add("foo")
+    await queue.get()
+    queue.add("foo")
+    queue.add("foo")
+    got = []
+
+    async def work() -> None:
+        got.append(await queue.get())
+        queue.done("foo")
+
+    async with anyio.create_task_group() as workers:
+        workers.start_soon(work)
+        await anyio.wait_all_tasks_blocked()
+        assert got == []
+        queue.done("foo")
+
+    assert got == ["foo"]
+    assert len(queue) == 0
+    assert order.touched == set()
+
+
+async def test_an_order_of_ones_own_decides_who_is_next() -> None:
+    queue: Queue[str] = Queue(order=Lifo())
+    for item in "abc":
+        queue.add(item)
+
+    assert [await queue.get() for _ in range(3)] == ["c", "b", "a"]
+
+
+async def test_done_with_what_nobody_holds_changes_nothing() -> None:
+    queue: Queue[str] = Queue()
+    queue.add("foo")
+
+    queue.done("foo")
+    queue.done("bar")
+
+    assert len(queue) == 1
+    assert queue.get_nowait() == "foo"
+    with pytest.raises(anyio.WouldBlock):
+        queue.get_nowait()
+
+
+async def test_get_without_waiting_tells_an_empty_queue_from_one_that_was_shut_down() -> None:
+    queue: Queue[str] = Queue("pods")
+    with pytest.raises(anyio.WouldBlock):
+        queue.get_nowait()
+
+    queue.add("foo")
+    queue.shut_down()
+
+    assert queue.get_nowait() == "foo"
+    with pytest.raises(ShutDown, match="pods"):
+        queue.get_nowait()
+
+
+async def test_shut_down_hands_out_what_is_left_and_then_says_so() -> None:
+    queue: Queue[str] = Queue()
+    queue.add("foo")
+    assert not queue.shutting_down
+
+    queue.shut_down()
+
+    assert queue.shutting_down
+    assert await queue.get() == "foo"
+    with pytest.raises(ShutDown):
+        await queue.get()
+
+
+async def test_shut_down_sends_every_waiting_worker_home() -> None:
+    queue: Queue[str] = Queue()
+    home = 0
+
+    async def work() -> None:
+        nonlocal home
+        with pytest.raises(ShutDown):
+            await queue.get()
+        home += 1
+
+    async with anyio.create_task_group() as workers:
+        for _ in range(3):
+            workers.start_soon(work)
+        await anyio.wait_all_tasks_blocked()
+        queue.shut_down()
+
+    assert home == 3
+
+
+async def test_drain_waits_until_workers_are_done_with_what_they_hold() -> None:
+    queue: Queue[str] = Queue()
+    queue.add("foo")
+    queue.add("bar")
+    first, second = await queue.get(), await queue.get()
+
+    async with anyio.create_task_group() as tasks:
+        drained = asyncio.Event()
+
+        async def drain() -> None:
+            await queue.shut_down_with_drain()
+            drained.set()
+
+        tasks.start_soon(drain)
+        await anyio.wait_all_tasks_blocked()
+        with pytest.raises(ShutDown):
+            await queue.get()
+
+        queue.done(first)
+        await anyio.wait_all_tasks_blocked()
+        assert not drained.is_set()
+        queue.done(second)
+
+    assert drained.is_set()
+
+
+async def test_drain_waits_for_what_no_worker_has_taken_yet() -> None:
+    queue: Queue[str] = Queue()
+    worked = []
+
+    async def work() -> None:
+        async for item in queue:
+            with queue.processing(item):
+                await anyio.lowlevel.checkpoint()
+                worked.append(item)
+
+    async with anyio.create_task_group() as workers:
+        workers.start_soon(work)
+        queue.add("foo")
+        queue.add("bar")
+        await queue.shut_down_with_drain()
+        assert worked == ["foo", "bar"]
+
+
+async def test_drain_of_a_queue_with_nothing_to_do_returns_at_once() -> None:
+    queue: Queue[str] = Queue()
+
+    await queue.shut_down_with_drain()
+    await queue.shut_down_with_drain()
+
+    assert queue.shutting_down
+
+
+async def test_shut_down_does_not_wait_for_what_workers_hold() -> None:
+    queue: Queue[str] = Queue()
+    queue.add("foo")
+    queue.add("bar")
+    await queue.get()
+    await queue.get()
+
+    queue.shut_down()
+
+    with pytest.raises(ShutDown):
+        await queue.get()
+
+
+async def test_shut_down_ends_a_drain_that_waits() -> None:
+    queue: Queue[str] = Queue()
+    queue.add("foo")
+    queue.add("bar")
+    await queue.get()
+    await queue.get()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(queue.shut_down_with_drain)
+        tasks.start_soon(queue.shut_down_with_drain)
+        await anyio.wait_all_tasks_blocked()
+        queue.shut_down()
+
+    assert queue.shutting_down
+
+
+async def test_drain_waits_for_an_item_that_was_added_again_while_a_worker_held_it() -> None:
+    queue: Queue[str] = Queue()
+    queue.add("foo")
+    item = await queue.get()
+    queue.add("foo")
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(queue.shut_down_with_drain)
+        await anyio.wait_all_tasks_blocked()
+        with pytest.raises(ShutDown):
+            await queue.get()
+
+        queue.done(item)
+
+        again = await queue.get()
+        queue.done(again)
+        with pytest.raises(ShutDown):
+            await queue.get()
+
+
+def test_a_queue_lets_go_of_items_that_are_done() -> None:
+    class Big:
+        pass
+
+    queue: Queue[Big] = Queue()
+    item = Big()
+    gone = weakref.ref(item)
+    queue.add(item)
+    queue.done(queue.get_nowait())
+
+    del item
+    gc.collect()
+
+    assert gone() is None
+
+
+async def two_workers_in_line(queue: Queue[str]) -> tuple[asyncio.Task[str], asyncio.Task[str]]:
+    """As plain asyncio tasks: an anyio scope does not cancel a task that was told to go on already, asyncio does."""
+    first = asyncio.create_task(queue.get())
+    await anyio.wait_all_tasks_blocked()
+    second = asyncio.create_task(queue.get())
+    await anyio.wait_all_tasks_blocked()
+    return first, second
+
+
+async def test_an_item_goes_to_the_next_worker_if_the_one_in_line_is_cancelled_before_it_could_take_it() -> None:
+    queue: Queue[str] = Queue()
+    first, second = await two_workers_in_line(queue)
+
+    queue.add("foo")
+    first.cancel()
+
+    assert await second == "foo"
+    assert first.cancelled()
+
+
+async def test_an_item_goes_to_the_next_worker_if_the_one_in_line_was_cancelled_just_before_it_came() -> None:
+    queue: Queue[str] = Queue()
+    first, second = await two_workers_in_line(queue)
+
+    first.cancel()
+    queue.add("foo")
+
+    assert await second == "foo"
+    assert first.cancelled()
+
+
+async def test_an_item_stays_in_line_if_all_workers_are_cancelled_before_they_could_take_it() -> None:
+    queue: Queue[str] = Queue()
+    first, second = await two_workers_in_line(queue)
+
+    queue.add("foo")
+    first.cancel()
+    second.cancel()
+    await asyncio.wait([first, second])
+
+    assert first.cancelled()
+    assert second.cancelled()
+    assert queue.get_nowait() == "foo"
+
+
+async def test_a_cancelled_worker_has_nothing_to_pass_on_if_another_took_the_item_already() -> None:
+    queue: Queue[str] = Queue()
+    first, second = await two_workers_in_line(queue)
+
+    queue.add("foo")
+    assert queue.get_nowait() == "foo"
+    first.cancel()
+    await anyio.wait_all_tasks_blocked()
+    assert not second.done()
+
+    queue.add("bar")
+    assert await second == "bar"
+
+
+async def test_a_worker_in_a_cancelled_scope_gets_the_item_it_was_told_of_or_leaves_it() -> None:
+    queue: Queue[str] = Queue()
+    got = []
+
+    async def work() -> None:
+        got.append(await queue.get())
+
+    async with anyio.create_task_group() as workers:
+        workers.start_soon(work)
+        await anyio.wait_all_tasks_blocked()
+        queue.add("foo")
+        workers.cancel_scope.cancel()
+
+    assert len(got) + len(queue) == 1
+
+
+async def test_a_worker_that_is_told_to_look_and_finds_nothing_waits_on() -> None:
+    queue: Queue[str] = Queue()
+    got = []
+
+    async def work() -> None:
+        got.append(await queue.get())
+
+    async with anyio.create_task_group() as workers:
+        workers.start_soon(work)
+        await anyio.wait_all_tasks_blocked()
+        queue.add("foo")
+        assert queue.get_nowait() == "foo"
+        await anyio.wait_all_tasks_blocked()
+        assert got == []
+        queue.add("bar")
+
+    assert got == ["bar"]
+
+
+async def test_a_wait_with_a_deadline_leaves_the_line_without_a_trace() -> None:
+    queue: Queue[str] = Queue()
+
+    with anyio.move_on_after(0):
+        await queue.get()
+    queue.add("foo")
+
+    assert await queue.get() == "foo"
+
+
+async def test_a_worker_that_never_waits_lets_other_tasks_run_every_now_and_then() -> None:
+    queue: Queue[int] = Queue()
+    for item in range(1000):
+        queue.add(item)
+    queue.shut_down()
+    left = []
+
+    async def bystander() -> None:
+        left.append(len(queue))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(bystander)
+        async for item in queue:
+            queue.done(item)
+
+    assert 800 < left[0] < 1000
+
+
+async def test_the_context_of_an_item_is_done_with_it_even_when_the_work_fails() -> None:
+    queue: Queue[str] = Queue()
+    queue.add("foo")
+    item = await queue.get()
+
+    with pytest.raises(ValueError, match="broken"), queue.processing(item) as key:  # noqa: PT012 - the block is the test
+        queue.add(key)
+        raise ValueError("broken")
+
+    assert await queue.get() == "foo"
+
+
+async def test_another_thread_adds_through_the_loop() -> None:
+    queue: Queue[str] = Queue()
+    loop = asyncio.get_running_loop()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(anyio.to_thread.run_sync, lambda: loop.call_soon_threadsafe(queue.add, "foo"))
+        with anyio.fail_after(10):
+            assert await queue.get() == "foo"
