@@ -1,0 +1,148 @@
+"""The broadcaster: takes events from recorders and gives them to whoever listens, each at its own pace.
+
+Recorders never wait. Each listener has a queue of its own, bounded: one that is too slow, such as a sink without a
+server, loses the events that come while its queue is full, and no other listener notices.
+
+::
+
+    broadcaster = EventBroadcaster()
+    broadcaster.start_recording_to_sink(ClientSink(client))
+    recorder = broadcaster.new_recorder("my-controller")
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(broadcaster.run)
+        ...
+        recorder.event(configmap, NORMAL, "Seen", "It is a fine one")
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+import anyio
+import structlog
+
+from kinformer.clock import Clock, RealClock
+from kinformer.record.correlator import CorrelatorOptions, EventCorrelator
+from kinformer.record.recorder import Recorder
+from kinformer.record.sink import EventSink, EventWriter
+
+if TYPE_CHECKING:
+    from kinformer.models import CoreV1Event
+
+__all__ = ("EventBroadcaster",)
+
+log = structlog.get_logger(__name__)
+
+#: Events that wait for one listener; what comes when so many do is dropped.
+MAX_QUEUED_EVENTS = 1000
+
+
+class EventBroadcaster:
+    """
+    The events of one process, or of one controller in it.
+
+    Listeners may be started before :meth:`run` and while it runs; recorders may record before it, too.
+
+    :param options: how events are aggregated, counted and filtered before a sink gets them
+    :param max_queued: how many events may wait for one listener
+    """
+
+    def __init__(
+        self,
+        *,
+        options: CorrelatorOptions | None = None,
+        clock: Clock | None = None,
+        max_queued: int = MAX_QUEUED_EVENTS,
+    ) -> None:
+        self._options = options
+        self._clock = clock or RealClock()
+        self._max_queued = max_queued
+        self._listeners: list[_Listener] = []
+        self._new_listener = anyio.Event()
+
+    def new_recorder(self, component: str, host: str = "") -> Recorder:
+        """A recorder whose events are from `component`."""
+        return Recorder(self._send, component, host, self._clock)
+
+    def start_recording_to_sink(self, sink: EventSink) -> None:
+        """Write every event to `sink`, correlated, with retries."""
+        self.start_event_watcher(EventWriter(sink, EventCorrelator(self._options, self._clock), self._clock).write)
+
+    def start_structured_logging(self) -> None:
+        """Log every event, uncorrelated, as it is recorded."""
+        self.start_event_watcher(_log_event)
+
+    def start_event_watcher(self, handler: Callable[[CoreV1Event], Awaitable[object]]) -> None:
+        """Give every event from now on to `handler`, one after the other. It must not change them."""
+        self._listeners.append(_Listener(handler, self._max_queued))
+        self._new_listener.set()
+
+    @property
+    def dropped(self) -> int:
+        """How many events listeners have missed because their queue was full."""
+        return sum(listener.dropped for listener in self._listeners)
+
+    async def run(self) -> None:
+        """Hand on events until cancelled. What waits then is lost."""
+        running = 0
+        async with anyio.create_task_group() as tasks:
+            while True:
+                self._new_listener = anyio.Event()
+                for listener in self._listeners[running:]:
+                    tasks.start_soon(listener.run)
+                running = len(self._listeners)
+                await self._new_listener.wait()
+
+    def _send(self, event: CoreV1Event) -> None:
+        for listener in self._listeners:
+            listener.put(event)
+
+
+class _Listener:
+    """A queue and who reads it."""
+
+    def __init__(self, handler: Callable[[CoreV1Event], Awaitable[object]], max_queued: int) -> None:
+        self._handler = handler
+        self._max_queued = max_queued
+        self._queue: deque[CoreV1Event] = deque()
+        self._arrived = anyio.Event()
+        self._missed = 0
+        self.dropped = 0
+
+    def put(self, event: CoreV1Event) -> None:
+        if len(self._queue) >= self._max_queued:
+            # One line for a flood, not one for each drop of it.
+            if not self._missed:
+                log.warning("event_queue_full", max_queued=self._max_queued)
+            self._missed += 1
+            self.dropped += 1
+            return
+        self._queue.append(event)
+        self._arrived.set()
+
+    async def run(self) -> None:
+        while True:
+            while self._queue:
+                try:
+                    await self._handler(self._queue.popleft())
+                except Exception:  # a listener's fault is not the process's
+                    log.exception("event_listener_failed")
+            if self._missed:
+                log.warning("events_dropped", count=self._missed)
+                self._missed = 0
+            self._arrived = anyio.Event()
+            await self._arrived.wait()
+
+
+async def _log_event(event: CoreV1Event) -> None:
+    involved = event.involved_object
+    log.info(
+        "event_occurred",
+        object=f"{involved.namespace or ''}/{involved.name}",
+        kind=involved.kind,
+        type=event.type,
+        reason=event.reason,
+        message=event.message,
+    )

@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import anyio
+import structlog.testing
+
+from kinformer.client.errors import ConnectionLost, Status, error_from_status
+from kinformer.clock import FakeClock
+from kinformer.models import CoreV1Event, V1ObjectMeta, V1ReplicationController
+from kinformer.record import NORMAL, EventBroadcaster
+from tests.record.events import MemorySink
+
+RC = V1ReplicationController(metadata=V1ObjectMeta(name="web", namespace="ns", uid="u1"))
+
+UNREACHABLE = ConnectionLost("http://nowhere", "broken pipe")
+REFUSED = error_from_status(Status(reason="Forbidden", code=403, message="no"))
+GONE = error_from_status(Status(reason="NotFound", code=404, message="gone"))
+
+
+@asynccontextmanager
+async def running(broadcaster: EventBroadcaster) -> AsyncIterator[None]:
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(broadcaster.run)
+        yield
+        tasks.cancel_scope.cancel()
+
+
+async def test_an_event_is_created_and_the_same_again_patched() -> None:
+    clock, sink = FakeClock(), MemorySink()
+    broadcaster = EventBroadcaster(clock=clock)
+    broadcaster.start_recording_to_sink(sink)
+    recorder = broadcaster.new_recorder("test")
+    recorder.event(RC, NORMAL, "Seen", "hello")
+
+    async with running(broadcaster):
+        await anyio.wait_all_tasks_blocked()
+        recorder.event(RC, NORMAL, "Seen", "hello")
+        await anyio.wait_all_tasks_blocked()
+
+    assert sink.writes == ["create hello", "patch hello"]
+    assert [event.count for event in sink.stored.values()] == [2]
+
+
+async def test_an_event_is_tried_again_while_the_server_cannot_be_reached() -> None:
+    clock, sink = FakeClock(), MemorySink([UNREACHABLE, UNREACHABLE])
+    broadcaster = EventBroadcaster(clock=clock)
+    broadcaster.start_recording_to_sink(sink)
+    broadcaster.new_recorder("test").event(RC, NORMAL, "Seen", "hello")
+
+    async with running(broadcaster):
+        await clock.advance(20)
+
+    assert len(sink.writes) == 3
+    assert len(sink.stored) == 1
+
+
+async def test_an_event_is_given_up_after_twelve_tries_and_the_next_one_is_written() -> None:
+    clock, sink = FakeClock(), MemorySink([UNREACHABLE] * 12)
+    broadcaster = EventBroadcaster(clock=clock)
+    broadcaster.start_recording_to_sink(sink)
+    recorder = broadcaster.new_recorder("test")
+    recorder.event(RC, NORMAL, "Seen", "lost")
+    recorder.event(RC, NORMAL, "Seen", "kept")
+
+    async with running(broadcaster):
+        await clock.advance(120)
+
+    assert sink.writes == ["create lost"] * 12 + ["create kept"]
+
+
+async def test_a_refused_event_is_not_tried_again() -> None:
+    clock, sink = FakeClock(), MemorySink([REFUSED])
+    broadcaster = EventBroadcaster(clock=clock)
+    broadcaster.start_recording_to_sink(sink)
+    broadcaster.new_recorder("test").event(RC, NORMAL, "Seen", "hello")
+
+    async with running(broadcaster):
+        await clock.advance(60)
+
+    assert sink.writes == ["create hello"]
+
+
+async def test_an_event_that_the_server_has_let_expire_is_made_anew() -> None:
+    clock, sink = FakeClock(), MemorySink()
+    broadcaster = EventBroadcaster(clock=clock)
+    broadcaster.start_recording_to_sink(sink)
+    recorder = broadcaster.new_recorder("test")
+
+    async with running(broadcaster):
+        recorder.event(RC, NORMAL, "Seen", "hello")
+        await anyio.wait_all_tasks_blocked()
+        sink.errors.append(GONE)
+        recorder.event(RC, NORMAL, "Seen", "hello")
+        await anyio.wait_all_tasks_blocked()
+
+    assert sink.writes == ["create hello", "patch hello", "create hello"]
+    assert [event.count for event in sink.stored.values()] == [2]
+
+
+async def test_what_comes_while_the_queue_is_full_is_dropped_and_said_once() -> None:
+    sink = MemorySink()
+    broadcaster = EventBroadcaster(clock=FakeClock(), max_queued=3)
+    broadcaster.start_recording_to_sink(sink)
+    recorder = broadcaster.new_recorder("test")
+
+    with structlog.testing.capture_logs() as logs:
+        for n in range(10):
+            recorder.event(RC, NORMAL, "Seen", f"message {n}")
+        async with running(broadcaster):
+            await anyio.wait_all_tasks_blocked()
+
+    assert sink.writes == ["create message 0", "create message 1", "create message 2"]
+    assert broadcaster.dropped == 7
+    assert [line["event"] for line in logs] == ["event_queue_full", "events_dropped"]
+
+
+async def test_a_listener_that_fails_goes_on_with_the_next_event() -> None:
+    seen: list[str] = []
+
+    async def listen(event: CoreV1Event) -> None:
+        seen.append(event.message)
+        raise ValueError("no")
+
+    broadcaster = EventBroadcaster(clock=FakeClock())
+    async with running(broadcaster):
+        await anyio.wait_all_tasks_blocked()
+        broadcaster.start_event_watcher(listen)
+        recorder = broadcaster.new_recorder("test")
+        with structlog.testing.capture_logs():
+            recorder.event(RC, NORMAL, "Seen", "one")
+            recorder.event(RC, NORMAL, "Seen", "two")
+            await anyio.wait_all_tasks_blocked()
+
+    assert seen == ["one", "two"]
+
+
+async def test_events_can_be_logged() -> None:
+    broadcaster = EventBroadcaster(clock=FakeClock())
+    broadcaster.start_structured_logging()
+    broadcaster.new_recorder("test").event(RC, NORMAL, "Seen", "hello")
+
+    with structlog.testing.capture_logs() as logs:
+        async with running(broadcaster):
+            await anyio.wait_all_tasks_blocked()
+
+    assert [(line["event"], line["object"], line["message"]) for line in logs] == [
+        ("event_occurred", "ns/web", "hello")
+    ]
