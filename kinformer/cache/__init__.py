@@ -24,6 +24,14 @@ from kinformer.cache.keys import (
     deletion_handling_object_name,
     meta_namespace_key_func,
 )
+from kinformer.cache.mutation_detector import (
+    CacheMutatedError,
+    CacheMutationDetector,
+    Mutation,
+    MutationDetector,
+    NoMutationDetector,
+    new_mutation_detector,
+)
 from kinformer.cache.queue import (
     FIFOClosed,
     PopProcessFunc,
@@ -48,6 +56,8 @@ from kinformer.cache.thread_safe_store import ThreadSafeStore
 __all__ = (
     "NAMESPACE_INDEX",
     "BookmarkInfo",
+    "CacheMutatedError",
+    "CacheMutationDetector",
     "DeletedFinalStateUnknown",
     "Delta",
     "DeltaFIFO",
@@ -63,6 +73,9 @@ __all__ = (
     "Indexers",
     "KeyFunc",
     "KeyListerGetter",
+    "Mutation",
+    "MutationDetector",
+    "NoMutationDetector",
     "ObjectKeyError",
     "PopProcessFunc",
     "ProcessBatchFunc",
@@ -83,5 +96,6 @@ __all__ = (
     "meta_namespace_index_func",
     "meta_namespace_key_func",
     "namespace_index_func",
+    "new_mutation_detector",
     "tombstones_of_missing",
 )

@@ -1,0 +1,264 @@
+"""MutationDetector: finds out who changes objects of a cache, which are everybody's.
+
+With ``KUBE_CACHE_MUTATION_DETECTOR=true`` in the environment an informer keeps a deep copy of each object that it
+hands out, and compares the two every second, for two to four minutes, and once more when it stops. A difference is a
+bug in a handler or a lister's user: :exc:`CacheMutatedError` names the object and what has changed in it, and ends the
+informer, since nothing that was read from the cache since can be trusted. It costs twice the memory and a good deal of
+time, so it is for tests and for hunting, not for production.
+
+An object that was only read is not a changed one: fields that are decoded when somebody reads them (those of models,
+and :class:`msgspec.Raw` in anybody's Structs) are compared by what they mean.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import msgspec
+import structlog
+from anyio.lowlevel import checkpoint
+
+from kinformer.cache.keys import DeletedFinalStateUnknown, ObjectKeyError, meta_namespace_key_func
+from kinformer.clock import Clock, RealClock
+from kinformer.models import Model
+
+__all__ = (
+    "CacheMutatedError",
+    "CacheMutationDetector",
+    "Mutation",
+    "MutationDetector",
+    "NoMutationDetector",
+    "differences",
+    "new_mutation_detector",
+)
+
+log = structlog.get_logger(__name__)
+
+_ENABLED_BY = "KUBE_CACHE_MUTATION_DETECTOR"
+_TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
+
+# Objects compared before the event loop has its turn: some 5 ms.
+_SLICE = 200
+
+_ABSENT = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """
+    An object that was changed although it is in a cache.
+
+    :param cache: the name of the detector, which is that of the informer
+    :param key: the object's key
+    :param obj: the object as it is now
+    :param changes: where it differs from what it was, for a person: ``.metadata.labels["app"]: was 'a', is 'b'``
+    """
+
+    cache: str
+    key: str
+    obj: object
+    changes: Sequence[str]
+
+    def __str__(self) -> str:
+        return f"cache {self.cache} modified: {type(self.obj).__name__} {self.key}: {'; '.join(self.changes)}"
+
+
+class CacheMutatedError(RuntimeError):
+    """
+    Somebody has changed objects of a cache.
+
+    :ivar mutations: which, and how
+    """
+
+    def __init__(self, mutations: Sequence[Mutation]):
+        super().__init__("\n".join(map(str, mutations)))
+        self.mutations = mutations
+
+
+class MutationDetector(Protocol):
+    """Watches over objects for some time."""
+
+    @property
+    def enabled(self) -> bool:
+        """Whether it does; if not, there is no need to call it."""
+
+    def add_object(self, obj: object) -> None:
+        """Watch over this one from now on. It must be as the server sent it still."""
+
+    async def run(self) -> None:
+        """Compare until cancelled."""
+
+
+class NoMutationDetector:
+    """Watches over nothing."""
+
+    enabled = False
+
+    def add_object(self, obj: object) -> None:
+        """Nothing to do."""
+
+    async def run(self) -> None:
+        """Return at once."""
+
+
+def new_mutation_detector(
+    name: str, *, on_mutation: Callable[[Mutation], object] | None = None, clock: Clock | None = None
+) -> MutationDetector:
+    """
+    A detector if the environment asks for one, else one that does nothing.
+
+    :param name: what errors call the cache
+    :param on_mutation: called with each changed object; by default :meth:`CacheMutationDetector.run` raises
+    """
+    if os.environ.get(_ENABLED_BY, "") not in _TRUE:
+        return NoMutationDetector()
+    log.warning("mutation_detector_enabled", cache=name, cost="keeps a copy of every object for minutes")
+    return CacheMutationDetector(name, on_mutation=on_mutation, clock=clock)
+
+
+@dataclass(eq=False, slots=True)
+class _Watched:
+    obj: object
+    copied: object
+
+
+class CacheMutationDetector:
+    """
+    Watches over objects by comparing them with copies.
+
+    :param name: what errors call the cache
+    :param on_mutation: called with each changed object, once for each change; by default :meth:`run` raises
+    :param period: seconds between two comparisons
+    :param retain: seconds for which an object is watched at least; at most it is twice that
+    """
+
+    enabled = True
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        on_mutation: Callable[[Mutation], object] | None = None,
+        period: float = 1.0,
+        retain: float = 120.0,
+        clock: Clock | None = None,
+    ):
+        self._name = name
+        self._on_mutation = on_mutation
+        self._period = period
+        self._retain = retain
+        self._clock = clock or RealClock()
+        self._rotated = self._clock.monotonic()
+        self._young: list[_Watched] = []
+        self._old: list[_Watched] = []
+
+    @property
+    def watched(self) -> int:
+        """How many objects are watched now."""
+        return len(self._young) + len(self._old)
+
+    def add_object(self, obj: object) -> None:
+        if not isinstance(obj, DeletedFinalStateUnknown):
+            self._young.append(_Watched(obj, copy.deepcopy(obj)))
+
+    def compare_objects(self) -> None:
+        """
+        Compare all objects now.
+
+        :raises CacheMutatedError: if some were changed, and nobody else is to be told
+        """
+        self._report([found for watched in self._pairs() if (found := self._compare(watched))])
+
+    async def run(self) -> None:
+        """
+        Compare until cancelled, and then once more.
+
+        :raises CacheMutatedError: if some objects were changed, and nobody else is to be told
+        """
+        try:
+            while True:
+                self._rotate()
+                found = []
+                for number, watched in enumerate(self._pairs()):
+                    if number % _SLICE == _SLICE - 1:
+                        await checkpoint()
+                    if mutation := self._compare(watched):
+                        found.append(mutation)
+                self._report(found)
+                await self._clock.sleep(self._period)
+        finally:
+            self.compare_objects()
+
+    def _pairs(self) -> list[_Watched]:
+        return self._old + self._young
+
+    def _rotate(self) -> None:
+        now = self._clock.monotonic()
+        if now - self._rotated > self._retain:
+            self._old, self._young = self._young, []
+            self._rotated = now
+
+    def _compare(self, watched: _Watched) -> Mutation | None:
+        changes = list(differences(watched.copied, watched.obj))
+        if not changes:
+            return None
+        try:
+            key = meta_namespace_key_func(watched.copied)
+        except ObjectKeyError:
+            key = "without a key"
+        watched.copied = copy.deepcopy(watched.obj)
+        return Mutation(self._name, key, watched.obj, changes)
+
+    def _report(self, mutations: Sequence[Mutation]) -> None:
+        if not mutations:
+            return
+        if self._on_mutation is None:
+            raise CacheMutatedError(mutations)
+        for mutation in mutations:
+            self._on_mutation(mutation)
+
+
+def differences(was: object, now: object, path: str = "") -> Iterator[str]:
+    """Where two objects differ, a line for each place: ``.spec.containers[0].image: was 'a', is 'b'``."""
+    if isinstance(was, msgspec.Raw) != isinstance(now, msgspec.Raw):
+        was, now = _read(was, now), _read(now, was)
+    if type(was) is not type(now) or not isinstance(was, msgspec.Struct | Mapping | list | tuple):
+        if was != now:
+            yield f"{path or 'object'}: {_shown('was', was)}, {_shown('is', now)}"
+    elif was is now or _surely_equal(was, now):
+        return
+    elif isinstance(was, msgspec.Struct):
+        for name in was.__struct_fields__:
+            yield from differences(getattr(was, name), getattr(now, name), f"{path}.{name}")
+    elif isinstance(was, Mapping) and isinstance(now, Mapping):
+        for key in {**was, **now}:
+            yield from differences(was.get(key, _ABSENT), now.get(key, _ABSENT), f'{path}["{key}"]')
+    elif isinstance(was, Sequence) and isinstance(now, Sequence):
+        for number in range(max(len(was), len(now))):
+            yield from differences(_item(was, number), _item(now, number), f"{path}[{number}]")
+
+
+def _surely_equal(was: object, now: object) -> bool:
+    """A quick yes; a no means nothing. Models compare bytes that nobody has read without reading them."""
+    # A user's Struct may say that it is equal when it is not.
+    own_eq = type(was).__eq__ is not msgspec.Struct.__eq__ and not isinstance(was, Model)
+    return was == now and not (isinstance(was, msgspec.Struct) and own_eq)
+
+
+def _read(value: object, like: object) -> object:
+    """A part that nobody has read, read as what the other object has in its place."""
+    if not isinstance(value, msgspec.Raw):
+        return value
+    return msgspec.json.decode(value, type=type(like) if isinstance(like, msgspec.Struct) else Any)
+
+
+def _item(values: Sequence[object], number: int) -> object:
+    return values[number] if number < len(values) else _ABSENT
+
+
+def _shown(verb: str, value: object) -> str:
+    return f"{verb} absent" if value is _ABSENT else f"{verb} {value!r}"
