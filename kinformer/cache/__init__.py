@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from kinformer.cache.controller import Controller, new_informer
 from kinformer.cache.delta_fifo import DeltaFIFO
 from kinformer.cache.deltas import BookmarkInfo, Delta, Deltas, DeltaType, ReplacedAllInfo
+from kinformer.cache.handlers import (
+    Deleted,
+    FilteringResourceEventHandler,
+    ResourceEventHandler,
+    ResourceEventHandlerDetailedFuncs,
+    ResourceEventHandlerFuncs,
+)
 from kinformer.cache.index import (
     NAMESPACE_INDEX,
     IndexerConflict,
@@ -24,6 +32,7 @@ from kinformer.cache.keys import (
     deletion_handling_object_name,
     meta_namespace_key_func,
 )
+from kinformer.cache.listwatch import ListerWatcher, ListWatch
 from kinformer.cache.mutation_detector import (
     CacheMutatedError,
     CacheMutationDetector,
@@ -32,6 +41,7 @@ from kinformer.cache.mutation_detector import (
     NoMutationDetector,
     new_mutation_detector,
 )
+from kinformer.cache.processor import ProcessorListener
 from kinformer.cache.queue import (
     FIFOClosed,
     PopProcessFunc,
@@ -41,6 +51,8 @@ from kinformer.cache.queue import (
     tombstones_of_missing,
 )
 from kinformer.cache.real_fifo import RealFIFO
+from kinformer.cache.reflector import Reflector
+from kinformer.cache.shared_informer import InformerStateError, SharedIndexInformer
 from kinformer.cache.store import (
     Indexer,
     KeyListerGetter,
@@ -52,12 +64,17 @@ from kinformer.cache.store import (
     TransformFunc,
 )
 from kinformer.cache.thread_safe_store import ThreadSafeStore
+from kinformer.cache.waiting import CacheNotSynced, HasSynced, wait_for_cache_sync
+from kinformer.cache.watch_errors import VeryShortWatch, WatchErrorHandler, default_watch_error_handler
 
 __all__ = (
     "NAMESPACE_INDEX",
     "BookmarkInfo",
     "CacheMutatedError",
     "CacheMutationDetector",
+    "CacheNotSynced",
+    "Controller",
+    "Deleted",
     "DeletedFinalStateUnknown",
     "Delta",
     "DeltaFIFO",
@@ -65,37 +82,53 @@ __all__ = (
     "Deltas",
     "ExplicitKey",
     "FIFOClosed",
+    "FilteringResourceEventHandler",
+    "HasSynced",
     "IndexFunc",
     "IndexFuncError",
     "IndexNotFound",
     "Indexer",
     "IndexerConflict",
     "Indexers",
+    "InformerStateError",
     "KeyFunc",
     "KeyListerGetter",
+    "ListWatch",
+    "ListerWatcher",
     "Mutation",
     "MutationDetector",
     "NoMutationDetector",
     "ObjectKeyError",
     "PopProcessFunc",
     "ProcessBatchFunc",
+    "ProcessorListener",
     "Queue",
     "QueueWithBatch",
     "RealFIFO",
+    "Reflector",
     "ReflectorStore",
     "ReplacedAllInfo",
+    "ResourceEventHandler",
+    "ResourceEventHandlerDetailedFuncs",
+    "ResourceEventHandlerFuncs",
+    "SharedIndexInformer",
     "Store",
     "ThreadSafeStore",
     "Transaction",
     "TransactionError",
     "TransactionType",
     "TransformFunc",
+    "VeryShortWatch",
+    "WatchErrorHandler",
+    "default_watch_error_handler",
     "deletion_handling_key",
     "deletion_handling_object_name",
     "index_func_to_key_func",
     "meta_namespace_index_func",
     "meta_namespace_key_func",
     "namespace_index_func",
+    "new_informer",
     "new_mutation_detector",
     "tombstones_of_missing",
+    "wait_for_cache_sync",
 )

@@ -58,8 +58,7 @@ def to_dict(obj: Any) -> dict[str, Any]:
     return cast("dict[str, Any]", msgspec.json.decode(encode(obj)))
 
 
-@cache
-def detacher_for(type_: type[Any], *, keep_managed_fields: bool = False) -> Callable[[Any], None]:
+def detacher_for(type_: type[T], *, keep_managed_fields: bool = False) -> Callable[[T], None]:
     """
     What to call on each decoded object of a type before it is kept for long.
 
@@ -67,6 +66,11 @@ def detacher_for(type_: type[Any], *, keep_managed_fields: bool = False) -> Call
     thousands. The returned function gives each such piece a memory of its own, and drops managedFields (which are
     often half of an object) unless they are to be kept. For types without such fields it does nothing.
     """
+    return _detacher_for(cast("Any", type_), keep_managed_fields)
+
+
+@cache
+def _detacher_for(type_: type[Any], keep_managed_fields: bool) -> Callable[[Any], None]:
     if not issubclass(type_, Model):
         return _keep
     detach = tuple(field.detach for field in type_.__lazy_fields__.values())

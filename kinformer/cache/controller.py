@@ -1,0 +1,237 @@
+"""Controller: a reflector, its queue, and the function that each change goes through.
+
+This is client-go's low-level controller (``cache.New``), on which informers are built: the reflector queues a batch,
+and in the same task the batch is popped and processed. The event loop gets its turn at least every few milliseconds,
+however much there is.
+
+:func:`process_deltas` is the step between queue and store that all informers share; :func:`new_informer` makes a store
+with one handler, for who needs no more.
+"""
+
+from __future__ import annotations
+
+import random as _random
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+import structlog
+from anyio.lowlevel import checkpoint
+
+from kinformer.backoff import Backoff
+from kinformer.cache.delta_fifo import DeltaFIFO
+from kinformer.cache.deltas import BookmarkInfo, Deltas, DeltaType, ReplacedAllInfo
+from kinformer.cache.handlers import ResourceEventHandler
+from kinformer.cache.index import Indexers
+from kinformer.cache.keys import DeletedFinalStateUnknown
+from kinformer.cache.listwatch import ListerWatcher
+from kinformer.cache.queue import PopProcessFunc, Queue
+from kinformer.cache.reflector import DEFAULT_MIN_WATCH_TIMEOUT, Reflector
+from kinformer.cache.store import Indexer, TransformFunc
+from kinformer.cache.watch_errors import WatchErrorHandler
+from kinformer.clock import Clock, RealClock
+from kinformer.meta import accessor_for
+
+__all__ = ("Controller", "new_informer", "process_deltas")
+
+T = TypeVar("T")
+
+log = structlog.get_logger(__name__)
+
+#: Seconds of processing after which the event loop has its turn.
+_TURN = 0.005
+#: Pops between two looks at the clock.
+_SLICE = 64
+
+
+class Controller(Generic[T]):
+    """
+    Lists and watches into a queue, and processes what is queued.
+
+    :param queue: what the reflector fills; it belongs to this controller from now on and is closed when it ends
+    :param process: called with the deltas of each pop; what it raises is logged, and the next pop goes on
+    :param after_slice: called after some pops, before anybody else runs
+
+    The other parameters are those of :class:`~kinformer.cache.Reflector`.
+    """
+
+    def __init__(
+        self,
+        queue: Queue[T],
+        lister_watcher: ListerWatcher[T],
+        type_: type[T],
+        process: PopProcessFunc,
+        *,
+        name: str = "",
+        resync_period: float = 0.0,
+        should_resync: Callable[[], bool] | None = None,
+        min_watch_timeout: float = DEFAULT_MIN_WATCH_TIMEOUT,
+        page_size: int = 0,
+        backoff: Backoff | None = None,
+        watch_error_handler: WatchErrorHandler | None = None,
+        use_watch_list: bool = True,
+        expected_kind: str = "",
+        keep_managed_fields: bool = False,
+        after_slice: Callable[[], None] | None = None,
+        clock: Clock | None = None,
+        random: Callable[[], float] = _random.random,
+    ):
+        self._queue = queue
+        self._process = process
+        self._after_slice = after_slice or _nothing
+        self._clock = clock or RealClock()
+        self._draining = False
+        self._turn_began = 0.0
+        self._reflector = Reflector(
+            lister_watcher,
+            type_,
+            queue,
+            name=name,
+            resync_period=resync_period,
+            should_resync=should_resync,
+            min_watch_timeout=min_watch_timeout,
+            page_size=page_size,
+            backoff=backoff,
+            watch_error_handler=watch_error_handler,
+            use_watch_list=use_watch_list,
+            expected_kind=expected_kind,
+            keep_managed_fields=keep_managed_fields,
+            on_batch=self._drain,
+            clock=self._clock,
+            random=random,
+        )
+
+    @property
+    def last_sync_resource_version(self) -> str:
+        """The version that the reflector has reached; the store may be a little behind."""
+        return self._reflector.last_sync_resource_version
+
+    @property
+    def name(self) -> str:
+        return self._reflector.name
+
+    @property
+    def has_synced(self) -> bool:
+        """Whether everything of the first list has been processed."""
+        return self._queue.has_synced
+
+    async def wait_synced(self) -> None:
+        """Return once :attr:`has_synced` is true."""
+        await self._queue.wait_synced()
+
+    async def run(self) -> None:
+        """Go on until cancelled."""
+        try:
+            await self._reflector.run()
+        finally:
+            self._queue.close()
+
+    async def _drain(self) -> None:
+        """Process what is queued, and let others run in between."""
+        if self._draining:  # a resync came while a batch is being processed: that one takes it along
+            return
+        self._draining = True
+        queue, process, now = self._queue, self._process, self._clock.monotonic
+        try:
+            while True:
+                try:
+                    queue.drain(process, _SLICE)
+                except Exception:
+                    log.exception("delta_not_processed", controller=self._reflector.name)
+                self._after_slice()
+                # Measured from the last time others ran, not from this batch's start: a flood of small batches, none
+                # of which has to wait for the socket, must not keep the loop either.
+                if now() - self._turn_began >= _TURN:
+                    await checkpoint()
+                    self._turn_began = now()
+                if not len(queue):
+                    return
+        finally:
+            self._draining = False
+
+
+def process_deltas(
+    deltas: Deltas,
+    is_in_initial_list: bool,
+    indexer: Indexer[Any],
+    on_add: Callable[[Any, bool], object],
+    on_update: Callable[[Any, Any], object],
+    on_delete: Callable[[Any], object],
+) -> None:
+    """
+    Bring a store to the state after some deltas, and tell of each of them what it was to the store.
+
+    An object that the store has is updated, whatever the delta calls it, and one that it does not have is added.
+    """
+    storage = indexer.storage
+    for delta in deltas:
+        type_ = delta.type
+        obj = delta.object
+        if type_ is DeltaType.DELETED:
+            storage.delete(delta.key, obj)
+            on_delete(obj)
+        elif type_ is DeltaType.REPLACED_ALL:
+            _process_replaced_all(obj, is_in_initial_list, indexer, on_add, on_update, on_delete)
+        elif type_ is DeltaType.SYNC_ALL:
+            for known in storage.list():
+                on_update(known, known)
+        elif type_ is DeltaType.BOOKMARK:
+            bookmark: BookmarkInfo = obj
+            indexer.bookmark(bookmark.resource_version)
+        else:
+            old = storage.update(delta.key, obj)
+            if old is None:
+                on_add(obj, is_in_initial_list)
+            else:
+                on_update(old, obj)
+
+
+def _process_replaced_all(
+    info: ReplacedAllInfo[Any],
+    is_in_initial_list: bool,
+    indexer: Indexer[Any],
+    on_add: Callable[[Any, bool], object],
+    on_update: Callable[[Any, Any], object],
+    on_delete: Callable[[Any], object],
+) -> None:
+    key_of = indexer.key_of
+    before = {key_of(obj): obj for obj in indexer.list()}
+    after = {key_of(obj): obj for obj in info.objects}
+    indexer.storage.replace(after, info.resource_version)
+    for key, obj in before.items():
+        if key not in after:
+            on_delete(DeletedFinalStateUnknown(key, obj))
+    for key, obj in after.items():
+        if key in before:
+            on_update(before[key], obj)
+        else:
+            on_add(obj, is_in_initial_list)
+
+
+def new_informer(
+    lister_watcher: ListerWatcher[T],
+    type_: type[T],
+    handler: ResourceEventHandler[T],
+    *,
+    resync_period: float = 0.0,
+    indexers: Indexers[T] | None = None,
+    transform: TransformFunc[T] | None = None,
+    clock: Clock | None = None,
+) -> tuple[Indexer[T], Controller[T]]:
+    """
+    A store and the controller that fills it and tells one handler: client-go's NewInformer and its relatives.
+
+    The handler's methods are plain functions, called in the controller's own task: one that takes long holds up the
+    watch. :class:`~kinformer.cache.SharedIndexInformer` has neither limit.
+    """
+    accessor = accessor_for(type_)
+    indexer = Indexer(accessor, indexers)
+    queue = DeltaFIFO(accessor, indexer, emit_delta_type_replaced=True, transformer=transform)
+
+    def process(deltas: Deltas, is_in_initial_list: bool) -> None:
+        process_deltas(deltas, is_in_initial_list, indexer, handler.on_add, handler.on_update, handler.on_delete)
+
+    return indexer, Controller(queue, lister_watcher, type_, process, resync_period=resync_period, clock=clock)
+
+
+def _nothing() -> None:
+    """What is called after a slice where nobody asked to be."""

@@ -1,0 +1,77 @@
+"""What a Reflector needs of a server: one way to list, one way to watch.
+
+:class:`kinformer.client.Resource` is such a thing when it is told its namespace and selectors by :class:`ListWatch`;
+tests script their own. Both methods take :class:`~kinformer.client.types.ListOptions` and add to them whatever narrows
+this lister-watcher's view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar
+
+from kinformer.client.types import ListOptions, ObjectList, WatchEvent
+
+__all__ = ("ListWatch", "ListerWatcher", "WatchableResource")
+
+T = TypeVar("T")
+
+
+class ListerWatcher(Protocol[T]):
+    """Lists and watches the objects of one resource."""
+
+    @property
+    def supports_watch_list(self) -> bool:
+        """Whether :meth:`watch` can be asked for the initial events; a server that cannot is found out all the same."""
+
+    async def list(self, options: ListOptions) -> ObjectList[T]:
+        """
+        One answer to a list: everything, or a page when `options` has a limit.
+
+        :raises ClientError: if the server refuses or cannot be reached
+        """
+
+    def watch(self, options: ListOptions) -> AbstractAsyncContextManager[AsyncIterator[Sequence[WatchEvent[T]]]]:
+        """
+        Open a watch; leaving the context closes it.
+
+        Its iterator gives batches of events in the server's order and ends when the server ends the stream.
+
+        :raises ClientError: if the server refuses, or in the middle if it sends an ERROR event or the connection breaks
+        """
+
+
+class WatchableResource(Protocol[T]):
+    """The part of a client's resource that :class:`ListWatch` uses."""
+
+    async def list(self, namespace: str = "", options: ListOptions = ...) -> ObjectList[T]: ...
+
+    def watch(
+        self, namespace: str = "", options: ListOptions = ...
+    ) -> AbstractAsyncContextManager[AsyncIterator[Sequence[WatchEvent[T]]]]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ListWatch(ListerWatcher[T]):
+    """
+    The objects of a client's resource, or those of one namespace, or those that selectors match.
+
+    :param namespace: empty for all
+    """
+
+    resource: WatchableResource[T]
+    namespace: str = ""
+    label_selector: str = ""
+    field_selector: str = ""
+    supports_watch_list: bool = True
+
+    async def list(self, options: ListOptions) -> ObjectList[T]:
+        return await self.resource.list(self.namespace, self._narrowed(options))
+
+    def watch(self, options: ListOptions) -> AbstractAsyncContextManager[AsyncIterator[Sequence[WatchEvent[T]]]]:
+        return self.resource.watch(self.namespace, self._narrowed(options))
+
+    def _narrowed(self, options: ListOptions) -> ListOptions:
+        return replace(options, label_selector=self.label_selector, field_selector=self.field_selector)

@@ -1,0 +1,59 @@
+"""What informers tell Prometheus.
+
+``informer_queued_items`` is the name under which Kubernetes 1.36 has the length of an informer's queue; client-go has
+none for what waits for a handler, or for handlers that fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Protocol
+from weakref import WeakSet
+
+from prometheus_client import REGISTRY, Counter
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+__all__ = ("handler_errors_total", "track_pending")
+
+
+class _Listener(Protocol):
+    informer_name: str
+    handler_name: str
+    pending: Any
+
+
+class _PendingNotifications(Collector):
+    """Counts, when it is asked, what waits in the listeners' buffers: nothing is counted while events go by."""
+
+    def __init__(self) -> None:
+        self.listeners: WeakSet[Any] = WeakSet()
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        family = GaugeMetricFamily(
+            "informer_pending_notifications",
+            "Number of notifications that an event handler has not been given yet.",
+            labels=("informer", "handler"),
+        )
+        depths: dict[tuple[str, str], int] = {}
+        for listener in tuple(self.listeners):
+            key = (listener.informer_name, listener.handler_name)
+            depths[key] = depths.get(key, 0) + len(listener.pending)
+        for key, depth in sorted(depths.items()):
+            family.add_metric(key, depth)
+        yield family
+
+
+handler_errors_total = Counter(
+    "informer_handler_errors_total",
+    "Number of notifications at which an event handler raised an exception.",
+    ("informer", "handler"),
+)
+
+_pending = _PendingNotifications()
+REGISTRY.register(_pending)
+
+
+def track_pending(listener: _Listener) -> None:
+    """Have the depth of a listener's buffer told for as long as the listener is there."""
+    _pending.listeners.add(listener)

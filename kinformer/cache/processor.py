@@ -1,0 +1,231 @@
+"""Handing each change to every handler: a ring buffer and a task for each, so that none waits for another.
+
+The informer calls :meth:`SharedProcessor.distribute` for each change, which appends it to every listener's buffer, and
+:meth:`SharedProcessor.wake` once a batch. A listener's task takes its notifications from the buffer in order and calls
+the handler. The buffer grows as long as the handler is slower than the changes come, and gives the memory back as it is
+worked off (a :class:`collections.deque`, which allocates 64 places at a time and lets go of them behind itself).
+
+A handler that raises has lost that one notification: it is logged and counted, and the next one goes out.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections import deque
+from collections.abc import Iterator
+from typing import Any, Generic, TypeVar
+
+import anyio
+import structlog
+from anyio.abc import TaskGroup
+from anyio.lowlevel import checkpoint
+
+from kinformer.cache.handlers import ResourceEventHandler, name_for_handler
+from kinformer.cache.metrics import handler_errors_total, track_pending
+from kinformer.clock import Clock
+
+__all__ = ("Notification", "ProcessorListener", "SharedProcessor")
+
+T = TypeVar("T")
+
+log = structlog.get_logger(__name__)
+
+# A notification is a plain tuple: what happened, and one or two things about it. It is made once and shared by all.
+Notification = tuple[int, Any, Any]
+ADD, UPDATE, DELETE, SYNCED = range(4)
+
+#: Seconds for which a listener goes on calling its handler before it lets others run.
+_TURN = 0.005
+#: Notifications between two looks at the clock.
+_LOOK = 32
+
+
+class ProcessorListener(Generic[T]):
+    """
+    One handler's registration with an informer: what is still to be told to it, and whether it knows all there was.
+
+    :param requested_resync_period: seconds, as asked for
+    :param resync_period: seconds between resyncs as they are; 0 for never
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_clock",
+        "_removed",
+        "_synced",
+        "_wanted",
+        "handler",
+        "handler_name",
+        "informer_name",
+        "name",
+        "next_resync",
+        "pending",
+        "requested_resync_period",
+        "resync_period",
+        "resyncing",
+    )
+
+    def __init__(
+        self,
+        handler: ResourceEventHandler[T],
+        *,
+        informer_name: str,
+        requested_resync_period: float,
+        resync_period: float,
+        clock: Clock,
+    ):
+        self.handler = handler
+        self.handler_name = name_for_handler(handler)
+        self.name = f"{informer_name} + event handler {self.handler_name}"
+        self.informer_name = informer_name
+        self.requested_resync_period = requested_resync_period
+        self.resync_period = resync_period
+        self.next_resync = clock.monotonic() + resync_period
+        #: Whether a resync that is under way is meant for this listener.
+        self.resyncing = True
+        #: The ring buffer. Appending to it and then :meth:`wake` is how something is told to the handler.
+        self.pending: deque[Notification] = deque()
+        self._clock = clock
+        self._wanted: anyio.Event | None = None
+        self._removed = False
+        self._synced = anyio.Event()
+        track_pending(self)
+
+    @property
+    def has_synced(self) -> bool:
+        """Whether the handler has been told of everything that was there when it, or the informer, began."""
+        return self._synced.is_set()
+
+    async def wait_synced(self) -> None:
+        """Return once :attr:`has_synced` is true."""
+        await self._synced.wait()
+
+    def wake(self) -> None:
+        """Let the task see what was appended to :attr:`pending`."""
+        if self._wanted is not None:
+            self._wanted.set()
+            self._wanted = None
+
+    def remove(self) -> None:
+        """End the task after the call that it is in; what is pending is dropped."""
+        self._removed = True
+        self.pending.clear()
+        self.wake()
+
+    async def run(self) -> None:
+        """Tell the handler what is pending, in order, until removed or cancelled."""
+        while not self._removed:
+            if self.pending:
+                await self._tell()
+                await checkpoint()
+            else:
+                self._wanted = anyio.Event()
+                await self._wanted.wait()
+
+    async def _tell(self) -> None:
+        """One turn: until nothing is pending, or it has taken long enough."""
+        take = self.pending.popleft
+        on_add, on_update, on_delete = self.handler.on_add, self.handler.on_update, self.handler.on_delete
+        now = self._clock.monotonic
+        turn_ends = now() + _TURN
+        told = 0
+        while self.pending:
+            kind, one, other = take()
+            try:
+                if kind == UPDATE:
+                    result = on_update(one, other)
+                elif kind == ADD:
+                    result = on_add(one, other)
+                elif kind == DELETE:
+                    result = on_delete(one)
+                else:
+                    self._synced.set()
+                    continue
+                if result is not None and inspect.isawaitable(result):
+                    await result
+            except Exception:
+                handler_errors_total.labels(self.informer_name, self.handler_name).inc()
+                log.exception("event_handler_failed", informer=self.informer_name, handler=self.handler_name)
+            told += 1
+            if not told % _LOOK and now() >= turn_ends:
+                return
+
+    def should_resync(self, now: float) -> bool:
+        return self.resync_period > 0 and now >= self.next_resync
+
+    def determine_next_resync(self, now: float) -> None:
+        self.next_resync = now + self.resync_period
+
+
+class SharedProcessor(Generic[T]):
+    """The listeners of one informer. Everything here is called from the event loop's thread."""
+
+    __slots__ = ("_all", "_clock", "_everyone", "_resyncing", "_tasks")
+
+    def __init__(self, clock: Clock):
+        self._clock = clock
+        self._all: list[ProcessorListener[T]] = []
+        # The listeners' own append methods: the cost of a further handler is one such call a change.
+        self._everyone: list[Any] = []
+        self._resyncing: list[Any] = []
+        self._tasks: TaskGroup | None = None
+
+    def __iter__(self) -> Iterator[ProcessorListener[T]]:
+        return iter(tuple(self._all))
+
+    def start(self, tasks: TaskGroup) -> None:
+        """Run every listener, and those that will be added, in a task group."""
+        self._tasks = tasks
+        for listener in self._all:
+            tasks.start_soon(listener.run, name=listener.name)
+
+    def stop(self) -> None:
+        """No listener is run any more, and none is left."""
+        self._tasks = None
+        for listener in self._all:
+            listener.remove()
+        self._all.clear()
+        self._changed()
+
+    def add(self, listener: ProcessorListener[T]) -> None:
+        self._all.append(listener)
+        self._changed()
+        if self._tasks is not None:
+            self._tasks.start_soon(listener.run, name=listener.name)
+
+    def remove(self, listener: ProcessorListener[T]) -> None:
+        """Nothing more is told to it. Removing one that is not there does nothing."""
+        if listener in self._all:
+            self._all.remove(listener)
+            self._changed()
+            listener.remove()
+
+    def distribute(self, notification: Notification) -> None:
+        """Something has changed: everybody is to know."""
+        for append in self._everyone:
+            append(notification)
+
+    def distribute_sync(self, notification: Notification) -> None:
+        """Nothing has changed, but whoever asked for the resync that is under way is to hear of it."""
+        for append in self._resyncing:
+            append(notification)
+
+    def wake(self) -> None:
+        """Once a batch: let the listeners see what they were given."""
+        for listener in self._all:
+            if listener.pending:
+                listener.wake()
+
+    def should_resync(self) -> bool:
+        """Find out whose resync is due; whether anybody's is."""
+        now = self._clock.monotonic()
+        for listener in self._all:
+            listener.resyncing = listener.should_resync(now)
+            if listener.resyncing:
+                listener.determine_next_resync(now)
+        self._changed()
+        return bool(self._resyncing)
+
+    def _changed(self) -> None:
+        self._everyone = [listener.pending.append for listener in self._all]
+        self._resyncing = [listener.pending.append for listener in self._all if listener.resyncing]

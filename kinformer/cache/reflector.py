@@ -1,0 +1,468 @@
+"""Reflector: keeps a store like what the server has, for as long as it runs.
+
+It gets everything once, by a streaming list or by pages, hands that to the store's ``replace``, and then hands on every
+event of a watch by ``add``, ``update`` and ``delete``. It goes on from where it was when a watch ends, lists again when
+the server has forgotten that place, and backs off when the server is in trouble. Behaviour is client-go 1.36's.
+
+The store is usually the informer's queue. What flows in is batches of decoded events; what flows out is one plain call
+an event, and one awaited ``on_batch`` a batch, in which the informer works off what was queued. No task, future or
+lock is used per event.
+"""
+
+from __future__ import annotations
+
+import random as _random
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import anyio
+import structlog
+
+from kinformer.backoff import Backoff
+from kinformer.cache.listwatch import ListerWatcher
+from kinformer.cache.store import ReflectorStore
+from kinformer.cache.watch_errors import (
+    RetryWithDeadline,
+    VeryShortWatch,
+    WatchErrorHandler,
+    default_watch_error_handler,
+    delay_of,
+    is_retriable,
+)
+from kinformer.client.errors import (
+    ClientError,
+    ConnectionLost,
+    InternalError,
+    TooManyRequests,
+    is_expired,
+    is_too_large_resource_version,
+)
+from kinformer.client.types import INITIAL_EVENTS_ANNOTATION, ListOptions, WatchEvent
+from kinformer.clock import Clock, RealClock
+from kinformer.meta import Accessor, accessor_for
+from kinformer.models import detacher_for
+
+__all__ = ("DEFAULT_MIN_WATCH_TIMEOUT", "DEFAULT_PAGE_SIZE", "Reflector")
+
+T = TypeVar("T")
+
+log = structlog.get_logger(__name__)
+
+#: Seconds. Watches end after a time drawn from this to twice this, so that they do not all end at once.
+DEFAULT_MIN_WATCH_TIMEOUT = 300.0
+#: Objects a page, where a list is read in pages.
+DEFAULT_PAGE_SIZE = 500
+
+_VERY_SHORT = 1.0
+_INITIAL_EVENTS_PATIENCE = 10.0
+
+Batches = AsyncIterator[Sequence[WatchEvent[T]]]
+
+
+class Reflector(Generic[T]):
+    """
+    Mirrors one resource into a store.
+
+    :param lister_watcher: where from
+    :param type_: what the objects are: a model, a Struct, or dict
+    :param store: where to; a ``bookmark(resource_version)`` of its own is called with each bookmark
+    :param name: what log lines and errors call it
+    :param resync_period: seconds between calls of the store's ``resync``; 0 for never
+    :param should_resync: asked each time whether to resync; None means yes
+    :param min_watch_timeout: seconds; values under 300 count as 300, to spare the server
+    :param page_size: how many objects to ask for at once when listing; 0 leaves it to client-go's rules (500, or all
+        where the server can answer from its watch cache)
+    :param backoff: how long to wait after failures
+    :param watch_error_handler: told of each failure of list or watch, before the wait
+    :param max_internal_error_retry: seconds for which a watch that fails with InternalError is opened again without a
+        new list
+    :param use_watch_list: whether to ask for a streaming list; a server that does not know it gets a plain list
+    :param expected_kind: dicts of another kind that come along are logged and left out
+    :param keep_managed_fields: keep what is dropped otherwise
+    :param on_batch: awaited after each batch, list and resync, once all of it is in the store
+    """
+
+    def __init__(
+        self,
+        lister_watcher: ListerWatcher[T],
+        type_: type[T],
+        store: ReflectorStore[T],
+        *,
+        name: str = "",
+        resync_period: float = 0.0,
+        should_resync: Callable[[], bool] | None = None,
+        min_watch_timeout: float = DEFAULT_MIN_WATCH_TIMEOUT,
+        page_size: int = 0,
+        backoff: Backoff | None = None,
+        watch_error_handler: WatchErrorHandler | None = None,
+        max_internal_error_retry: float = 0.0,
+        use_watch_list: bool = True,
+        expected_kind: str = "",
+        keep_managed_fields: bool = False,
+        on_batch: Callable[[], Awaitable[None]] | None = None,
+        clock: Clock | None = None,
+        random: Callable[[], float] = _random.random,
+    ):
+        self.name = name or type_.__name__
+        self._lister_watcher = lister_watcher
+        self._store = store
+        self._accessor: Accessor[T] = accessor_for(type_)
+        self._detach = detacher_for(type_, keep_managed_fields=keep_managed_fields)
+        self._expected_kind = expected_kind if issubclass(type_, dict) else ""
+        self._clock = clock or RealClock()
+        self._backoff = backoff or Backoff(clock=self._clock, random=random, reset_after=None, reset_every=120.0)
+        self._resync_period = resync_period
+        self._should_resync = should_resync
+        self._min_watch_timeout = max(min_watch_timeout, DEFAULT_MIN_WATCH_TIMEOUT)
+        self._page_size = page_size
+        self._paginated = False
+        self._watch_error_handler = watch_error_handler or default_watch_error_handler
+        self._max_internal_error_retry = max_internal_error_retry
+        self._use_watch_list = use_watch_list and lister_watcher.supports_watch_list
+        self._on_batch = on_batch or _nothing
+        self._bookmark: Callable[[str], None] | None = getattr(store, "bookmark", None)
+        self._random = random
+        self._last_sync_resource_version = ""
+        self._version_unavailable = False
+
+    @property
+    def last_sync_resource_version(self) -> str:
+        """The version of the server's state that the store was last brought to; empty before the first list."""
+        return self._last_sync_resource_version
+
+    async def run(self) -> None:
+        """List and watch again and again, with backoff in between, until cancelled."""
+        while True:
+            try:
+                await self.list_and_watch()
+            except ClientError as error:
+                self._watch_error_handler(self.name, error)
+            await self._clock.sleep(self._backoff.next())
+
+    async def list_and_watch(self) -> None:
+        """
+        Bring the store to the server's state once, then follow the server until the watch cannot go on.
+
+        :raises ClientError: if it came to no watch, or one was refused for a reason that waiting does not mend
+        """
+        failure: ClientError | None = None
+        listed = anyio.Event()
+        async with anyio.create_task_group() as tasks:
+            if self._resync_period > 0:
+                tasks.start_soon(self._resync_periodically, listed)
+            try:
+                await self._list_then_watch(listed)
+            except ClientError as error:
+                failure = error
+            tasks.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
+
+    async def _list_then_watch(self, listed: anyio.Event) -> None:
+        opened: _Opened[T] | None = None
+        if self._use_watch_list:
+            try:
+                opened = await self._watch_list()
+            except ClientError as error:
+                log.debug("streaming_list_failed", reflector=self.name, error=str(error), fallback="list")
+        if opened is None:
+            await self._list()
+        log.debug("cache_populated", reflector=self.name, resource_version=self._last_sync_resource_version)
+        listed.set()
+        await self._watch(opened)
+
+    async def _resync_periodically(self, listed: anyio.Event) -> None:
+        await listed.wait()
+        while True:
+            await self._clock.sleep(self._resync_period)
+            if self._should_resync is None or self._should_resync():
+                self._store.resync()
+                await self._on_batch()
+
+    # --- the list
+
+    async def _list(self) -> None:
+        first_version = self._relist_version()
+        try:
+            items, version, paginated = await self._list_pages(first_version)
+        except ClientError as error:
+            if not (is_expired(error) or is_too_large_resource_version(error)):
+                raise
+            # The version to list at is not to be had. Asking for the most recent state always makes headway.
+            self._version_unavailable = True
+            items, version, paginated = await self._list_pages(self._relist_version())
+        if first_version == "0" and paginated:
+            # A server that pages at version 0 has no watch cache; go on reading it in pages.
+            self._paginated = True
+        self._version_unavailable = False
+        self._store.replace(items, version)
+        self._last_sync_resource_version = version
+        await self._on_batch()
+
+    async def _list_pages(self, resource_version: str) -> tuple[list[T], str, bool]:
+        """Everything at or after a version, with the version it is, and whether it took more than one page."""
+        options = ListOptions(resource_version=resource_version, limit=self._limit(resource_version))
+        items: list[T] = []
+        while True:
+            try:
+                page = await self._lister_watcher.list(options)
+            except ClientError as error:
+                if not (options.continue_token and is_expired(error)):
+                    raise
+                # The snapshot that the pages were of is gone; take it all at once.
+                page = await self._lister_watcher.list(ListOptions())
+                items = []
+            for item in page.items:
+                self._detach(item)
+            items.extend(page.items)
+            if not page.continue_token:
+                return items, page.resource_version, bool(options.continue_token)
+            # The token stands for the version as well; the server refuses both together.
+            options = ListOptions(limit=options.limit, continue_token=page.continue_token)
+
+    def _limit(self, resource_version: str) -> int:
+        if self._page_size:
+            return self._page_size
+        if not self._paginated and resource_version not in ("", "0"):
+            # Without a limit the server can answer from its watch cache; with one it would go to etcd.
+            return 0
+        return DEFAULT_PAGE_SIZE
+
+    def _relist_version(self) -> str:
+        if self._version_unavailable:
+            return ""
+        return self._last_sync_resource_version or "0"
+
+    # --- the streaming list
+
+    async def _watch_list(self) -> _Opened[T]:
+        """
+        Get everything as the first events of a watch, and keep that watch.
+
+        :raises ClientError: if there is no streaming list to be had here
+        """
+        while True:
+            started = self._clock.monotonic()
+            options = ListOptions(
+                resource_version="" if self._version_unavailable else self._last_sync_resource_version,
+                resource_version_match="NotOlderThan",
+                allow_watch_bookmarks=True,
+                send_initial_events=True,
+                timeout_seconds=self._watch_timeout(),
+            )
+            wait = 0.0
+            async with AsyncExitStack() as attempt:
+                try:
+                    batches = await attempt.enter_async_context(self._lister_watcher.watch(options))
+                    collected = await self._collect(batches, started)
+                    if collected is not None:
+                        objects, version, rest = collected
+                        self._version_unavailable = False
+                        self._store.replace(objects, version)
+                        self._last_sync_resource_version = version
+                        await self._on_batch()
+                        return _Opened(attempt.pop_all(), batches, rest)
+                except ClientError as error:
+                    if is_expired(error) or is_too_large_resource_version(error):
+                        self._version_unavailable = True
+                    elif is_retriable(error):
+                        wait = delay_of(error, self._backoff.next())
+                    else:
+                        raise
+            if wait:
+                await self._clock.sleep(wait)
+
+    async def _collect(
+        self, batches: Batches[T], started: float
+    ) -> tuple[list[T], str, Sequence[WatchEvent[T]]] | None:
+        """The initial events of a streaming list; None if the stream ended within them."""
+        found: dict[str, T] = {}
+        key_of = self._accessor.key
+        received = 0
+        impatience = _InitialEventsTimer(self.name, self._clock)
+        try:
+            async for batch in batches:
+                impatience.observe()
+                for at, event in enumerate(batch):
+                    obj = event.object
+                    if event.type == "BOOKMARK":
+                        if self._accessor.annotations(obj).get(INITIAL_EVENTS_ANNOTATION) == "true":
+                            return list(found.values()), self._accessor.resource_version(obj), batch[at + 1 :]
+                    elif event.type == "DELETED":
+                        found.pop(key_of(obj), None)
+                    elif self._is_expected(obj):
+                        self._detach(obj)
+                        found[key_of(obj)] = obj
+                received += len(batch)
+        except ConnectionLost as error:
+            log.debug("watch_broke", reflector=self.name, error=str(error))
+        finally:
+            impatience.stop()
+        self._check_duration(started, received)
+        return None
+
+    # --- the watch
+
+    async def _watch(self, opened: _Opened[T] | None) -> None:
+        """
+        Follow the server, watch after watch.
+
+        :param opened: the watch that a streaming list left open, to begin with
+        :raises ClientError: if a watch was refused for a reason that waiting does not mend
+        """
+        internal_errors = RetryWithDeadline(self._clock, self._max_internal_error_retry)
+        while True:
+            async with AsyncExitStack() as stack:
+                started = self._clock.monotonic()
+                if opened is not None:
+                    stack.push_async_exit(opened.context)
+                    batches, rest, in_order = opened.batches, opened.rest, True
+                    opened = None
+                else:
+                    version = self._last_sync_resource_version
+                    options = ListOptions(
+                        resource_version=version, allow_watch_bookmarks=True, timeout_seconds=self._watch_timeout()
+                    )
+                    try:
+                        batches = await stack.enter_async_context(self._lister_watcher.watch(options))
+                    except ClientError as error:
+                        if not is_retriable(error):
+                            raise
+                        log.debug("watch_refused", reflector=self.name, error=str(error))
+                        await self._clock.sleep(delay_of(error, self._backoff.next()))
+                        continue
+                    # Without a version the server starts with everything it has, in no order of versions.
+                    rest, in_order = (), version not in ("", "0")
+                try:
+                    await self._reflect(batches, rest, started, in_order=in_order)
+                    continue
+                except ClientError as error:
+                    ended = error
+            # The connection is closed by now; a wait holds nothing open.
+            if isinstance(ended, TooManyRequests):
+                log.info("watch_throttled", reflector=self.name, error=str(ended))
+                await self._clock.sleep(delay_of(ended, self._backoff.next()))
+            elif isinstance(ended, InternalError) and internal_errors.failed():
+                log.info("watch_retried", reflector=self.name, error=str(ended))
+            else:
+                # After Expired too: the list that follows asks for at least the version that was reached.
+                level = log.debug if is_expired(ended) else log.warning
+                level("watch_ended", reflector=self.name, error=str(ended))
+                return
+
+    async def _reflect(
+        self, batches: Batches[T], rest: Sequence[WatchEvent[T]], started: float, *, in_order: bool
+    ) -> None:
+        """Hand on what a watch sends until it ends."""
+        received = len(rest)
+        if rest:
+            in_order = self._apply(rest, in_order)
+            await self._on_batch()
+        try:
+            async for batch in batches:
+                received += len(batch)
+                in_order = self._apply(batch, in_order)
+                await self._on_batch()
+        except ConnectionLost as error:
+            # Everything before the break was handed on; the next watch goes on from there.
+            log.debug("watch_broke", reflector=self.name, error=str(error))
+        self._check_duration(started, received)
+
+    def _apply(self, batch: Sequence[WatchEvent[T]], in_order: bool) -> bool:
+        """
+        Put a batch into the store.
+
+        :param in_order: whether the watch is past events that are in no order of versions
+        :return: the same, after this batch
+        """
+        store, detach, version_of = self._store, self._detach, self._accessor.resource_version
+        add, update, delete = store.add, store.update, store.delete
+        version = ""
+        for event in batch:
+            obj = event.object
+            kind = event.type
+            if kind == "BOOKMARK":
+                in_order = True
+                version = version_of(obj)
+                if self._bookmark is not None:
+                    self._bookmark(version)
+                continue
+            if self._expected_kind and not self._is_expected(obj):
+                continue
+            detach(obj)
+            try:
+                if kind == "MODIFIED":
+                    in_order = True
+                    update(obj)
+                elif kind == "ADDED":
+                    add(obj)
+                else:  # DELETED: a client gives no others
+                    in_order = True
+                    delete(obj)
+            except ValueError as error:  # ObjectKeyError: one object that cannot be stored stops no other
+                log.error("watch_event_not_stored", reflector=self.name, type=kind, error=str(error))
+            if in_order:
+                version = version_of(obj)
+        if version:
+            self._last_sync_resource_version = version
+        return in_order
+
+    def _is_expected(self, obj: T) -> bool:
+        if not self._expected_kind:
+            return True
+        kind = obj.get("kind", self._expected_kind) if isinstance(obj, dict) else self._expected_kind
+        if kind == self._expected_kind:
+            return True
+        log.error("watch_event_of_another_kind", reflector=self.name, expected=self._expected_kind, kind=kind)
+        return False
+
+    def _check_duration(self, started: float, received: int) -> None:
+        if not received and self._clock.monotonic() - started < _VERY_SHORT:
+            raise VeryShortWatch(self.name)
+
+    def _watch_timeout(self) -> int:
+        return int(self._min_watch_timeout * (1 + self._random()))
+
+
+@dataclass(slots=True)
+class _Opened(Generic[T]):
+    """
+    A watch whose initial events have been read.
+
+    :param context: closes it
+    :param rest: what came in the same batch after the initial events
+    """
+
+    context: AsyncExitStack
+    batches: Batches[T]
+    rest: Sequence[WatchEvent[T]]
+
+
+class _InitialEventsTimer:
+    """Says in the log, every ten seconds without an event, that a streaming list has not come to its end."""
+
+    __slots__ = ("_clock", "_last", "_name", "_timer")
+
+    def __init__(self, name: str, clock: Clock):
+        self._name = name
+        self._clock = clock
+        self._last = clock.monotonic()
+        self._timer = clock.call_later(_INITIAL_EVENTS_PATIENCE, self._due)
+
+    def observe(self) -> None:
+        self._last = self._clock.monotonic()
+
+    def stop(self) -> None:
+        self._timer.cancel()
+
+    def _due(self) -> None:
+        silent = self._clock.monotonic() - self._last
+        if silent >= _INITIAL_EVENTS_PATIENCE:
+            log.warning("initial_events_late", reflector=self._name, seconds_since_last_event=round(silent, 1))
+        self._timer = self._clock.call_later(_INITIAL_EVENTS_PATIENCE, self._due)
+
+
+async def _nothing() -> None:
+    """What is awaited after a batch where nobody asked to be told."""

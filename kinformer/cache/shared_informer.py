@@ -1,0 +1,334 @@
+"""SharedIndexInformer: a cache of one resource that follows the server, and tells any number of handlers.
+
+bytes of a watch → Reflector → queue → indexer → each handler's ring buffer → handler. All of it up to the ring buffers
+happens in one task, a batch at a time.
+"""
+
+from __future__ import annotations
+
+import random as _random
+from collections.abc import Callable
+from typing import Any, Generic, Literal, TypeVar
+
+import anyio
+import structlog
+
+from kinformer.backoff import Backoff
+from kinformer.cache.controller import Controller, process_deltas
+from kinformer.cache.delta_fifo import DeltaFIFO
+from kinformer.cache.deltas import Deltas
+from kinformer.cache.handlers import ResourceEventHandler
+from kinformer.cache.index import Indexers
+from kinformer.cache.listwatch import ListerWatcher
+from kinformer.cache.mutation_detector import MutationDetector, new_mutation_detector
+from kinformer.cache.processor import ADD, DELETE, SYNCED, UPDATE, ProcessorListener, SharedProcessor
+from kinformer.cache.queue import Queue
+from kinformer.cache.real_fifo import RealFIFO
+from kinformer.cache.reflector import DEFAULT_MIN_WATCH_TIMEOUT
+from kinformer.cache.store import Indexer, TransformFunc
+from kinformer.cache.watch_errors import WatchErrorHandler
+from kinformer.clock import Clock, RealClock
+from kinformer.meta import accessor_for
+
+__all__ = ("InformerStateError", "QueueKind", "SharedIndexInformer")
+
+T = TypeVar("T")
+
+log = structlog.get_logger(__name__)
+
+#: Which queue stands between the reflector and the store: one that gathers the changes of each object, or one that
+#: keeps all changes in the server's order.
+QueueKind = Literal["delta", "real"]
+
+#: Seconds. A resync more often than this would do little else.
+MINIMUM_RESYNC_PERIOD = 1.0
+
+
+class InformerStateError(RuntimeError):
+    """What was asked of an informer can be done only before it runs, or only until it has stopped."""
+
+
+class SharedIndexInformer(Generic[T]):
+    """
+    A local copy of the objects of one resource, with indexes, kept up to date, and a source of notifications.
+
+    What a user can rely on:
+
+    - The copy is *eventually* what the server has. At any moment it is a state that each object by itself had at some
+      time, and each object only moves on to later states; different objects need not be of one moment.
+    - Reading the copy (:attr:`indexer`) is possible from any thread. Adding and removing handlers and indexers belongs
+      to the event loop's thread.
+    - Each handler is told of the changes of *one object* in their order: an add, then updates, then a delete, then
+      perhaps an add again. Of *different objects* it is told in the server's order, but for what one list found.
+    - A handler is called after the copy has the change, one notification after the other; different handlers are
+      independent, and a slow one delays nobody else. By the time it is called the copy may be further on.
+    - Changes between a broken watch and the list after it are told as one: an update may stand for several, and an
+      object deleted and made again within the gap is an update whose uid differs.
+    - A deletion within such a gap is told by a :class:`~kinformer.cache.DeletedFinalStateUnknown` (a *tombstone*) with
+      the last state that was seen, which need not be the last that was.
+    - A handler that is added late is first told of everything in the copy, as adds.
+    - A handler with a resync period is told of every object at about that interval, as an update from a state to
+      itself, whether or not something happened.
+    - Objects are shared with everybody and are not to be changed; see ``KUBE_CACHE_MUTATION_DETECTOR``.
+
+    :param lister_watcher: where from
+    :param type_: what the objects are: a model, a Struct, or dict
+    :param name: what log lines, metrics and errors call it; the type's name if none is given
+    :param indexers: the index functions by name; more can be added at any time
+    :param resync_period: seconds between resyncs of handlers that do not ask for another; 0 for never
+    :param transform: is given each object before it is stored and may give back another, smaller one; it must be able
+        to take what it gave
+    :param queue: which queue to use
+    :param mutation_detector: what watches over the objects; by default as ``KUBE_CACHE_MUTATION_DETECTOR`` says
+
+    The other parameters are those of :class:`~kinformer.cache.Reflector`.
+    """
+
+    def __init__(
+        self,
+        lister_watcher: ListerWatcher[T],
+        type_: type[T],
+        *,
+        name: str = "",
+        indexers: Indexers[T] | None = None,
+        resync_period: float = 0.0,
+        transform: TransformFunc[T] | None = None,
+        queue: QueueKind = "delta",
+        watch_error_handler: WatchErrorHandler | None = None,
+        min_watch_timeout: float = DEFAULT_MIN_WATCH_TIMEOUT,
+        page_size: int = 0,
+        backoff: Backoff | None = None,
+        use_watch_list: bool = True,
+        expected_kind: str = "",
+        keep_managed_fields: bool = False,
+        mutation_detector: MutationDetector | None = None,
+        clock: Clock | None = None,
+        random: Callable[[], float] = _random.random,
+    ):
+        self.name = name or type_.__name__
+        self.type = type_
+        self._accessor = accessor_for(type_)
+        self._indexer: Indexer[T] = Indexer(self._accessor, indexers)
+        self._lister_watcher = lister_watcher
+        self._clock = clock or RealClock()
+        self._processor: SharedProcessor[T] = SharedProcessor(self._clock)
+        self._detector = mutation_detector or new_mutation_detector(self.name, clock=self._clock)
+        self._default_resync_period = resync_period
+        self._resync_check_period = resync_period
+        self._transform = transform
+        self._queue_kind: QueueKind = queue
+        self._watch_error_handler = watch_error_handler
+        self._min_watch_timeout = min_watch_timeout
+        self._page_size = page_size
+        self._backoff = backoff
+        self._use_watch_list = use_watch_list
+        self._expected_kind = expected_kind
+        self._keep_managed_fields = keep_managed_fields
+        self._random = random
+        self._controller: Controller[T] | None = None
+        self._synced = anyio.Event()
+        self._stopped = False
+
+    def __repr__(self) -> str:
+        return f"<SharedIndexInformer {self.name}: {len(self._indexer)} objects>"
+
+    # --- what there is
+
+    @property
+    def indexer(self) -> Indexer[T]:
+        """The objects, to read from any thread. Only the informer writes."""
+        return self._indexer
+
+    @property
+    def last_sync_resource_version(self) -> str:
+        """The version of the server's state that was reached last; empty before the first list."""
+        return self._controller.last_sync_resource_version if self._controller is not None else ""
+
+    @property
+    def has_synced(self) -> bool:
+        """Whether everything that was there at the start is in the copy; handlers may still be on their way there."""
+        return self._synced.is_set()
+
+    async def wait_synced(self) -> None:
+        """Return once :attr:`has_synced` is true."""
+        await self._synced.wait()
+
+    @property
+    def is_started(self) -> bool:
+        """Whether it runs, or has run."""
+        return self._controller is not None
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether it has run and does no more. It cannot be run again."""
+        return self._stopped
+
+    # --- who is told
+
+    def add_event_handler(
+        self, handler: ResourceEventHandler[T], *, resync_period: float | None = None
+    ) -> ProcessorListener[T]:
+        """
+        Tell `handler` of every change from now on, and first of what is there.
+
+        :param resync_period: seconds between resyncs of this handler; None as the informer has it, 0 for never. Once
+            the informer runs, it cannot be shorter than the shortest that was asked for before.
+        :return: its registration, which tells whether it has heard of everything that was there at the start, and by
+            which it can be removed
+        :raises InformerStateError: if the informer has stopped
+        """
+        if self._stopped:
+            raise InformerStateError(f"informer {self.name} has stopped: the handler {handler!r} was not added")
+        requested = self._settle_resync_period(self._default_resync_period if resync_period is None else resync_period)
+        listener = ProcessorListener(
+            handler,
+            informer_name=self.name,
+            requested_resync_period=requested,
+            resync_period=self._effective_resync_period(requested),
+            clock=self._clock,
+        )
+        if self._controller is not None:
+            # Nothing can come between: this and the processing of a change are each done in one go.
+            listener.pending.extend((ADD, obj, True) for obj in self._indexer.list())
+            if self._synced.is_set():
+                listener.pending.append((SYNCED, None, None))
+        self._processor.add(listener)
+        return listener
+
+    def remove_event_handler(self, registration: ProcessorListener[T]) -> None:
+        """Tell this handler nothing more, not even what waits for it. Doing so twice is doing it once."""
+        self._processor.remove(registration)
+
+    def add_indexers(self, indexers: Indexers[T]) -> None:
+        """
+        Index by more functions, whatever is there and whatever comes.
+
+        :raises InformerStateError: if the informer has stopped
+        :raises ValueError: if there is an index of one of the names already
+        """
+        if self._stopped:
+            raise InformerStateError(f"informer {self.name} has stopped: the indexers were not added")
+        self._indexer.add_indexers(indexers)
+
+    def set_transform(self, transform: TransformFunc[T]) -> None:
+        """
+        Give each object to `transform` before it is stored.
+
+        :raises InformerStateError: if the informer runs already
+        """
+        self._check_not_started()
+        self._transform = transform
+
+    def set_watch_error_handler(self, handler: WatchErrorHandler) -> None:
+        """
+        Tell `handler` of each failure of list or watch, instead of the log.
+
+        :raises InformerStateError: if the informer runs already
+        """
+        self._check_not_started()
+        self._watch_error_handler = handler
+
+    def _check_not_started(self) -> None:
+        if self._controller is not None:
+            raise InformerStateError(f"informer {self.name} has already started")
+
+    # --- resync periods
+
+    def _settle_resync_period(self, requested: float) -> float:
+        """The period as it can be had; the informer checks more often if need be, unless it runs already."""
+        if requested <= 0:
+            return 0.0
+        if requested < MINIMUM_RESYNC_PERIOD:
+            log.warning("resync_period_raised", informer=self.name, asked=requested, got=MINIMUM_RESYNC_PERIOD)
+            requested = MINIMUM_RESYNC_PERIOD
+        if requested < self._resync_check_period:
+            if self._controller is not None:
+                log.warning("resync_period_raised", informer=self.name, asked=requested, got=self._resync_check_period)
+                return self._resync_check_period
+            self._resync_check_period = requested
+            for listener in self._processor:
+                listener.resync_period = self._effective_resync_period(listener.requested_resync_period)
+        return requested
+
+    def _effective_resync_period(self, requested: float) -> float:
+        if requested == 0 or self._resync_check_period == 0:
+            if requested:
+                log.warning("resync_not_supported", informer=self.name, asked=requested)
+            return 0.0
+        return max(requested, self._resync_check_period)
+
+    # --- the way of an event
+
+    async def run(self) -> None:
+        """
+        Follow the server until cancelled.
+
+        :raises InformerStateError: if it runs already, or has run
+        """
+        self._check_not_started()
+        self._controller = Controller(
+            self._new_queue(),
+            self._lister_watcher,
+            self.type,
+            self._new_process(),
+            name=self.name,
+            resync_period=self._resync_check_period,
+            should_resync=self._processor.should_resync,
+            min_watch_timeout=self._min_watch_timeout,
+            page_size=self._page_size,
+            backoff=self._backoff,
+            watch_error_handler=self._watch_error_handler,
+            use_watch_list=self._use_watch_list,
+            expected_kind=self._expected_kind,
+            keep_managed_fields=self._keep_managed_fields,
+            after_slice=self._after_slice,
+            clock=self._clock,
+            random=self._random,
+        )
+        try:
+            async with anyio.create_task_group() as tasks:
+                self._processor.start(tasks)
+                tasks.start_soon(self._detector.run, name=f"{self.name} mutation detector")
+                await self._controller.run()
+        finally:
+            self._stopped = True
+            self._processor.stop()
+
+    def _new_queue(self) -> Queue[T]:
+        if self._queue_kind == "real":
+            return RealFIFO(self._accessor, self._indexer, transformer=self._transform, name=self.name)
+        return DeltaFIFO(
+            self._accessor, self._indexer, emit_delta_type_replaced=True, transformer=self._transform, name=self.name
+        )
+
+    def _new_process(self) -> Callable[[Deltas, bool], None]:
+        """What each pop goes through: the store, the mutation detector, the listeners' buffers."""
+        indexer, version_of = self._indexer, self._accessor.resource_version
+        distribute, distribute_sync = self._processor.distribute, self._processor.distribute_sync
+        watch_over: Callable[[Any], None] | None = self._detector.add_object if self._detector.enabled else None
+
+        def on_add(obj: T, is_in_initial_list: bool) -> None:
+            if watch_over is not None:
+                watch_over(obj)
+            distribute((ADD, obj, is_in_initial_list))
+
+        def on_update(old: T, new: T) -> None:
+            if watch_over is not None:
+                watch_over(new)
+            # The same version again is a resync, or a list that found nothing new.
+            tell = distribute_sync if version_of(old) == version_of(new) else distribute
+            tell((UPDATE, old, new))
+
+        def on_delete(obj: Any) -> None:
+            distribute((DELETE, obj, None))
+
+        def process(deltas: Deltas, is_in_initial_list: bool) -> None:
+            process_deltas(deltas, is_in_initial_list, indexer, on_add, on_update, on_delete)
+
+        return process
+
+    def _after_slice(self) -> None:
+        if not self._synced.is_set() and self._controller is not None and self._controller.has_synced:
+            self._synced.set()
+            self._processor.distribute((SYNCED, None, None))
+        self._processor.wake()

@@ -1,0 +1,75 @@
+"""Waiting until caches are filled, with the names of those that are late."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import anyio
+import structlog
+
+from kinformer.clock import Clock, RealClock
+
+__all__ = ("CacheNotSynced", "HasSynced", "wait_for_cache_sync")
+
+log = structlog.get_logger(__name__)
+
+#: Seconds between two log lines about caches that are still not filled.
+_REMIND = 10.0
+
+
+class CacheNotSynced(TimeoutError):
+    """
+    Some caches were not filled in time.
+
+    :ivar late: the names of those
+    """
+
+    def __init__(self, late: tuple[str, ...], seconds: float):
+        super().__init__(f"not synced after {seconds:g} seconds: {', '.join(late)}")
+        self.late = late
+
+
+class HasSynced(Protocol):
+    """Something that is filled at some time: an informer, or one handler's registration with it."""
+
+    @property
+    def name(self) -> str:
+        """What a log line or an error should call it."""
+
+    @property
+    def has_synced(self) -> bool:
+        """Whether it is filled."""
+
+    async def wait_synced(self) -> None:
+        """Return once it is."""
+
+
+async def wait_for_cache_sync(*caches: HasSynced, timeout: float | None = None, clock: Clock | None = None) -> None:
+    """
+    Wait until all of them have synced; every ten seconds the log names those that are late.
+
+    :param timeout: seconds after which to give up; None for never
+    :raises CacheNotSynced: names those that had not synced when the time was up
+    """
+    clock = clock or RealClock()
+
+    def late() -> tuple[str, ...]:
+        return tuple(cache.name for cache in caches if not cache.has_synced)
+
+    async def remind() -> None:
+        while True:
+            await clock.sleep(_REMIND)
+            log.info("waiting_for_cache_sync", late=late())
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(remind)
+        timer = None if timeout is None else clock.call_later(timeout, tasks.cancel_scope.cancel)
+        try:
+            for cache in caches:
+                await cache.wait_synced()
+        finally:
+            if timer is not None:
+                timer.cancel()
+        tasks.cancel_scope.cancel()
+    if missing := late():
+        raise CacheNotSynced(missing, timeout or 0.0)

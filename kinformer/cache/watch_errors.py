@@ -1,0 +1,95 @@
+"""What a Reflector makes of the errors of lists and watches: which to wait out, which to tell, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import structlog
+
+from kinformer.client.errors import (
+    ClientError,
+    ConnectionLost,
+    TooManyRequests,
+    is_connection_refused,
+    is_expired,
+    suggested_delay,
+)
+from kinformer.clock import Clock
+
+__all__ = (
+    "RetryWithDeadline",
+    "VeryShortWatch",
+    "WatchErrorHandler",
+    "default_watch_error_handler",
+    "delay_of",
+    "is_retriable",
+)
+
+log = structlog.get_logger(__name__)
+
+#: Called with the reflector's name and the error whenever list-and-watch fails; it should return quickly.
+WatchErrorHandler: TypeAlias = Callable[[str, ClientError], None]
+
+
+class VeryShortWatch(ClientError):
+    """A watch ended within a second and without one event: something between here and the server cuts it."""
+
+    def __init__(self, name: str):
+        super().__init__(f"very short watch: {name}: it lasted less than a second and no items were received")
+
+
+def default_watch_error_handler(name: str, error: ClientError) -> None:
+    """Log what happened, at the level that it deserves."""
+    if is_expired(error):
+        log.debug("watch_closed", reflector=name, error=str(error))
+    elif isinstance(error, ConnectionLost):
+        log.info("watch_broke", reflector=name, error=str(error))
+    else:
+        log.error("watch_failed", reflector=name, error=str(error))
+
+
+def is_retriable(error: ClientError) -> bool:
+    """
+    Whether to open the same watch again after a wait, without a new list.
+
+    A server that refuses connections or is throttling will most likely be able to go on where the watch ended; a
+    list of everything is the last thing that it needs.
+    """
+    return isinstance(error, TooManyRequests) or is_connection_refused(error)
+
+
+class RetryWithDeadline:
+    """
+    Whether a watch that fails again and again may still be opened again: for so long since it began to fail.
+
+    :param max_duration: seconds of going on; 0 for never
+    :param forget_after: seconds after which a further failure is the first of a new row
+    """
+
+    __slots__ = ("_clock", "_first", "_forget_after", "_last", "_max_duration")
+
+    def __init__(self, clock: Clock, max_duration: float, forget_after: float = 60.0):
+        self._clock = clock
+        self._max_duration = max_duration
+        self._forget_after = forget_after
+        self._first: float | None = None
+        self._last: float | None = None
+
+    def failed(self) -> bool:
+        """Take note of a failure; whether to go on all the same."""
+        now = self._clock.monotonic()
+        if self._last is None or now - self._last >= self._forget_after:
+            self._first = None
+        if self._first is None:
+            self._first = now
+        self._last = now
+        if self._max_duration > 0 and now - self._first <= self._max_duration:
+            return True
+        self._first = self._last = None
+        return False
+
+
+def delay_of(error: ClientError, backoff: float) -> float:
+    """Seconds to wait: what the server asked for where that is longer than the backoff."""
+    return max(backoff, suggested_delay(error) or 0.0)
