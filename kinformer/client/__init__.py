@@ -2,6 +2,25 @@
 
 from __future__ import annotations
 
+from kinformer.client.client import (
+    Client,
+    connect,
+)
+from kinformer.client.codec import (
+    PartialObject,
+)
+from kinformer.client.config import (
+    Credentials,
+    Endpoint,
+    endpoint_from_url,
+    load_in_cluster,
+    load_kubeconfig,
+)
+from kinformer.client.discovery import (
+    ApiResource,
+    Discovery,
+    ServerVersion,
+)
 from kinformer.client.errors import (
     AlreadyExists,
     ApiError,
@@ -32,7 +51,6 @@ from kinformer.client.errors import (
     Unauthorized,
     UnsupportedMediaType,
     WatchStalled,
-    decode_status,
     error_from_response,
     error_from_status,
     has_status_cause,
@@ -41,6 +59,14 @@ from kinformer.client.errors import (
     is_probable_eof,
     is_too_large_resource_version,
     suggested_delay,
+)
+from kinformer.client.flow_control import (
+    RateLimiter,
+    TokenBucket,
+)
+from kinformer.client.resource import (
+    Resource,
+    Subresource,
 )
 from kinformer.client.types import (
     ADDED,
@@ -61,24 +87,34 @@ from kinformer.client.types import (
     WatchEvent,
     WriteOptions,
 )
+from kinformer.client.watch import (
+    DEFAULT_IDLE_TIMEOUT,
+    WatchStream,
+)
 
 __all__ = (
     "ADDED",
     "BOOKMARK",
+    "DEFAULT_IDLE_TIMEOUT",
     "DELETED",
     "ERROR",
     "INITIAL_EVENTS_ANNOTATION",
     "MODIFIED",
     "AlreadyExists",
     "ApiError",
+    "ApiResource",
     "BadRequest",
+    "Client",
     "ClientError",
     "ConfigError",
     "Conflict",
     "ConnectionLost",
+    "Credentials",
     "DecodeError",
     "DeleteOptions",
     "DeletionPropagation",
+    "Discovery",
+    "Endpoint",
     "EventType",
     "Expired",
     "FieldValidation",
@@ -92,24 +128,32 @@ __all__ = (
     "NotAcceptable",
     "NotFound",
     "ObjectList",
+    "PartialObject",
     "PatchType",
     "Preconditions",
+    "RateLimiter",
     "RequestEntityTooLarge",
+    "Resource",
     "ResourceVersionMatch",
     "ServerTimeout",
     "ServerUnreachable",
+    "ServerVersion",
     "ServiceUnavailable",
     "Status",
     "StatusCause",
     "StatusDetails",
+    "Subresource",
     "Timeout",
+    "TokenBucket",
     "TooManyRequests",
     "Unauthorized",
     "UnsupportedMediaType",
     "WatchEvent",
     "WatchStalled",
+    "WatchStream",
     "WriteOptions",
-    "decode_status",
+    "connect",
+    "endpoint_from_url",
     "error_from_response",
     "error_from_status",
     "has_status_cause",
@@ -117,5 +161,7 @@ __all__ = (
     "is_expired",
     "is_probable_eof",
     "is_too_large_resource_version",
+    "load_in_cluster",
+    "load_kubeconfig",
     "suggested_delay",
 )

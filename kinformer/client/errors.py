@@ -6,19 +6,19 @@ does. So ``except NotFound`` is what ``apierrors.IsNotFound(err)`` is in Go.
 
 The message of an error is the server's own; the rest of the Status is on ``.status``.
 """
-# ruff: noqa: N818 - the names are apierrors' own: NotFound, Conflict, TooManyRequests; an Error suffix would hide that
 
 from __future__ import annotations
 
 import errno
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from kinformer.meta import GroupResource
 
 __all__ = (
+    "About",
     "AlreadyExists",
     "ApiError",
     "BadRequest",
@@ -110,6 +110,13 @@ class Status(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel", ta
     reason: str = ""
     details: StatusDetails | None = None
     code: int = 0
+
+
+class About(NamedTuple):
+    """What a request was about, for answers that do not say."""
+
+    resource: GroupResource | None = None
+    name: str = ""
 
 
 class ClientError(Exception):
@@ -369,8 +376,7 @@ def error_from_response(
     retry_after: int = 0,
     method: str = "",
     url: str = "",
-    resource: GroupResource | None = None,
-    name: str = "",
+    about: About = About(),  # noqa: B008 - it cannot be changed
 ) -> ApiError:
     """
     The error for an answer that is not a success.
@@ -382,7 +388,7 @@ def error_from_response(
     if status is None or status.status not in ("Failure", ""):
         is_text = not content_type or content_type.startswith("text/")
         text = body[:_MAX_TEXT].decode(errors="replace").strip() if is_text else "unknown"
-        status = generic_status(code, method, resource, name, text, retry_after)
+        status = generic_status(code, method, about, text, retry_after)
     if not status.code:
         status = msgspec.structs.replace(status, code=code)
     if retry_after and not (status.details and status.details.retry_after_seconds):
@@ -400,7 +406,7 @@ def decode_status(data: bytes | msgspec.Raw) -> Status:
     status = _decode_status(data)
     if status is None:
         text = bytes(data)[:_MAX_TEXT].decode(errors="replace")
-        status = generic_status(500, "GET", None, "", f"unexpected object in a watch's ERROR event: {text}", 0)
+        status = generic_status(500, "GET", About(), f"unexpected object in a watch's ERROR event: {text}", 0)
     return status
 
 
@@ -411,9 +417,7 @@ def _decode_status(data: bytes | msgspec.Raw) -> Status | None:
         return None
 
 
-def generic_status(
-    code: int, method: str, resource: GroupResource | None, name: str, text: str, retry_after: int
-) -> Status:
+def generic_status(code: int, method: str, about: About, text: str, retry_after: int) -> Status:
     """What client-go makes of an answer that has no Status (NewGenericServerResponse)."""
     reason, message = _GENERIC.get(
         code, ("", f"the server responded with the status code {code} but did not return more information")
@@ -427,9 +431,9 @@ def generic_status(
     elif not reason and code >= 500:
         reason = "InternalError"
         message = f'an error on the server ("{text}") has prevented the request from succeeding'
+    resource, name = about
     if resource is not None:
-        about = " ".join(filter(None, (method.lower(), str(resource), name)))
-        message = f"{message} ({about})"
+        message = f"{message} ({' '.join(filter(None, (method.lower(), str(resource), name)))})"
     return Status(
         status="Failure",
         code=code,

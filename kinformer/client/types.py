@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
-from typing import Any, Final, Generic, Literal, TypeVar
+from typing import Any, Final, Generic, Literal, TypedDict, TypeVar
 
 import msgspec
 
@@ -32,11 +32,13 @@ __all__ = (
     "ResourceVersionMatch",
     "WatchEvent",
     "WriteOptions",
+    "write_params",
 )
 
 T = TypeVar("T")
 
-EventType = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]
+#: What a reader of a watch may see. Decoding gives these very strings, so ``is`` compares them too.
+EventType = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]
 
 ADDED: Final = "ADDED"
 MODIFIED: Final = "MODIFIED"
@@ -113,33 +115,33 @@ _LIST_PARAMS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WriteOptions:
+class WriteOptions(TypedDict, total=False):
     """
-    What may be said along with a create, update or patch.
+    What may be said along with a create, update or patch, as keyword arguments of these verbs.
 
-    :param field_manager: who writes, for managedFields; required for apply
-    :param field_validation: what becomes of fields that the server does not know; its own default is ``Warn``
-    :param force: apply only: take over fields that others manage
+    ``dry_run``: do everything but keep nothing. ``field_manager``: who writes, for managedFields; apply requires it.
+    ``field_validation``: what becomes of fields that the server does not know; its own default is ``Warn``.
+    ``force``: apply only; take over fields that others manage.
     """
 
-    dry_run: bool = False
-    field_manager: str = ""
-    field_validation: FieldValidation | Literal[""] = ""
-    force: bool | None = None
+    dry_run: bool
+    field_manager: str
+    field_validation: FieldValidation
+    force: bool
 
-    def params(self) -> dict[str, str]:
-        """As a query string has them, what is empty left out."""
-        params: dict[str, str] = {}
-        if self.dry_run:
-            params["dryRun"] = "All"
-        if self.field_manager:
-            params["fieldManager"] = self.field_manager
-        if self.field_validation:
-            params["fieldValidation"] = self.field_validation
-        if self.force is not None:
-            params["force"] = _text(self.force)
-        return params
+
+def write_params(options: WriteOptions) -> dict[str, str]:
+    """As a query string has them, what is empty left out."""
+    params: dict[str, str] = {}
+    if options.get("dry_run"):
+        params["dryRun"] = "All"
+    if manager := options.get("field_manager"):
+        params["fieldManager"] = manager
+    if validation := options.get("field_validation"):
+        params["fieldValidation"] = validation
+    if (force := options.get("force")) is not None:
+        params["force"] = _text(force)
+    return params
 
 
 class Preconditions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):

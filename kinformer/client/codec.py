@@ -1,0 +1,228 @@
+"""Codecs: how objects of one type become the body of a request, and answers become them.
+
+One is made for each type at each resource, once; what it has looked up then costs a request nothing. It takes care of
+``apiVersion`` and ``kind``: a body that lacks them gets the resource's own, and so do the items of a list, which an
+API server sends without them. (Items of a frozen Struct, or of one without these fields, stay as they came.)
+
+An object's fields that nobody has read may be pieces of the answer's bytes, and keep all of them in memory: whoever
+keeps objects for long calls :func:`kinformer.models.detacher_for` on them first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from kinformer.client.errors import DecodeError, Status, decode_status
+from kinformer.client.types import BOOKMARK, ObjectList, WatchEvent
+from kinformer.models import decoder_for, encode
+
+__all__ = ("ObjectCodec", "PartialObject", "decode_as")
+
+T = TypeVar("T")
+
+
+class PartialMeta(msgspec.Struct, rename="camel", omit_defaults=True):
+    name: str = ""
+    namespace: str = ""
+    resource_version: str = ""
+    annotations: dict[str, str] | None = None
+    labels: dict[str, str] | None = None
+
+
+class PartialObject(msgspec.Struct, rename="camel", omit_defaults=True):
+    """What a bookmark holds where the type that was asked for cannot be made from so little."""
+
+    metadata: PartialMeta = msgspec.field(default_factory=PartialMeta)
+    api_version: str = ""
+    kind: str = ""
+
+
+class _ListMeta(msgspec.Struct, rename={"resource_version": "resourceVersion", "continue_token": "continue"}):
+    resource_version: str = ""
+    continue_token: str = ""
+    remaining: int | None = msgspec.field(name="remainingItemCount", default=None)
+
+
+class _List(msgspec.Struct, Generic[T]):
+    metadata: _ListMeta = msgspec.field(default_factory=_ListMeta)
+    items: list[T] | None = None  # null is Go's empty list
+
+
+class _TypeMeta(msgspec.Struct, rename="camel"):
+    api_version: str = ""
+    kind: str = ""
+
+
+class _RawEvent(msgspec.Struct):
+    type: str
+    object: msgspec.Raw
+
+
+_type_meta = msgspec.json.Decoder(_TypeMeta)
+_raw_event = msgspec.json.Decoder(_RawEvent)
+_partial = msgspec.json.Decoder(PartialObject)
+
+
+def decode_as(type_: type[T], data: bytes, url: str = "") -> T:
+    """
+    Read an answer.
+
+    :raises DecodeError: if it is not what that type can be made from
+    """
+    if type_ is bytes:
+        return data  # type: ignore[return-value]  # T is bytes here
+    try:
+        return decoder_for(type_).decode(data)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        where = f" from {url}" if url else ""
+        raise DecodeError(f"the answer{where} is not a {type_.__name__}: {error}") from error
+
+
+class ObjectCodec(Generic[T]):
+    """
+    Objects of one type at one resource.
+
+    :param api_version: what they are, ``""`` where that is not known
+    """
+
+    def __init__(self, type_: type[T], api_version: str, kind: str):
+        self.type = type_
+        self.api_version = api_version
+        self.kind = kind
+        self._list = decoder_for(_List[type_])  # type: ignore[valid-type]  # made for the type at hand
+        self._event = decoder_for(WatchEvent[type_])  # type: ignore[valid-type]
+        self._complete = _completer(type_, api_version, kind)
+
+    def encode(self, obj: Any) -> bytes:
+        """
+        The body of a request: of `obj`, be it of this type, a dict, another Struct or a kubernetes_asyncio model.
+
+        Bytes are taken to be JSON already.
+        """
+        if isinstance(obj, bytes):
+            return obj
+        data = encode(obj)
+        if not self.kind or not self.api_version:
+            return data
+        missing = b""
+        has = _has_field(obj)
+        if not has("api_version", "apiVersion"):
+            missing = b'"apiVersion":' + msgspec.json.encode(self.api_version) + b","
+        if not has("kind", "kind"):
+            missing += b'"kind":' + msgspec.json.encode(self.kind) + b","
+        if not missing:
+            return data
+        rest = data[1:]
+        return b"{" + (missing[:-1] if rest == b"}" else missing) + rest
+
+    def decode(self, data: bytes, url: str = "") -> T:
+        """
+        :raises DecodeError: if it is no such object
+        """
+        return decode_as(self.type, data, url)
+
+    def decode_deleted(self, data: bytes, url: str = "") -> T | Status:
+        """What a deletion answers: the object while it is still there, or a Status."""
+        try:
+            if _type_meta.decode(data).kind == "Status":
+                return decode_status(data)
+        except msgspec.MsgspecError as error:
+            raise DecodeError(f"the answer from {url} is no object: {error}") from error
+        return self.decode(data, url)
+
+    def decode_list(self, data: bytes, url: str = "") -> ObjectList[T]:
+        """
+        :raises DecodeError: if it is no list of such objects
+        """
+        try:
+            found: _List[T] = self._list.decode(data)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise DecodeError(f"the answer from {url} is not a list of {self.type.__name__}: {error}") from error
+        items = found.items or []
+        if self._complete is not None:
+            self._complete(items)
+        meta = found.metadata
+        return ObjectList(items, meta.resource_version, meta.continue_token, meta.remaining)
+
+    def decode_events(self, lines: bytes | memoryview) -> tuple[list[WatchEvent[T]], Status | DecodeError | None]:
+        """
+        The events in whole lines of a watch, and what came after them instead of one: an ERROR's Status, or
+        something that is no event. What follows that is left unread.
+        """
+        try:
+            # One call for all of a read: 0.3 µs an event less than one for each line.
+            return self._event.decode_lines(lines), None
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            return self._decode_one_by_one(bytes(lines))
+
+    def _decode_one_by_one(self, lines: bytes) -> tuple[list[WatchEvent[T]], Status | DecodeError | None]:
+        """For reads that hold an ERROR, a bookmark of a type with required fields, or something broken."""
+        events: list[WatchEvent[T]] = []
+        for line in lines.splitlines():
+            if not line.strip():
+                continue
+            try:
+                events.append(self._event.decode(line))
+            except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+                try:
+                    raw = _raw_event.decode(line)
+                    if raw.type == "ERROR":
+                        return events, decode_status(raw.object)
+                    if raw.type == BOOKMARK:
+                        partial: Any = _partial.decode(raw.object)
+                        events.append(WatchEvent(BOOKMARK, partial))
+                        continue
+                except (msgspec.MsgspecError, UnicodeDecodeError):
+                    pass
+                shown = line[:200].decode(errors="replace")
+                return events, DecodeError(f"unable to decode an event from the watch stream: {error}: {shown}")
+        return events, None
+
+
+def _has_field(obj: Any) -> Callable[[str, str], bool]:
+    if isinstance(obj, Mapping):
+        return lambda _, json_name: bool(obj.get(json_name))
+    if isinstance(obj, msgspec.Struct):
+        return lambda attribute, json_name: bool(getattr(obj, _attribute(type(obj), json_name) or attribute, None))
+    return lambda attribute, _: bool(getattr(obj, attribute, None))
+
+
+def _attribute(struct: type[msgspec.Struct], json_name: str) -> str | None:
+    encoded = struct.__struct_encode_fields__
+    return struct.__struct_fields__[encoded.index(json_name)] if json_name in encoded else None
+
+
+def _completer(type_: type[Any], api_version: str, kind: str) -> Callable[[list[Any]], None] | None:
+    """What gives a list's items their apiVersion and kind, None where they cannot have them."""
+    if not kind or not api_version:
+        return None
+    if issubclass(type_, dict):
+
+        def complete_dicts(items: list[Any]) -> None:
+            for item in items:
+                item.setdefault("apiVersion", api_version)
+                item.setdefault("kind", kind)
+
+        return complete_dicts
+    if not issubclass(type_, msgspec.Struct) or type_.__struct_config__.frozen:
+        return None
+    version_field, kind_field = _attribute(type_, "apiVersion"), _attribute(type_, "kind")
+    if (version_field, kind_field) == ("api_version", "kind"):
+
+        def complete(items: list[Any]) -> None:
+            for item in items:
+                item.api_version = api_version
+                item.kind = kind
+
+        return complete
+    wanted = [(name, value) for name, value in ((version_field, api_version), (kind_field, kind)) if name]
+
+    def complete_others(items: list[Any]) -> None:
+        for item in items:
+            for name, value in wanted:
+                setattr(item, name, value)
+
+    return complete_others if wanted else None

@@ -1,0 +1,279 @@
+"""Discovery: what a server serves (client-go's discovery client and RESTMapper).
+
+Asked of the server when first needed, kept, and asked again when something is not found: a CustomResourceDefinition
+may have come since. Servers since 1.26 tell all in two answers (aggregated discovery); with older ones each group is
+asked for itself. A group whose own server is down is left out and logged; the others are of use without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any, Final
+
+import anyio
+import msgspec
+import structlog
+
+from kinformer.client.codec import decode_as
+from kinformer.client.errors import ApiError, NoKindMatch
+from kinformer.meta import GroupKind, GroupVersion, GroupVersionKind, GroupVersionResource
+
+__all__ = ("ApiResource", "Discovery", "ServerVersion")
+
+log = structlog.get_logger(__name__)
+
+_AGGREGATED: Final = ",".join(
+    (
+        "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
+        "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList",
+        "application/json",
+    )
+)
+
+
+class ServerVersion(msgspec.Struct, frozen=True, rename="camel"):
+    """What the server says of itself at ``/version``."""
+
+    major: str = ""
+    minor: str = ""
+    git_version: str = ""
+    git_commit: str = ""
+    build_date: str = ""
+    platform: str = ""
+
+
+class ApiResource(msgspec.Struct, frozen=True):
+    """
+    One resource as the server serves it.
+
+    :param subresources: such as ``status`` and ``scale``
+    """
+
+    gvr: GroupVersionResource
+    kind: str
+    namespaced: bool
+    verbs: tuple[str, ...] = ()
+    singular: str = ""
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    subresources: tuple[str, ...] = ()
+
+    @property
+    def gvk(self) -> GroupVersionKind:
+        return GroupVersionKind(self.gvr.group, self.gvr.version, self.kind)
+
+
+class _Wire(msgspec.Struct, rename="camel"):
+    """The base of what comes over the wire here."""
+
+
+class _Versions(_Wire):
+    kind: str = ""
+    versions: list[str] = []
+
+
+class _GroupVersionEntry(_Wire):
+    group_version: str = ""
+    version: str = ""
+
+
+class _Group(_Wire):
+    name: str = ""
+    versions: list[_GroupVersionEntry] = []
+    preferred_version: _GroupVersionEntry | None = None
+
+
+class _GroupList(_Wire):
+    kind: str = ""
+    groups: list[_Group] = []
+
+
+class _Resource(_Wire):
+    name: str
+    kind: str = ""
+    namespaced: bool = False
+    singular_name: str = ""
+    group: str = ""
+    version: str = ""
+    verbs: list[str] | None = None
+    short_names: list[str] | None = None
+    categories: list[str] | None = None
+
+
+class _ResourceList(_Wire):
+    resources: list[_Resource] | None = None
+
+
+class _ResponseKind(_Wire):
+    kind: str = ""
+
+
+class _AggregatedSubresource(_Wire):
+    subresource: str
+
+
+class _AggregatedResource(_Wire):
+    resource: str
+    response_kind: _ResponseKind | None = None
+    scope: str = ""
+    singular_resource: str = ""
+    verbs: list[str] | None = None
+    short_names: list[str] | None = None
+    categories: list[str] | None = None
+    subresources: list[_AggregatedSubresource] | None = None
+
+
+class _AggregatedVersion(_Wire):
+    version: str
+    resources: list[_AggregatedResource] | None = None
+    freshness: str = ""
+
+
+class _AggregatedGroup(_Wire):
+    metadata: dict[str, Any] = {}
+    versions: list[_AggregatedVersion] = []
+
+
+class _AggregatedList(_Wire):
+    kind: str = ""
+    items: list[_AggregatedGroup] = []
+
+
+class Discovery:
+    """
+    What one server serves.
+
+    :param get: asks for a path, with an Accept header or None
+    """
+
+    def __init__(self, get: Callable[[str, str | None], Awaitable[bytes]]):
+        self._get = get
+        self._resources: list[ApiResource] | None = None
+        self._asking = anyio.Lock()
+
+    async def server_version(self) -> ServerVersion:
+        """Its version; asked for anew each time, since it is also the cheapest sign of life."""
+        return decode_as(ServerVersion, await self._get("/version", None), "/version")
+
+    async def resources(self, *, refresh: bool = False) -> list[ApiResource]:
+        """
+        Everything it serves, each group's preferred version first.
+
+        :param refresh: ask even if it has been asked before
+        """
+        async with self._asking:
+            if self._resources is None or refresh:
+                self._resources = [*await self._discover("/api"), *await self._discover("/apis")]
+            return self._resources
+
+    def invalidate(self) -> None:
+        """Forget it all; the next question is asked of the server."""
+        self._resources = None
+
+    async def groups(self) -> dict[str, list[str]]:
+        """The versions of each group, the preferred one first."""
+        found: dict[str, list[str]] = {}
+        for resource in await self.resources():
+            versions = found.setdefault(resource.gvr.group, [])
+            if resource.gvr.version not in versions:
+                versions.append(resource.gvr.version)
+        return found
+
+    async def resource_for_kind(self, kind: GroupVersionKind | GroupKind) -> ApiResource:
+        """
+        Where a kind is served; at its group's preferred version if none is named.
+
+        :raises NoKindMatch: if the server, asked anew, serves no such kind
+        """
+        version = kind.version if isinstance(kind, GroupVersionKind) else ""
+        return await self._find(
+            lambda one: (
+                one.kind == kind.kind and one.gvr.group == kind.group and (not version or one.gvr.version == version)
+            ),
+            f"the server serves no {kind.kind} in {GroupVersion(kind.group, version) if version else kind.group!r}",
+        )
+
+    async def resource_for(self, gvr: GroupVersionResource) -> ApiResource:
+        """
+        What is served there.
+
+        :raises NoKindMatch: if the server, asked anew, serves nothing there
+        """
+        return await self._find(lambda one: one.gvr == gvr, f"the server serves no {gvr.resource} in {gvr.api_version}")
+
+    async def _find(self, wanted: Callable[[ApiResource], bool], otherwise: str) -> ApiResource:
+        known = self._resources
+        for refresh in (False, True):
+            resources = await self.resources(refresh=refresh and self._resources is known)
+            for resource in resources:
+                if wanted(resource):
+                    return resource
+            if known is None:
+                break  # it was asked just now
+        raise NoKindMatch(otherwise)
+
+    async def _discover(self, root: str) -> list[ApiResource]:
+        data = await self._get(root, _AGGREGATED)
+        answer = decode_as(_ResponseKind, data, root)
+        if answer.kind == "APIGroupDiscoveryList":
+            return list(_aggregated(decode_as(_AggregatedList, data, root)))
+        if root == "/api":
+            versions = [GroupVersion("", one) for one in decode_as(_Versions, data, root).versions]
+        else:
+            versions = list(_preferred_first(decode_as(_GroupList, data, root).groups))
+        found: list[ApiResource] = []
+        for version in versions:
+            path = f"/api/{version}" if root == "/api" else f"/apis/{version}"
+            try:
+                listed = decode_as(_ResourceList, await self._get(path, None), path)
+            except ApiError as error:
+                log.warning("discovery_failed", group_version=str(version), error=str(error))
+                continue
+            found += _listed(version, listed)
+        return found
+
+
+def _preferred_first(groups: list[_Group]) -> Iterator[GroupVersion]:
+    for group in groups:
+        preferred = group.preferred_version.version if group.preferred_version else ""
+        for entry in sorted(group.versions, key=lambda entry: entry.version != preferred):
+            yield GroupVersion(group.name, entry.version)
+
+
+def _listed(version: GroupVersion, listed: _ResourceList) -> Iterator[ApiResource]:
+    subresources: dict[str, list[str]] = {}
+    for one in listed.resources or ():
+        parent, slash, name = one.name.partition("/")
+        if slash:
+            subresources.setdefault(parent, []).append(name)
+    for one in listed.resources or ():
+        if "/" not in one.name:
+            yield ApiResource(
+                GroupVersionResource(version.group, version.version, one.name),
+                one.kind,
+                one.namespaced,
+                tuple(one.verbs or ()),
+                one.singular_name,
+                tuple(one.short_names or ()),
+                tuple(one.categories or ()),
+                tuple(subresources.get(one.name, ())),
+            )
+
+
+def _aggregated(groups: _AggregatedList) -> Iterator[ApiResource]:
+    for group in groups.items:
+        name = group.metadata.get("name", "")
+        for version in group.versions:
+            if version.freshness == "Stale":
+                log.warning("discovery_stale", group_version=f"{name}/{version.version}")
+            for one in version.resources or ():
+                yield ApiResource(
+                    GroupVersionResource(name, version.version, one.resource),
+                    one.response_kind.kind if one.response_kind else "",
+                    one.scope == "Namespaced",
+                    tuple(one.verbs or ()),
+                    one.singular_resource,
+                    tuple(one.short_names or ()),
+                    tuple(one.categories or ()),
+                    tuple(sub.subresource for sub in one.subresources or ()),
+                )

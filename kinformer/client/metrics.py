@@ -1,0 +1,80 @@
+"""Metrics of requests, under the names and labels of client-go's.
+
+One set for the process, in prometheus-client's own registry. Looking up a labelled child costs about as much as all
+the rest of counting, so :class:`HostMetrics` keeps the children that one client has used.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from prometheus_client import Counter, Histogram
+
+__all__ = ("HostMetrics",)
+
+_BUCKETS: Final = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
+
+_requests: Final = Counter(
+    "rest_client_requests",
+    "Number of HTTP requests, partitioned by status code, method, and host.",
+    ("code", "method", "host"),
+)
+_retries: Final = Counter(
+    "rest_client_request_retries",
+    "Number of request retries, partitioned by status code, verb, and host.",
+    ("code", "verb", "host"),
+)
+_duration: Final = Histogram(
+    "rest_client_request_duration_seconds",
+    "Request latency in seconds. Broken down by verb, and host.",
+    ("verb", "host"),
+    buckets=_BUCKETS,
+)
+_throttled: Final = Histogram(
+    "rest_client_rate_limiter_duration_seconds",
+    "Client side rate limiter latency in seconds. Broken down by verb, and host.",
+    ("verb", "host"),
+    buckets=_BUCKETS,
+)
+
+
+class HostMetrics:
+    """
+    The metrics of one server.
+
+    :param host: as the ``host`` label shall call it
+    """
+
+    __slots__ = ("_durations", "_host", "_requests")
+
+    def __init__(self, host: str):
+        self._host = host
+        self._requests: dict[tuple[int, str], Counter] = {}
+        self._durations: dict[str, Histogram] = {}
+
+    def answered(self, code: int, method: str) -> None:
+        """Count one try of a request; code 0 for one that got no answer."""
+        child = self._requests.get((code, method))
+        if child is None:
+            child = _requests.labels(_code(code), method, self._host)
+            self._requests[code, method] = child
+        child.inc()
+
+    def retried(self, code: int, method: str) -> None:
+        """Count an answered try that was not a request's first."""
+        _retries.labels(_code(code), method, self._host).inc()
+
+    def took(self, method: str, seconds: float) -> None:
+        """Note how long a request took, all its tries and waits together."""
+        child = self._durations.get(method)
+        if child is None:
+            child = self._durations[method] = _duration.labels(method, self._host)
+        child.observe(seconds)
+
+    def throttled(self, method: str, seconds: float) -> None:
+        """Note how long the client's own limiter held a request back."""
+        _throttled.labels(method, self._host).observe(seconds)
+
+
+def _code(code: int) -> str:
+    return str(code) if code else "<error>"

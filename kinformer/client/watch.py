@@ -1,0 +1,293 @@
+"""Watch: changes as they happen, a batch for each read of the socket.
+
+All that has arrived is decoded at once and handed out as one list, at most some half a megabyte of the server's bytes,
+so that nothing is done per event that can be done per read, and the loop gets its turn between reads: a reader that
+keeps up waits before every batch, and one that does not makes the server wait.
+
+*When nobody speaks.* A watch is silent when nothing happens, and also when the peer is gone and nobody told us: the
+connection is half-open. HTTP/1.1 has no ping (client-go sends HTTP/2's, after 30 silent seconds), and a bookmark
+proves life, but a server may send none. So there are three watchmen, none of which harms a watch that is merely quiet:
+
+1. The kernel's keepalive (see :mod:`kinformer.client.connection`) finds a dead machine or a dropped NAT entry within
+   45 s. It cannot see a proxy that keeps our connection open and has lost its own.
+2. After `idle_timeout` seconds of silence (90: bookmarks come each 60 to 75 s where a server sends them, so that this
+   does not happen there) a second watch is opened from the last version that was seen. If it opens, it takes the
+   first one's place: an event that the first one should have brought is replayed by the second, so nothing is lost,
+   and nothing comes twice, since the first one had sent nothing since. If the first one speaks up meanwhile, it stays.
+   If the server cannot be reached, the watch ends with :exc:`WatchStalled`. A quiet watch costs its server one
+   request in 90 s so. Where there is no version to go on from yet (during a streaming list) the server is only asked
+   for its version number: any answer is a sign of life.
+3. A watch that is still open, and silent, `grace` seconds after the server should have ended it (``timeoutSeconds``)
+   ends with :exc:`WatchStalled`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, replace
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
+
+import anyio
+import structlog
+
+from kinformer.client.codec import ObjectCodec
+from kinformer.client.errors import (
+    ApiError,
+    ClientError,
+    ConnectionLost,
+    ServerUnreachable,
+    Status,
+    TooManyRequests,
+    WatchStalled,
+    error_from_status,
+)
+from kinformer.client.types import BOOKMARK, INITIAL_EVENTS_ANNOTATION, ListOptions, WatchEvent
+from kinformer.clock import Clock, Timer
+from kinformer.meta import accessor_of
+
+if TYPE_CHECKING:
+    from kinformer.client.transport import BodyStream
+
+__all__ = ("DEFAULT_IDLE_TIMEOUT", "Opener", "WatchStream")
+
+log = structlog.get_logger(__name__)
+
+T = TypeVar("T")
+
+DEFAULT_IDLE_TIMEOUT: Final = 90.0
+_GRACE: Final = 15.0
+_OPEN_TIMEOUT: Final = 65.0
+
+
+@dataclass(frozen=True, slots=True)
+class Opener:
+    """
+    What a watch needs of the client it belongs to.
+
+    :param open: begins a watch with these options
+    :param probe: asks the server for anything at all
+    :param url: what is watched, for messages
+    """
+
+    open: Callable[[ListOptions], Awaitable[BodyStream]]
+    probe: Callable[[], Awaitable[object]]
+    clock: Clock
+    url: str
+
+
+class WatchStream(Generic[T]):
+    """
+    One watch: ``async with`` opens and closes it, ``async for`` gives batches of its events until the server ends it.
+
+    After the events that came before it, an ERROR event is raised as the error it holds (:exc:`Expired` when the
+    version is too old), a broken connection as :exc:`ConnectionLost`, and something that is no event as
+    :exc:`DecodeError`. A line that was cut in the middle is dropped: who watches again from the last version that it
+    saw gets that event whole. Cancelling closes the connection.
+
+    :param options: the label and field selectors, the version from which on, for how long
+    :param idle_timeout: seconds of silence after which the connection is doubted; None: never
+    """
+
+    def __init__(
+        self,
+        opener: Opener,
+        codec: ObjectCodec[T],
+        options: ListOptions,
+        *,
+        idle_timeout: float | None = DEFAULT_IDLE_TIMEOUT,
+    ):
+        self._opener = opener
+        self._clock = opener.clock
+        self._codec = codec
+        self._options = options
+        self._idle_timeout = idle_timeout
+        #: The version up to which everything has been handed out, "" while there is none to go on from.
+        self.resource_version = "" if _begins_with_everything(options) else options.resource_version
+        self._stream: BodyStream | None = None
+        self._rest = b""
+        self._failure: ClientError | None = None
+        self._heard = 0.0
+        self._ends: float | None = None
+        self._timer: Timer | None = None
+        self._waiting: anyio.CancelScope | None = None
+
+    async def __aenter__(self) -> WatchStream[T]:
+        self._stream = await self._open(self._options)
+        self._heard = now = self._clock.monotonic()
+        if self._options.timeout_seconds is not None:
+            self._ends = now + self._options.timeout_seconds
+        self._arm()
+        log.debug("watch_opened", url=self._stream.url)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._stream is not None:
+            self._stream.close()
+            self._stream = None
+
+    def __aiter__(self) -> AsyncIterator[list[WatchEvent[T]]]:
+        return self
+
+    async def __anext__(self) -> list[WatchEvent[T]]:
+        """
+        The next batch, never empty.
+
+        :raises StopAsyncIteration: when the server ended the watch
+        """
+        while self._failure is None:
+            try:
+                data = await self._read()
+            except ConnectionLost as error:
+                self._failure = error
+                break
+            at_end = not data
+            if at_end:
+                # The last line need not have a line end. What is cut off, the connection's end is an error for.
+                data, self._rest = self._rest, b""
+                if not data.strip():
+                    raise StopAsyncIteration
+            batch = self._decode(data, at_end=at_end)
+            self._heard = self._clock.monotonic()
+            if batch:
+                self._note_version(batch)
+                return batch
+        failure, self._failure = self._failure, ConnectionLost(self._opener.url, "it has ended")
+        raise failure
+
+    def _decode(self, data: bytes, *, at_end: bool) -> list[WatchEvent[T]]:
+        if self._rest:
+            data, self._rest = self._rest + data, b""
+        whole = len(data) if at_end else data.rfind(b"\n") + 1
+        if whole < len(data):
+            self._rest = data[whole:]
+        if not whole:
+            return []
+        batch, failure = self._codec.decode_events(data if whole == len(data) else memoryview(data)[:whole])
+        if failure is not None:
+            self._failure = error_from_status(failure, self._opener.url) if isinstance(failure, Status) else failure
+        return batch
+
+    def _note_version(self, batch: list[WatchEvent[T]]) -> None:
+        if not self.resource_version:
+            # Events of a beginning come in no order; only the bookmark after them is a version to go on from.
+            marks = [event for event in batch if event.type == BOOKMARK and self._ends_beginning(event)]
+            if not marks:
+                return
+        try:
+            last = batch[-1].object
+            self.resource_version = accessor_of(last).resource_version(last)
+        except TypeError:  # a Struct without metadata: watched all the same, but not to be taken up again
+            self._idle_timeout = None
+
+    def _ends_beginning(self, event: WatchEvent[T]) -> bool:
+        if not self._options.send_initial_events:
+            return True
+        return accessor_of(event.object).annotations(event.object).get(INITIAL_EVENTS_ANNOTATION) == "true"
+
+    async def _read(self) -> bytes:
+        while True:
+            stream = self._stream
+            if stream is None:
+                raise ConnectionLost(self._opener.url, "the watch is closed")
+            if stream.has_unread:
+                return await stream.read()
+            with anyio.CancelScope() as self._waiting:
+                try:
+                    return await stream.read()
+                finally:
+                    self._waiting = None
+            await self._doubt(stream)
+
+    def _arm(self) -> None:
+        """Set the timer for when silence would begin to mean something."""
+        limit = self._patience()
+        self._timer = None
+        if limit is not None:
+            self._timer = self._clock.call_later(self._heard + limit - self._clock.monotonic(), self._listen)
+
+    def _patience(self) -> float | None:
+        """How long a silence may be: shorter when the server should have ended the watch."""
+        if self._ends is None:
+            return self._idle_timeout
+        to_end = max(self._ends + _GRACE - self._heard, _GRACE)
+        return to_end if self._idle_timeout is None else min(to_end, self._idle_timeout)
+
+    def _listen(self) -> None:
+        limit = self._patience()
+        if limit is None:
+            self._timer = None
+        elif self._clock.monotonic() - self._heard < limit:
+            self._arm()
+        elif self._waiting is not None:
+            self._timer = None
+            self._waiting.cancel()
+        else:
+            # The reader is busy with what it got; whether the server is silent shows when it comes back.
+            self._timer = self._clock.call_later(1.0, self._listen)
+
+    async def _doubt(self, stream: BodyStream) -> None:
+        """
+        Find out whether a silent connection is alive, or replace it.
+
+        :raises WatchStalled: if nothing can come through it any more
+        :raises ApiError: if the server is there and would not let this watch go on
+        """
+        now = self._clock.monotonic()
+        silent = now - self._heard
+        if self._ends is not None and now >= self._ends + _GRACE:
+            raise WatchStalled(
+                stream.url, f"still open {now - self._ends:.0f} s after its time, and silent for {silent:.0f} s"
+            )
+        log.debug("watch_silent", url=stream.url, seconds=round(silent), version=self.resource_version)
+        try:
+            if self.resource_version:
+                await self._renew(stream)
+            else:
+                await self._opener.probe()
+        except (ServerUnreachable, ConnectionLost) as error:
+            raise WatchStalled(stream.url, f"silent for {silent:.0f} s, and {error}") from error
+        except ApiError as error:
+            # Too busy for another watch, or whatever it says to the probe: it is there.
+            if self.resource_version and not isinstance(error, TooManyRequests) and error.code < 500:
+                raise
+        self._heard = self._clock.monotonic()
+        self._arm()
+
+    async def _renew(self, old: BodyStream) -> None:
+        remaining = None
+        if self._ends is not None:
+            remaining = max(round(self._ends - self._clock.monotonic()), 1)
+        options = replace(
+            self._options,
+            resource_version=self.resource_version,
+            resource_version_match="",
+            send_initial_events=None,
+            timeout_seconds=remaining,
+        )
+        fresh = await self._open(options)
+        if old.has_unread:  # it spoke up after all
+            fresh.close()
+            return
+        old.close()
+        self._stream, self._rest = fresh, b""
+        log.debug("watch_replaced", url=fresh.url, version=self.resource_version)
+
+    async def _open(self, options: ListOptions) -> BodyStream:
+        # By the clock, not by aiohttp: what is silent from its first byte on is found in tests too.
+        with anyio.CancelScope() as scope:
+            timer = self._clock.call_later(_OPEN_TIMEOUT, scope.cancel)
+            try:
+                return await self._opener.open(options)
+            finally:
+                timer.cancel()
+        raise ConnectionLost(self._opener.url, f"the server did not begin to answer within {_OPEN_TIMEOUT:.0f} s")
+
+
+def _begins_with_everything(options: ListOptions) -> bool:
+    return bool(options.send_initial_events) or options.resource_version in ("", "0")
