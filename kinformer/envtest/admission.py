@@ -1,0 +1,114 @@
+"""Admission: who may still say no, or change an object, after it was understood and before it is stored.
+
+A plug-in is a class that is given an :class:`Attributes` for every write: ``admit`` may change the object, ``validate``
+may only refuse it, both by raising a :class:`~kinformer.envtest.status.StatusError`. Plug-ins of other packages are
+found by entry points of the group ``kinformer.admission``, so that a controller's package can bring the admission that
+belongs to it; each is called once, with an :class:`AdmissionContext`, when a server is made.
+
+Plug-ins run on the event loop's thread within the write's transaction: they do not await, and what they read with
+their client is what will be true when the object is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from kinformer.envtest.registry import Resource
+
+if TYPE_CHECKING:
+    from kinformer.clock import Clock
+
+__all__ = ("Admission", "AdmissionContext", "AdmissionPlugin", "Attributes", "ObjectClient", "User", "load_plugins")
+
+Operation = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Who asks."""
+
+    name: str
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: dict[str, list[str]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Attributes:
+    """
+    One write, as plug-ins see it.
+
+    :param object: what is to be stored, without kind and apiVersion; None for a delete. `admit` may change it in place
+    :param old_object: what is stored; None for a create
+    """
+
+    operation: Operation
+    resource: Resource
+    subresource: str
+    namespace: str
+    name: str
+    object: dict[str, Any] | None
+    old_object: dict[str, Any] | None
+    user: User
+    dry_run: bool = False
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+class ObjectClient(Protocol):
+    """Reads and writes of stored objects, within the transaction of the write that is being admitted."""
+
+    def get(self, group: str, plural: str, namespace: str, name: str) -> dict[str, Any] | None:
+        """A copy of an object, None if there is none."""
+
+    def list(self, group: str, plural: str, namespace: str = "") -> list[dict[str, Any]]:
+        """Copies of the objects of a namespace, or of all if it is empty."""
+
+    def update_status(self, group: str, plural: str, obj: dict[str, Any]) -> dict[str, Any]:
+        """
+        Write an object's status.
+
+        :raises StatusError: Conflict, if the object's resourceVersion is not the present one; Invalid, …
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionContext:
+    """What a plug-in may use."""
+
+    objects: ObjectClient
+    clock: Clock
+
+
+class AdmissionPlugin(Protocol):
+    """A part of admission; either method may do nothing."""
+
+    def admit(self, attributes: Attributes) -> None:
+        """Change the object, or refuse the write."""
+
+    def validate(self, attributes: Attributes) -> None:
+        """Refuse the write, or let it pass."""
+
+
+@dataclass(slots=True)
+class Admission:
+    """The chain of plug-ins: all change, in order, before any validates."""
+
+    plugins: list[AdmissionPlugin] = field(default_factory=list)
+
+    def admit(self, attributes: Attributes) -> None:
+        for plugin in self.plugins:
+            plugin.admit(attributes)
+
+    def validate(self, attributes: Attributes) -> None:
+        for plugin in self.plugins:
+            plugin.validate(attributes)
+
+
+def load_plugins(context: AdmissionContext) -> Iterable[AdmissionPlugin]:
+    """The plug-ins that installed packages bring, in the order of their names."""
+    for point in sorted(entry_points(group="kinformer.admission"), key=lambda point: point.name):
+        make: Callable[[AdmissionContext], AdmissionPlugin] = point.load()
+        yield make(context)

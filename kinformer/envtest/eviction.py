@@ -1,0 +1,105 @@
+"""Eviction: a delete of a pod that asks the disruption budgets first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinformer.envtest import status
+from kinformer.envtest.handlers.call import Call
+from kinformer.envtest.operations import DeleteOptions, Operations
+from kinformer.envtest.registry import Resource
+from kinformer.envtest.strategy.base import Obj
+from kinformer.meta.selectors import label_selector_as_selector
+
+__all__ = ("evict",)
+
+_BUDGETS = ("policy", "v1", "poddisruptionbudgets")
+
+
+def evict(
+    operations: Operations, pods: Resource, namespace: str, name: str, options: dict[str, Any], call: Call
+) -> None:
+    """
+    Delete a pod if the budgets that cover it allow one more disruption.
+
+    :raises StatusError: NotFound; TooManyRequests, if a budget does not allow it now
+    """
+    pod = operations.find(pods, namespace, name).decode()
+    if not _may_go_anyway(pod):
+        _charge_budget(operations, namespace, name, pod)
+    preconditions = options.get("preconditions") or {}
+    delete = DeleteOptions(
+        options.get("gracePeriodSeconds"),
+        options.get("propagationPolicy"),
+        None,
+        preconditions.get("uid"),
+        preconditions.get("resourceVersion"),
+    )
+    operations.delete(pods, namespace, name, delete, call.write_options("DeleteOptions"))
+
+
+def _may_go_anyway(pod: Obj) -> bool:
+    """Pods that no budget counts: finished ones, pending ones, those that are going already."""
+    phase = pod.get("status", {}).get("phase")
+    return phase in ("Succeeded", "Failed", "Pending") or "deletionTimestamp" in pod["metadata"]
+
+
+def _charge_budget(operations: Operations, namespace: str, name: str, pod: Obj) -> None:
+    resource = operations.registry.find(*_BUDGETS)
+    assert resource is not None
+    labels = pod["metadata"].get("labels") or {}
+    covering = []
+    for version in operations.storage.log(resource.storage).select(namespace):
+        budget = version.decode()
+        selector = label_selector_as_selector(budget.get("spec", {}).get("selector"))
+        if selector.matches(labels):
+            covering.append(budget)
+    if not covering:
+        return
+    if len(covering) > 1:
+        raise status.internal(
+            "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+        )
+    budget = covering[0]
+    if not _is_ready(pod) and _healthy_enough(budget):
+        return
+    _take_one(operations, resource, namespace, name, budget)
+
+
+def _is_ready(pod: Obj) -> bool:
+    conditions = pod.get("status", {}).get("conditions") or ()
+    return any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions)
+
+
+def _healthy_enough(budget: Obj) -> bool:
+    if budget["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
+        return True
+    state = budget.get("status", {})
+    return bool(0 < state.get("desiredHealthy", 0) <= state.get("currentHealthy", 0))
+
+
+def _take_one(operations: Operations, resource: Resource, namespace: str, pod_name: str, budget: Obj) -> None:
+    name = budget["metadata"]["name"]
+    state = budget.get("status", {})
+    message = "Cannot evict pod as it would violate the pod's disruption budget."
+    if state.get("observedGeneration", 0) < budget["metadata"].get("generation", 0):
+        text = f"The disruption budget {name} is still being processed by the server."
+        raise status.too_many_requests(message, 10, [status.Cause("", "DisruptionBudget", text)])
+    allowed = state.get("disruptionsAllowed", 0)
+    if allowed < 0:
+        raise status.forbidden(resource.group_resource, name, "pdb disruptions allowed is negative")
+    if allowed == 0:
+        text = (
+            f"The disruption budget {name} needs {state.get('desiredHealthy', 0)} healthy pods "
+            f"and has {state.get('currentHealthy', 0)} currently"
+        )
+        raise status.too_many_requests(message, 0, [status.Cause("", "DisruptionBudget", text)])
+
+    def change(old: Obj | None) -> Obj:
+        assert old is not None
+        current = old.setdefault("status", {})
+        current["disruptionsAllowed"] = allowed - 1
+        current.setdefault("disruptedPods", {})[pod_name] = operations.now()
+        return old
+
+    operations.update(resource, namespace, name, change, subresource="status")

@@ -1,0 +1,250 @@
+"""Request bodies: from bytes to an object, and what the real server says of those that are not one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import yaml
+
+from kinformer.envtest import status
+from kinformer.envtest.handlers.call import Call
+from kinformer.envtest.operations import DeleteOptions
+from kinformer.envtest.registry.schema import Problems, check
+from kinformer.envtest.strategy.base import Obj, Strategy
+from kinformer.meta.names import GroupVersion, GroupVersionKind
+
+__all__ = ("decode_delete_options", "decode_foreign", "decode_object", "finish_object", "media_type", "read_json")
+
+_JSON = "application/json"
+_YAML = "application/yaml"
+_POLICIES = ("Foreground", "Background", "Orphan")
+
+
+def media_type(content_type: str) -> str:
+    return content_type.partition(";")[0].strip().lower() or _JSON
+
+
+def read_json(body: bytes, what: str) -> Any:
+    """
+    :param what: what the error's text begins with
+    :raises StatusError: BadRequest
+    """
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise status.bad_request(f"{what}{json_complaint(body)}") from None
+
+
+def json_complaint(body: bytes) -> str:
+    """What Go's JSON decoder says about text that is not JSON, found with a reader of its grammar."""
+    from kinformer.envtest.handlers.gojson import complaint
+
+    return complaint(body)
+
+
+def _read(call: Call, kind: str) -> Any:
+    type_ = media_type(call.content_type)
+    if type_ == _JSON:
+        if not call.body.strip():
+            return {}
+        complaint = json_complaint_of(call.body)
+        if complaint is not None:
+            text = call.body.decode("utf-8", "replace")
+            raise status.bad_request(
+                f"the object provided is unrecognized (must be of type {kind}): "
+                f"couldn't get version/kind; json parse error: {complaint} ({_shortened(text)})"
+            )
+        return msgspec.json.decode(call.body)
+    if type_ == _YAML:
+        try:
+            return yaml.load(call.body, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        except (yaml.YAMLError, ValueError) as error:
+            line = str(error).splitlines()[0]
+            raise status.bad_request(
+                f"the object provided is unrecognized (must be of type {kind}): "
+                f"couldn't get version/kind; json parse error: error converting YAML to JSON: yaml: {line}"
+            ) from None
+    raise status.unsupported_media_type()
+
+
+def json_complaint_of(body: bytes) -> str | None:
+    try:
+        msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return json_complaint(body)
+    return None
+
+
+def _shortened(text: str) -> str:
+    """What the real server shows of a body: its beginning, and in hexadecimal if it is not text."""
+    data = text.encode()
+    shown = data if len(data) <= 100 else data[:100]
+    if not all(32 <= byte < 127 or byte in (9, 10, 13) for byte in shown):
+        return shown.hex() + (" ..." if len(data) > 100 else "")
+    return shown.decode() + (" ..." if len(data) > 100 else "")
+
+
+def decode_object(call: Call, strategy: Strategy) -> Obj:
+    """
+    The object that a create or an update brings.
+
+    :return: the object, normalised and with defaults, without kind and apiVersion
+    :raises StatusError: BadRequest, UnsupportedMediaType
+    """
+    resource = call.resource
+    data = _read(call, resource.kind)
+    return finish_object(call, strategy, _of_kind(data, GroupVersionKind(*_gvk(call))))
+
+
+def _gvk(call: Call) -> tuple[str, str, str]:
+    return call.resource.group, call.resource.version, call.resource.kind
+
+
+def decode_foreign(call: Call, gvk: GroupVersionKind) -> Obj:
+    """The body of a subresource that speaks another kind: a scale, a binding, an eviction."""
+    data = _of_kind(_read(call, gvk.kind), gvk)
+    data.setdefault("metadata", {})
+    if not isinstance(data["metadata"], dict):
+        raise status.bad_request(
+            f'{gvk.kind} in version "{gvk.version}" cannot be handled as a {gvk.kind}: json: cannot unmarshal '
+            f"{_json_type(data['metadata'])} into Go struct field {gvk.kind}.metadata of type v1.ObjectMeta"
+        )
+    return data
+
+
+def _json_type(value: Any) -> str:
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, str):
+        return "string"
+    return "array" if isinstance(value, list) else "object" if isinstance(value, dict) else "number"
+
+
+def _of_kind(data: Any, want: GroupVersionKind) -> Obj:
+    """
+    Data that says of itself to be of a kind, or that does not say what it is.
+
+    :raises StatusError: BadRequest if it is of another
+    """
+    if not isinstance(data, dict):
+        text = (
+            f"the object provided is unrecognized (must be of type {want.kind}): couldn't get version/kind; "
+            f"json parse error: json: cannot unmarshal {_json_type(data)} into Go value of type struct "
+            '{ APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+        )
+        raise status.bad_request(text)
+    api_version, kind = data.get("apiVersion") or "", data.get("kind") or ""
+    for name, value in (("apiVersion", api_version), ("kind", kind)):
+        if not isinstance(value, str):
+            raise status.bad_request(
+                f"the object provided is unrecognized (must be of type {want.kind}): couldn't get version/kind; "
+                f"json parse error: json: cannot unmarshal {_json_type(value)} into Go struct field .{name} "
+                "of type string"
+            )
+    try:
+        got = GroupVersion.parse(api_version) if api_version else GroupVersion(want.group, want.version)
+    except ValueError:
+        raise status.bad_request(f"unexpected GroupVersion string: {api_version}") from None
+    kind = kind or want.kind
+    if (got.group, got.version, kind) != want:
+        raise _wrong_kind(GroupVersionKind(got.group, got.version, kind), want)
+    return data
+
+
+def _wrong_kind(got: GroupVersionKind, want: GroupVersionKind) -> status.StatusError:
+    if got.group == want.group and got.version == want.version:
+        package = want.group.partition(".")[0] or "core"
+        return status.bad_request(
+            f'{got.kind} in version "{got.version}" cannot be handled as a {want.kind}: '
+            f"converting (v1.{got.kind}) to ({package}.{want.kind}): unknown conversion"
+        )
+    return status.bad_request(
+        f"the API version in the data ({got.api_version}) does not match the expected API version ({want.api_version})"
+    )
+
+
+def finish_object(call: Call, strategy: Strategy, data: Obj) -> Obj:
+    """
+    Bring data into the form in which it is stored: known fields only, canonical values, defaults.
+
+    :raises StatusError: BadRequest for values of wrong types; for unknown fields, if the request is strict
+    """
+    resource = call.resource
+    data.pop("kind", None)
+    data.pop("apiVersion", None)
+    problems = Problems()
+    obj = check(resource, data, problems)
+    if problems.error is not None:
+        raise status.bad_request(
+            f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: {problems.error}'
+        )
+    if problems.unknown:
+        mode = call.query.get("fieldValidation") or "Warn"
+        if mode == "Strict":
+            listed = ", ".join(problems.unknown)
+            raise status.bad_request(
+                f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: '
+                f"strict decoding error: {listed}"
+            )
+        if mode == "Warn":
+            call.warnings += problems.unknown
+    obj.setdefault("metadata", {})
+    strategy.default(obj)
+    return obj
+
+
+def decode_delete_options(call: Call) -> DeleteOptions:
+    """
+    What a delete's body or query asks for.
+
+    :raises StatusError: BadRequest; Invalid for options that contradict themselves
+    """
+    data: Any = {}
+    if call.body.strip():
+        data = _read(call, "DeleteOptions")
+        if not isinstance(data, dict):
+            data = _of_kind(data, GroupVersionKind("", "v1", "DeleteOptions"))
+        if data.get("kind", "DeleteOptions") != "DeleteOptions":
+            raise status.bad_request(
+                f"the object provided is unrecognized (must be of type DeleteOptions): "
+                f'couldn\'t get version/kind; no kind "{data["kind"]}" is registered'
+            )
+    options = DeleteOptions()
+    preconditions = data.get("preconditions") or {}
+    try:
+        options.uid = preconditions.get("uid")
+        options.resource_version = preconditions.get("resourceVersion")
+    except AttributeError:
+        raise _bad_option("preconditions", preconditions, "v1.Preconditions") from None
+    grace = data.get("gracePeriodSeconds")
+    if grace is None:
+        grace = call.number("gracePeriodSeconds")
+    if grace is not None and (isinstance(grace, bool) or not isinstance(grace, int)):
+        raise _bad_option("gracePeriodSeconds", grace, "int64")
+    options.grace_period = grace
+    orphan = data.get("orphanDependents")
+    if orphan is None and "orphanDependents" in call.query:
+        orphan = call.is_set("orphanDependents")
+    options.orphan_dependents = orphan
+    options.propagation = data.get("propagationPolicy") or call.query.get("propagationPolicy") or None
+    _validate_delete_options(options)
+    return options
+
+
+def _bad_option(name: str, value: Any, type_: str) -> status.StatusError:
+    return status.bad_request(
+        'DeleteOptions in version "v1" cannot be handled as a DeleteOptions: json: cannot unmarshal '
+        f"{_json_type(value)} into Go struct field DeleteOptions.{name} of type {type_}"
+    )
+
+
+def _validate_delete_options(options: DeleteOptions) -> None:
+    policy = options.propagation
+    if policy is not None and options.orphan_dependents is not None:
+        text = "Invalid value: null: orphanDependents and deletionPropagation cannot be both set"
+        text = text.replace("null", f'"{policy}"')
+        raise status.invalid_options("DeleteOptions", status.Cause("propagationPolicy", "FieldValueInvalid", text))
+    if policy is not None and policy not in _POLICIES:
+        text = f'Unsupported value: "{policy}": supported values: "Foreground", "Background", "Orphan", "nil"'
+        raise status.invalid_options("DeleteOptions", status.Cause("propagationPolicy", "FieldValueNotSupported", text))

@@ -1,0 +1,173 @@
+"""A request to the API, understood: which verb on which resource, and how it may be answered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qs
+
+import msgspec
+
+from kinformer.envtest import status
+from kinformer.envtest.admission import User
+from kinformer.envtest.operations import WriteOptions
+from kinformer.envtest.registry import Registry, Resource, Subresource
+
+__all__ = ("Answer", "Call", "Target", "find_target")
+
+_COLLECTION_VERBS = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
+_OBJECT_VERBS = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_SUBRESOURCE_VERBS = {"GET": "get", "PUT": "update", "PATCH": "patch", "POST": "create", "DELETE": "delete"}
+
+
+@dataclass(slots=True)
+class Answer:
+    """What goes back: a status, bytes, and warnings for the Warning header."""
+
+    body: bytes
+    code: int = 200
+    content_type: str = "application/json"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What an URL's path names."""
+
+    resource: Resource
+    namespace: str = ""
+    name: str = ""
+    subresource: Subresource | None = None
+
+
+@dataclass(slots=True)
+class Call:
+    """
+    One request.
+
+    :param query: the last value of each parameter
+    :param warnings: texts for the client's user, filled on the way
+    """
+
+    method: str
+    target: Target
+    verb: str
+    query: Mapping[str, str]
+    content_type: str
+    accept: str
+    body: bytes
+    user: User
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def resource(self) -> Resource:
+        return self.target.resource
+
+    @property
+    def namespace(self) -> str:
+        return self.target.namespace
+
+    @property
+    def name(self) -> str:
+        return self.target.name
+
+    @property
+    def is_dry_run(self) -> bool:
+        return bool(self.query.get("dryRun"))
+
+    @property
+    def manager(self) -> str:
+        return self.query.get("fieldManager", "")
+
+    def is_set(self, parameter: str) -> bool:
+        """Whether a boolean parameter is true, as Go's conversion reads them: anything but false and 0 is."""
+        return self.query.get(parameter, "false").lower() not in ("false", "0")
+
+    def number(self, parameter: str) -> int | None:
+        """
+        :raises StatusError: BadRequest if it is not a number
+        """
+        text = self.query.get(parameter)
+        if not text:
+            return None
+        try:
+            return int(text)
+        except ValueError:
+            message = f'strconv.ParseInt: parsing "{text}": invalid syntax'
+            raise status.bad_request(message) from None
+
+    def write_options(self, kind: str) -> WriteOptions:
+        """The options that admission sees."""
+        options: dict[str, Any] = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
+        if self.is_dry_run:
+            options["dryRun"] = ["All"]
+        for name in ("fieldManager", "fieldValidation"):
+            if value := self.query.get(name):
+                options[name] = value
+        return WriteOptions(self.user, self.is_dry_run, options)
+
+
+def parse_query(text: str) -> dict[str, str]:
+    if not text:
+        return {}
+    # Parameters that are given more than once count once: the first, as in Go.
+    return {key: values[0] for key, values in parse_qs(text, keep_blank_values=True).items()}
+
+
+def find_target(registry: Registry, segments: list[str]) -> Target | None:
+    """
+    What a path below ``/api`` or ``/apis`` names.
+
+    :param segments: the path in parts: ``api``, ``v1``, …
+    :return: None if the group and version do not exist
+    :raises StatusError: NotFound, if that group and version has no such resource
+    """
+    group, version = ("", segments[1]) if segments[0] == "api" else (segments[1], segments[2])
+    rest = segments[2:] if segments[0] == "api" else segments[3:]
+    if not registry.has_group_version(group, version):
+        return None
+    namespace = ""
+    if rest[0] == "namespaces" and len(rest) > 2 and not (len(rest) == 3 and rest[2] in ("status", "finalize")):
+        namespace, rest = rest[1], rest[2:]
+    elif rest[0] == "watch":  # the deprecated form, /api/v1/watch/…
+        rest = rest[1:]
+    resource = registry.find(group, version, rest[0]) if rest else None
+    if resource is None or len(rest) > 3 or (namespace and not resource.namespaced) or "" in rest:
+        raise status.unknown_resource()
+    if len(rest) == 1:
+        return Target(resource, namespace)
+    if resource.namespaced and not namespace:
+        raise status.unknown_resource()
+    if len(rest) == 2:
+        return Target(resource, namespace, rest[1])
+    subresource = resource.subresources.get(rest[2])
+    if subresource is None:
+        raise status.unknown_resource()
+    return Target(resource, namespace, rest[1], subresource)
+
+
+def verb_for(method: str, target: Target, query: Mapping[str, str]) -> str:
+    """
+    What a request asks to be done.
+
+    :raises StatusError: MethodNotAllowed
+    """
+    resource = target.resource
+    if target.subresource is not None:
+        verb, served = _SUBRESOURCE_VERBS.get(method), target.subresource.verbs
+    elif target.name:
+        verb, served = _OBJECT_VERBS.get(method), resource.verbs
+    else:
+        verb, served = _COLLECTION_VERBS.get(method), resource.verbs
+        if verb == "create" and resource.namespaced and not target.namespace:
+            verb = None
+        if verb == "list" and query.get("watch", "false").lower() not in ("false", "0"):
+            verb = "watch"
+    if verb is None or verb not in served:
+        raise status.method_not_allowed()
+    return verb
+
+
+def encode(body: Any) -> bytes:
+    """An answer that is made for one request; Go's encoder ends it with a line end."""
+    return msgspec.json.encode(body) + b"\n"

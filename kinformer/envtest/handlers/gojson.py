@@ -1,0 +1,167 @@
+"""What Go's JSON decoder says about a text that is not JSON.
+
+People read these words in a client's error, so they are the same here. The text is gone through once, with the
+states of JSON's grammar; this only runs after a fast decoder has already refused the text.
+"""
+
+from __future__ import annotations
+
+__all__ = ("complaint",)
+
+_ESCAPES = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v", "\\": "\\\\"}
+_SPACE = b" \t\r\n"
+_DIGITS = b"0123456789"
+
+
+class _Wrong(Exception):
+    def __init__(self, position: int, where: str):
+        self.position = position
+        self.where = where
+
+
+def complaint(data: bytes) -> str:
+    """The error's text; for text that is JSON after all, that its end is missing."""
+    try:
+        end = _skip_space(data, _value(data, _skip_space(data, 0), 0))
+        if end < len(data):
+            raise _Wrong(end, "after top-level value")
+    except _Wrong as wrong:
+        if wrong.position >= len(data):
+            return "unexpected end of JSON input"
+        return f"invalid character {_quote(data, wrong.position)} {wrong.where}"
+    return "unexpected end of JSON input"
+
+
+def _quote(data: bytes, position: int) -> str:
+    byte = data[position]
+    if byte < 0x80:
+        char = chr(byte)
+    else:
+        char = data[position : position + 4].decode("utf-8", "ignore")[:1]
+        if not char or not data.startswith(char.encode(), position):
+            return f"'\\x{byte:02x}'"
+    if char == "'":
+        return "'\\''"
+    if char in _ESCAPES:
+        return f"'{_ESCAPES[char]}'"
+    if not char.isprintable():
+        return f"'\\x{ord(char):02x}'" if ord(char) < 0x80 else f"'\\u{ord(char):04x}'"
+    return f"'{char}'"
+
+
+def _skip_space(data: bytes, at: int) -> int:
+    while at < len(data) and data[at] in _SPACE:
+        at += 1
+    return at
+
+
+def _value(data: bytes, at: int, depth: int) -> int:
+    if at >= len(data) or depth > 900:
+        raise _Wrong(len(data), "")
+    char = data[at : at + 1]
+    if char == b"{":
+        return _object(data, at + 1, depth)
+    if char == b"[":
+        return _array(data, at + 1, depth)
+    if char == b'"':
+        return _string(data, at + 1)
+    for word in (b"true", b"false", b"null"):
+        if char == word[:1]:
+            return _word(data, at, word)
+    if char == b"-" or char in _DIGITS:
+        return _number(data, at)
+    raise _Wrong(at, "looking for beginning of value")
+
+
+def _word(data: bytes, at: int, word: bytes) -> int:
+    for index in range(1, len(word)):
+        if data[at + index : at + index + 1] != word[index : index + 1]:
+            raise _Wrong(at + index, f"in literal {word.decode()} (expecting '{chr(word[index])}')")
+    return at + len(word)
+
+
+def _object(data: bytes, at: int, depth: int) -> int:
+    at = _skip_space(data, at)
+    if data[at : at + 1] == b"}":
+        return at + 1
+    while True:
+        if data[at : at + 1] != b'"':
+            raise _Wrong(at, "looking for beginning of object key string")
+        at = _skip_space(data, _string(data, at + 1))
+        if data[at : at + 1] != b":":
+            raise _Wrong(at, "after object key")
+        at = _skip_space(data, _value(data, _skip_space(data, at + 1), depth + 1))
+        if data[at : at + 1] == b"}":
+            return at + 1
+        if data[at : at + 1] != b",":
+            raise _Wrong(at, "after object key:value pair")
+        at = _skip_space(data, at + 1)
+
+
+def _array(data: bytes, at: int, depth: int) -> int:
+    at = _skip_space(data, at)
+    if data[at : at + 1] == b"]":
+        return at + 1
+    while True:
+        at = _skip_space(data, _value(data, _skip_space(data, at), depth + 1))
+        if data[at : at + 1] == b"]":
+            return at + 1
+        if data[at : at + 1] != b",":
+            raise _Wrong(at, "after array element")
+        at += 1
+
+
+def _string(data: bytes, at: int) -> int:
+    while at < len(data):
+        byte = data[at]
+        if byte == 0x22:
+            return at + 1
+        if byte == 0x5C:
+            at = _escape(data, at + 1)
+        elif byte < 0x20:
+            raise _Wrong(at, "in string literal")
+        else:
+            at += 1
+    raise _Wrong(at, "")
+
+
+def _escape(data: bytes, at: int) -> int:
+    if data[at : at + 1] == b"u":
+        for index in range(at + 1, at + 5):
+            if index >= len(data) or data[index] not in b"0123456789abcdefABCDEF":
+                raise _Wrong(index, "in \\u hexadecimal character escape")
+        return at + 5
+    if at < len(data) and data[at] not in b'bfnrt\\/"':
+        raise _Wrong(at, "in string escape code")
+    return at + 1
+
+
+def _number(data: bytes, at: int) -> int:
+    if data[at : at + 1] == b"-":
+        at += 1
+        if data[at : at + 1] not in (b"0", b"1", b"2", b"3", b"4", b"5", b"6", b"7", b"8", b"9"):
+            raise _Wrong(at, "in numeric literal")
+    if data[at : at + 1] == b"0":
+        at += 1
+    else:
+        at = _digits(data, at)
+    if data[at : at + 1] == b".":
+        at = _some_digits(data, at + 1, "after decimal point in numeric literal")
+    if data[at : at + 1] in (b"e", b"E"):
+        at += 1
+        if data[at : at + 1] in (b"+", b"-"):
+            at += 1
+        at = _some_digits(data, at, "in exponent of numeric literal")
+    return at
+
+
+def _some_digits(data: bytes, at: int, where: str) -> int:
+    if at >= len(data) or data[at] not in _DIGITS:
+        raise _Wrong(at, where)
+    return _digits(data, at)
+
+
+def _digits(data: bytes, at: int) -> int:
+    while at < len(data) and data[at] in _DIGITS:
+        at += 1
+    return at

@@ -1,0 +1,183 @@
+"""The HTTP side: one function that takes every request and never lets anything but an answer out."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from urllib.parse import unquote
+
+import structlog
+from aiohttp import web
+from aiohttp.client_exceptions import ClientConnectionError
+
+from kinformer.envtest import status
+from kinformer.envtest.admission import User
+from kinformer.envtest.discovery import Discovery
+from kinformer.envtest.handlers import reading, writing
+from kinformer.envtest.handlers.call import Answer, Call, Target, encode, find_target, parse_query, verb_for
+from kinformer.envtest.handlers.subresources import serve_subresource
+from kinformer.envtest.handlers.views import to_yaml, wants_yaml
+from kinformer.envtest.handlers.watching import WatchSet, open_watch
+from kinformer.envtest.operations import Operations
+
+__all__ = ("BODY_LIMIT", "HttpHandler")
+
+log = structlog.get_logger(__name__)
+
+#: etcd refuses what is larger, so kube-apiserver does.
+BODY_LIMIT = 3 * 1024 * 1024
+
+_OPEN_PATHS = ("/healthz", "/livez", "/readyz", "/version")
+_HEALTH = ("healthz", "livez", "readyz")
+_VERBS: dict[str, Callable[[Operations, Call], Answer]] = {
+    "get": reading.get,
+    "list": reading.list_objects,
+    "create": writing.create,
+    "update": writing.update,
+    "patch": writing.patch,
+    "delete": writing.delete,
+    "deletecollection": writing.delete_collection,
+}
+
+
+class HttpHandler:
+    """
+    Answers requests.
+
+    :param authenticate: gives the user of an Authorization header, None if it is not one
+    """
+
+    def __init__(
+        self,
+        operations: Operations,
+        discovery: Discovery,
+        watches: WatchSet,
+        authenticate: Callable[[str], User | None],
+        rng: random.Random,
+    ):
+        self._operations = operations
+        self._discovery = discovery
+        self._watches = watches
+        self._authenticate = authenticate
+        self._rng = rng
+
+    async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
+        try:
+            return await self._handle(request)
+        except status.StatusError as error:
+            return _refusal(error)
+        except ClientConnectionError:
+            # The client went away in the middle of an answer; there is nobody to tell.
+            raise
+        except Exception:
+            log.exception("request_failed", method=request.method, path=request.raw_path)
+            return _refusal(status.StatusError(500, "InternalError", "Internal error occurred", {}))
+
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        path, _, query_text = request.raw_path.partition("?")
+        user = self._authenticate(request.headers.get("Authorization", ""))
+        if user is None and not path.startswith(_OPEN_PATHS):
+            raise status.unauthorized()
+        segments = [unquote(segment) if "%" in segment else segment for segment in path.split("/")[1:]]
+        if segments[-1] == "" and len(segments) > 1:
+            segments.pop()
+        query = parse_query(query_text)
+        if len(segments) > (2 if segments[0] == "api" else 3) and segments[0] in ("api", "apis"):
+            target = find_target(self._operations.registry, segments)
+            if target is None:
+                return _text(404, "404 page not found\n")
+            return await self._serve(request, target, query, user or User("system:anonymous"))
+        return self._describe(request, segments)
+
+    async def _serve(
+        self, request: web.BaseRequest, target: Target, query: dict[str, str], user: User
+    ) -> web.StreamResponse:
+        verb = verb_for(request.method, target, query)
+        headers = request.headers
+        call = Call(
+            request.method,
+            target,
+            verb,
+            query,
+            headers.get("Content-Type", ""),
+            headers.get("Accept", ""),
+            await _body(request),
+            user,
+        )
+        if verb == "watch":
+            return await self._watch(request, call)
+        if target.subresource is not None:
+            answer = serve_subresource(self._operations, call)
+        else:
+            answer = _VERBS[verb](self._operations, call)
+        if wants_yaml(call.accept):
+            answer = to_yaml(answer.body, answer.code)
+        return _response(answer, call.warnings)
+
+    async def _watch(self, request: web.BaseRequest, call: Call) -> web.StreamResponse:
+        watch = open_watch(self._operations, call, self._watches, self._rng)
+        response = web.StreamResponse(
+            headers={"Content-Type": "application/json", "Cache-Control": "no-cache, private"}
+        )
+        response.enable_chunked_encoding()
+        await response.prepare(request)
+        async for chunk in watch.chunks():
+            await response.write(chunk)
+        await response.write_eof()
+        return response
+
+    def _describe(self, request: web.BaseRequest, segments: list[str]) -> web.StreamResponse:
+        if request.method not in ("GET", "HEAD"):
+            return (
+                _text(405, "405 Method Not Allowed") if segments[0] in _HEALTH else _text(404, "404 page not found\n")
+            )
+        if segments[0] in _HEALTH:
+            return _text(200, "ok")
+        accept = request.headers.get("Accept", "")
+        aggregated = ""
+        if "as=APIGroupDiscoveryList" in accept:
+            aggregated = "v2" if "v=v2;" in f"{accept};".replace(",", ";") else "v2beta1"
+        document = self._discovery.document(segments, aggregated)
+        if document is None:
+            return _text(404, "404 page not found\n")
+        type_ = "application/json"
+        if aggregated and document.get("kind") == "APIGroupDiscoveryList":
+            type_ = f"application/json;g=apidiscovery.k8s.io;v={aggregated};as=APIGroupDiscoveryList"
+        return _response(Answer(encode(document), content_type=type_), [])
+
+
+async def _body(request: web.BaseRequest) -> bytes:
+    """
+    :raises StatusError: RequestEntityTooLarge
+    """
+    if not request.can_read_body:
+        return b""
+    try:
+        return await request.read()
+    except web.HTTPRequestEntityTooLarge:
+        text = f"Request entity too large: limit is {BODY_LIMIT}"
+        raise status.StatusError(413, "RequestEntityTooLarge", text, {}) from None
+
+
+def _response(answer: Answer, warnings: list[str]) -> web.Response:
+    headers = {"Content-Type": answer.content_type}
+    response = web.Response(body=answer.body, status=answer.code, headers=headers)
+    for warning in dict.fromkeys(warnings):
+        quoted = warning.replace("\\", "\\\\").replace('"', '\\"')
+        response.headers.add("Warning", f'299 - "{quoted}"')
+    return response
+
+
+def _refusal(error: status.StatusError) -> web.Response:
+    response = web.Response(body=error.encode(), status=error.code, headers={"Content-Type": "application/json"})
+    if error.retry_after:
+        response.headers["Retry-After"] = str(error.retry_after)
+    return response
+
+
+def _text(code: int, text: str) -> web.Response:
+    return web.Response(
+        body=text.encode(),
+        status=code,
+        headers={"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff"},
+    )

@@ -1,0 +1,218 @@
+"""Reads: one object, and lists with their selectors, pages and versions."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from kinformer.envtest import status
+from kinformer.envtest.handlers.call import Answer, Call
+from kinformer.envtest.handlers.gojson import complaint
+from kinformer.envtest.handlers.selecting import Selection, selection_of
+from kinformer.envtest.handlers.views import choose_view, show
+from kinformer.envtest.operations import Operations
+from kinformer.envtest.storage import Expired, Storage, Version
+
+__all__ = ("ListOptions", "get", "list_objects", "list_options", "parse_version", "select")
+
+_TOO_OLD = "The resourceVersion for the provided list is too old."
+_TOO_OLD_TOKEN = (
+    "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
+    "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. "
+    "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or "
+    "deleted between the time the first chunk was returned and now may show up in the list."
+)
+_LATEST = -1
+
+
+def get(operations: Operations, call: Call) -> Answer:
+    asked = call.query.get("resourceVersion", "")
+    if asked and asked != "0":
+        _not_from_the_future(operations.storage, parse_version(asked, _invalid_version))
+    return show(call, operations.find(call.resource, call.namespace, call.name))
+
+
+@dataclass(frozen=True, slots=True)
+class ListOptions:
+    """
+    Which part of a resource, at which version.
+
+    :param match: ``Exact``, ``NotOlderThan``, or empty
+    :param limit: 0 for all
+    """
+
+    selection: Selection
+    version: str
+    match: str
+    limit: int
+    token: str
+
+
+def _causes(options: ListOptions) -> list[status.Cause]:
+    field = "resourceVersionMatch"
+    causes: list[status.Cause] = []
+
+    def forbid(text: str) -> None:
+        causes.append(status.Cause(field, "FieldValueForbidden", f"Forbidden: {text}"))
+
+    if not options.match:
+        return causes
+    if not options.version:
+        forbid("resourceVersionMatch is forbidden unless resourceVersion is provided")
+    if options.token:
+        forbid("resourceVersionMatch is forbidden when continue is provided")
+    if options.match not in ("Exact", "NotOlderThan"):
+        text = f'Unsupported value: "{options.match}": supported values: "Exact", "NotOlderThan"'
+        causes.append(status.Cause(field, "FieldValueNotSupported", text))
+    if options.match == "Exact" and options.version == "0":
+        forbid('resourceVersionMatch "exact" is forbidden for resourceVersion "0"')
+    return causes
+
+
+def list_options(call: Call, operations: Operations) -> ListOptions:
+    """
+    :raises StatusError: BadRequest, Invalid
+    """
+    query = call.query
+    options = ListOptions(
+        selection_of(call, operations.strategy(call.resource)),
+        query.get("resourceVersion", ""),
+        query.get("resourceVersionMatch", ""),
+        max(call.number("limit") or 0, 0),
+        query.get("continue", ""),
+    )
+    if "sendInitialEvents" in query:
+        text = "Forbidden: sendInitialEvents is forbidden for list"
+        raise status.invalid_options("ListOptions", status.Cause("sendInitialEvents", "FieldValueForbidden", text))
+    if causes := _causes(options):
+        raise status.invalid_options("ListOptions", *causes)
+    return options
+
+
+def list_objects(operations: Operations, call: Call) -> Answer:
+    view = choose_view(call)
+    versions, metadata = select(operations, call, list_options(call, operations))
+    return Answer(view.many([version.raw for version in versions], metadata))
+
+
+def select(operations: Operations, call: Call, options: ListOptions) -> tuple[list[Version], dict[str, Any]]:
+    """
+    The objects of a list, and the list's metadata.
+
+    :raises StatusError: BadRequest, Expired, Timeout for a version that is yet to come
+    """
+    storage = operations.storage
+    log = storage.log(call.resource.storage)
+    start, number = _start(storage, options)
+    selection = options.selection
+    if number is None or number >= storage.version:
+        number = storage.version
+        if selection.name is not None and not options.token:
+            found = _by_name(operations, call, selection)
+        else:
+            found = list(log.select(call.namespace, _key(call, start)))
+    else:
+        try:
+            if number < storage.compacted:
+                raise Expired
+            found = log.select_at(number, call.namespace, _key(call, start))
+        except Expired:
+            if options.token:
+                raise status.expired(_TOO_OLD_TOKEN, _token(_LATEST, start)) from None
+            raise status.expired(_TOO_OLD) from None
+    metadata: dict[str, Any] = {"resourceVersion": str(number)}
+    if not selection.is_everything:
+        found = [version for version in found if selection.matches(version)]
+    if options.limit and len(found) > options.limit:
+        page = found[: options.limit]
+        last = page[-1].key
+        relative = last[len(call.namespace) + 1 :] if call.namespace else last
+        metadata["continue"] = _token(number, f"{relative}\0")
+        if selection.is_everything:
+            metadata["remainingItemCount"] = len(found) - len(page)
+        found = page
+    return found, metadata
+
+
+def _by_name(operations: Operations, call: Call, selection: Selection) -> list[Version]:
+    namespace = call.namespace or selection.namespace or ""
+    if call.resource.namespaced and not namespace:
+        return list(operations.storage.log(call.resource.storage).select(""))
+    found = operations.storage.get(call.resource.storage, namespace, selection.name or "")
+    return [found] if found is not None else []
+
+
+def _key(call: Call, start: str) -> str:
+    return f"{call.namespace}/{start}" if call.namespace and start else start
+
+
+def _start(storage: Storage, options: ListOptions) -> tuple[str, int | None]:
+    """Where a list begins, and at which exact version; None for the present one."""
+    if options.token:
+        if options.version and options.version != "0":
+            raise status.bad_request("specifying resource version is not allowed when using continue")
+        number, start = _read_token(options.token)
+        return start, None if number == _LATEST else number
+    if not options.version or options.version == "0":
+        return "", None
+    number = parse_version(options.version, _invalid_list_version)
+    _not_from_the_future(storage, number)
+    exact = options.match == "Exact" or (not options.match and options.limit > 0)
+    return "", number if exact else None
+
+
+def _not_from_the_future(storage: Storage, number: int) -> None:
+    if number > storage.version:
+        raise status.too_large_resource_version(number, storage.version)
+
+
+def parse_version(text: str, refuse: Any) -> int:
+    """
+    :param refuse: makes the error from the text of what is wrong
+    """
+    if text.isascii() and text.isdigit() and int(text) < 1 << 64:
+        return int(text)
+    why = "value out of range" if text.isascii() and text.isdigit() else "invalid syntax"
+    raise refuse(f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": {why}')
+
+
+def _invalid_list_version(text: str) -> status.StatusError:
+    return status.bad_request(f"invalid resource version: {text}")
+
+
+def _invalid_version(text: str) -> status.StatusError:
+    return status.internal(text)
+
+
+def _token(number: int, start: str) -> str:
+    data = msgspec.json.encode({"v": "meta.k8s.io/v1", "rv": number, "start": start})
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def _read_token(token: str) -> tuple[int, str]:
+    def refuse(why: str) -> status.StatusError:
+        return status.bad_request(f"invalid continue token: continue key is not valid: {why}")
+
+    try:
+        data = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError):
+        bad = next((i for i, char in enumerate(token) if not (char.isalnum() or char in "-_")), len(token))
+        raise refuse(f"illegal base64 data at input byte {bad}") from None
+    try:
+        fields = msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise refuse(complaint(data)) from None
+    if not isinstance(fields, dict) or fields.get("v") != "meta.k8s.io/v1":
+        raise refuse("server does not recognize this encoded version")
+    number, start = fields.get("rv"), fields.get("start")
+    if not isinstance(number, int) or number == 0:
+        raise refuse("incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
+    if not isinstance(start, str) or not start:
+        raise refuse("encoded start key empty (version meta.k8s.io/v1)")
+    if start.startswith("/") or ".." in start.split("/"):
+        raise refuse("invalid key")
+    return number, start

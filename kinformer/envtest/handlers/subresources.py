@@ -1,0 +1,251 @@
+"""Subresources that are more than a part of their object: scale, binding, eviction, finalize, tokens, logs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from kinformer.envtest import status
+from kinformer.envtest.handlers.bodies import decode_foreign, decode_object
+from kinformer.envtest.handlers.call import Answer, Call, encode
+from kinformer.envtest.handlers.patching import patch_function
+from kinformer.envtest.handlers.reading import get
+from kinformer.envtest.handlers.writing import patch, update
+from kinformer.envtest.operations import Operations
+from kinformer.envtest.strategy.base import Obj
+from kinformer.meta.names import GroupKind, GroupResource
+from kinformer.meta.selectors import label_selector_as_selector, selector_from_set
+
+__all__ = ("serve_subresource",)
+
+Handler = Callable[[Operations, Call], Answer]
+
+
+def serve_subresource(operations: Operations, call: Call) -> Answer:
+    subresource = call.target.subresource
+    assert subresource is not None
+    special = _HANDLERS.get((subresource.name, call.verb)) or _HANDLERS.get((subresource.name, ""))
+    if special is not None:
+        return special(operations, call)
+    return {"get": get, "update": update, "patch": patch}[call.verb](operations, call)
+
+
+# -- scale ----------------------------------------------------------------------------------------------------------
+
+
+def _scale_of(call: Call, obj: Obj) -> Obj:
+    paths = (call.resource.definition or {}).get("scale") or {}
+    metadata = obj["metadata"]
+    kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+    scale: Obj = {
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": {name: metadata[name] for name in kept if name in metadata},
+        "spec": {},
+        "status": {"replicas": _at(obj, paths.get("statusReplicasPath", ".status.replicas")) or 0},
+    }
+    if replicas := _at(obj, paths.get("specReplicasPath", ".spec.replicas")):
+        scale["spec"]["replicas"] = replicas
+    if call.resource.is_custom:
+        selector = _at(obj, paths["labelSelectorPath"]) if paths.get("labelSelectorPath") else None
+    else:
+        wanted = obj["spec"].get("selector")
+        by_set = call.resource.plural == "replicationcontrollers"
+        selector = str(selector_from_set(wanted or {}) if by_set else label_selector_as_selector(wanted))
+    if selector:
+        scale["status"]["selector"] = selector
+    return scale
+
+
+def _at(obj: Any, path: str) -> Any:
+    for part in path.strip(".").split("."):
+        obj = obj.get(part) if isinstance(obj, dict) else None
+    return obj
+
+
+def _get_scale(operations: Operations, call: Call) -> Answer:
+    return Answer(encode(_scale_of(call, operations.find(call.resource, call.namespace, call.name).decode())))
+
+
+def _write_scale(operations: Operations, call: Call) -> Answer:
+    assert call.target.subresource is not None
+    if call.verb == "update":
+        body = decode_foreign(call, call.target.subresource.gvk)
+        make: Callable[[Obj], Any] = lambda _: body  # noqa: E731
+    else:
+        make = patch_function(call)
+    path = ((call.resource.definition or {}).get("scale") or {}).get("specReplicasPath", ".spec.replicas")
+
+    def change(old: Obj | None) -> Obj:
+        assert old is not None
+        scale = make(_scale_of(call, old))
+        spec = scale.get("spec") if isinstance(scale, dict) else None
+        replicas = (spec or {}).get("replicas", 0) if isinstance(spec, dict | None) else None
+        if isinstance(replicas, bool) or not isinstance(replicas, int):
+            raise status.bad_request(
+                'Scale in version "v1" cannot be handled as a Scale: json: cannot unmarshal '
+                "string into Go struct field ScaleSpec.spec.replicas of type int32"
+            )
+        if replicas < 0:
+            text = f"Invalid value: {replicas}: must be greater than or equal to 0"
+            cause = status.Cause("spec.replicas", "FieldValueInvalid", text)
+            kind = GroupKind("autoscaling", "Scale")
+            raise status.invalid(kind, call.name, [cause])
+        metadata = scale.get("metadata") or {}
+        if (said := metadata.get("name")) and said != call.name:
+            raise status.bad_request(
+                f"the name of the object ({said}) does not match the name on the URL ({call.name})"
+            )
+        for name in ("resourceVersion", "uid"):
+            if metadata.get(name):
+                old["metadata"][name] = metadata[name]
+            elif name == "resourceVersion":
+                old["metadata"].pop(name)
+        target = old
+        *parents, last = path.strip(".").split(".")
+        for part in parents:
+            target = target.setdefault(part, {})
+        target[last] = replicas
+        return old
+
+    how = call.write_options("UpdateOptions")
+    stored, _ = operations.update(call.resource, call.namespace, call.name, change, how)
+    return Answer(encode(_scale_of(call, stored.decode())))
+
+
+# -- pods -----------------------------------------------------------------------------------------------------------
+
+
+def _bind(operations: Operations, call: Call) -> Answer:
+    assert call.target.subresource is not None
+    body = decode_foreign(call, call.target.subresource.gvk)
+    target = body.get("target") or {}
+    node = target.get("name") if isinstance(target, dict) else None
+    kind = GroupKind("", "Binding")
+    name = body["metadata"].get("name") or ""
+    if target.get("kind") not in (None, "", "Node"):
+        text = f'Unsupported value: "{target["kind"]}": supported values: "Node"'
+        raise status.invalid(kind, name, [status.Cause("target.kind", "FieldValueNotSupported", text)])
+    if not node:
+        raise status.invalid(kind, name, [status.Cause("target.name", "FieldValueRequired", "Required value")])
+    pod_name = call.name
+    if name and name != pod_name:
+        raise status.bad_request(f"name in URL does not match name in Binding object: {name}")
+    what = GroupResource("", "pods/binding")
+
+    def change(old: Obj | None) -> Obj:
+        assert old is not None
+        metadata, spec = old["metadata"], old["spec"]
+        for field, label in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
+            said = body["metadata"].get(field)
+            if said and said != metadata.get(field):
+                why = f"Precondition failed: {label} in precondition: {said}, {label} in object meta: {metadata[field]}"
+                raise status.conflict(what, pod_name, why)
+        if "deletionTimestamp" in metadata:
+            raise status.conflict(what, pod_name, f"pod {pod_name} is being deleted, cannot be assigned to a host")
+        if spec.get("nodeName"):
+            why = f'pod {pod_name} is already assigned to node "{spec["nodeName"]}"'
+            raise status.conflict(what, pod_name, why)
+        if spec.get("schedulingGates"):
+            raise status.conflict(what, pod_name, f"pod {pod_name} has non-empty .spec.schedulingGates")
+        spec["nodeName"] = node
+        for part in ("annotations", "labels"):
+            if added := body["metadata"].get(part):
+                metadata[part] = {**(metadata.get(part) or {}), **added}
+        _set_condition(old.setdefault("status", {}), "PodScheduled", operations.now())
+        return old
+
+    operations.update(
+        call.resource, call.namespace, call.name, change, call.write_options("CreateOptions"), subresource="binding"
+    )
+    return Answer(encode(status.success(code=201)), 201)
+
+
+def _set_condition(pod_status: Obj, type_: str, now: str) -> None:
+    conditions = [one for one in pod_status.get("conditions") or () if one.get("type") != type_]
+    conditions.append({"type": type_, "status": "True", "lastProbeTime": None, "lastTransitionTime": now})
+    pod_status["conditions"] = conditions
+
+
+def _evict(operations: Operations, call: Call) -> Answer:
+    from kinformer.envtest.eviction import evict
+
+    assert call.target.subresource is not None
+    body = decode_foreign(call, call.target.subresource.gvk)
+    name = body["metadata"].get("name") or call.name
+    if name != call.name:
+        raise status.bad_request(f"name in URL does not match name in Eviction object: {name}")
+    evict(operations, call.resource, call.namespace, call.name, body.get("deleteOptions") or {}, call)
+    return Answer(encode(status.success(code=201)), 201)
+
+
+def _no_kubelet(operations: Operations, call: Call) -> Answer:
+    pod = operations.find(call.resource, call.namespace, call.name).decode()
+    node = pod.get("spec", {}).get("nodeName")
+    if not node:
+        raise status.bad_request(f"pod {call.name} does not have a host assigned")
+    raise status.internal(
+        f'Get "https://{node}:10250/containerLogs/{call.namespace}/{call.name}": this server has no kubelets'
+    )
+
+
+# -- namespaces, service accounts ----------------------------------------------------------------------------------
+
+
+def _finalize(operations: Operations, call: Call) -> Answer:
+    obj = decode_object(call, operations.strategy(call.resource))
+    wanted = obj.get("spec", {}).get("finalizers") or []
+
+    def change(old: Obj | None) -> Obj:
+        assert old is not None
+        if uid := obj["metadata"].get("uid"):
+            old["metadata"]["uid"] = uid
+        version = obj["metadata"].get("resourceVersion")
+        if version:
+            old["metadata"]["resourceVersion"] = version
+        else:
+            del old["metadata"]["resourceVersion"]
+        old["spec"] = {**old.get("spec", {}), "finalizers": wanted}
+        if not wanted:
+            del old["spec"]["finalizers"]
+        return old
+
+    stored, _ = operations.update(
+        call.resource, "", call.name, change, call.write_options("UpdateOptions"), subresource="finalize"
+    )
+    return Answer(call.resource.prefix + stored.raw[1:] + b"\n")
+
+
+def _token(operations: Operations, call: Call) -> Answer:
+    assert call.target.subresource is not None
+    body = decode_foreign(call, call.target.subresource.gvk)
+    account = operations.find(call.resource, call.namespace, call.name)
+    seconds = (body.get("spec") or {}).get("expirationSeconds") or 3600
+    user = f"system:serviceaccount:{call.namespace}:{call.name}"
+    uid = account.decode()["metadata"]["uid"]
+    spec = {"audiences": ["https://kubernetes.default.svc.cluster.local"], "expirationSeconds": seconds}
+    expires = operations.expiry(seconds)
+    body |= {
+        "kind": "TokenRequest",
+        "apiVersion": "authentication.k8s.io/v1",
+        "metadata": {"name": call.name, "namespace": call.namespace, "creationTimestamp": operations.now()},
+        "spec": {**spec, **(body.get("spec") or {}), "boundObjectRef": None},
+        "status": {"token": operations.issue_token(user, uid, seconds), "expirationTimestamp": expires},
+    }
+    return Answer(encode(body), 201)
+
+
+_HANDLERS: dict[tuple[str, str], Handler] = {
+    ("scale", "get"): _get_scale,
+    ("scale", "update"): _write_scale,
+    ("scale", "patch"): _write_scale,
+    ("binding", "create"): _bind,
+    ("eviction", "create"): _evict,
+    ("finalize", "update"): _finalize,
+    ("token", "create"): _token,
+    ("log", ""): _no_kubelet,
+    ("exec", ""): _no_kubelet,
+    ("attach", ""): _no_kubelet,
+    ("portforward", ""): _no_kubelet,
+    ("proxy", ""): _no_kubelet,
+}

@@ -1,0 +1,117 @@
+"""Views: the forms in which objects are shown: whole, as metadata only, or as rows of a table; in JSON or in YAML.
+
+Whole objects in JSON are never decoded on their way out: an answer is put together from the bytes of the storage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+import yaml
+
+from kinformer.envtest import status
+from kinformer.envtest.handlers.call import Answer, Call
+from kinformer.envtest.registry import Resource
+from kinformer.envtest.storage import Version
+from kinformer.envtest.storage.history import event_line
+
+__all__ = ("View", "choose_view", "show", "to_yaml", "wants_yaml")
+
+_META_V1 = {"apiVersion": "meta.k8s.io/v1"}
+_JSON = ("application/json", "application/*", "*/*")
+
+
+class View:
+    """Whole objects."""
+
+    def __init__(self, resource: Resource):
+        self.resource = resource
+
+    @property
+    def is_whole(self) -> bool:
+        return type(self) is View
+
+    def one(self, raw: bytes) -> bytes:
+        """
+        An object as it is answered.
+
+        :param raw: the object without kind and apiVersion
+        """
+        return self.resource.prefix + raw[1:]
+
+    def many(self, raws: Iterable[bytes], metadata: dict[str, Any]) -> bytes:
+        """A list."""
+        resource = self.resource
+        if resource.is_custom:
+            # The list of a custom resource has `continue` even where there is nothing to continue.
+            metadata = {"continue": "", **metadata}
+            body = b",".join([resource.item_prefix + raw[1:] for raw in raws])
+        else:
+            body = b",".join(list(raws))
+        head = {"kind": resource.list_kind, "apiVersion": resource.api_version, "metadata": metadata}
+        return b'%b,"items":[%b]}\n' % (msgspec.json.encode(head)[:-1], body)
+
+    def line(self, type_: str, raw: bytes) -> bytes:
+        """A watch event."""
+        if self.is_whole:
+            return event_line(type_, self.resource.prefix, raw)
+        return b'{"type":"%b","object":%b}\n' % (type_.encode(), self.one(raw).rstrip(b"\n"))
+
+
+class MetadataView(View):
+    """PartialObjectMetadata: who only wants to know what there is."""
+
+    _kind = msgspec.json.encode({"kind": "PartialObjectMetadata", **_META_V1})[:-1]
+
+    def one(self, raw: bytes) -> bytes:
+        return b'%b,"metadata":%b}' % (self._kind, _metadata(raw).metadata)
+
+    def many(self, raws: Iterable[bytes], metadata: dict[str, Any]) -> bytes:
+        head = {"kind": "PartialObjectMetadataList", **_META_V1, "metadata": metadata}
+        return b'%b,"items":[%b]}\n' % (msgspec.json.encode(head)[:-1], b",".join([self.one(raw) for raw in raws]))
+
+
+class _Metadata(msgspec.Struct, gc=False):
+    metadata: msgspec.Raw
+
+
+_metadata = msgspec.json.Decoder(_Metadata).decode
+
+
+def choose_view(call: Call) -> View:
+    """
+    The form that the request's Accept header asks for.
+
+    :raises StatusError: NotAcceptable
+    """
+    accept = call.accept
+    if not accept or accept in _JSON:
+        return View(call.resource)
+    for part in accept.split(","):
+        type_, _, parameters = part.strip().partition(";")
+        if type_.strip() not in _JSON and type_.strip() not in ("application/yaml", "text/plain"):
+            continue
+        options = dict(option.strip().partition("=")[::2] for option in parameters.split(";") if option)
+        form = options.get("as", "")
+        if form in ("PartialObjectMetadata", "PartialObjectMetadataList"):
+            return MetadataView(call.resource)
+        if not form and type_.strip() != "text/plain":
+            return View(call.resource)
+    raise status.not_acceptable()
+
+
+def wants_yaml(accept: str) -> bool:
+    return accept.partition(",")[0].partition(";")[0].strip() == "application/yaml"
+
+
+def to_yaml(body: bytes, code: int) -> Answer:
+    """An answer in YAML instead of JSON."""
+    text = yaml.dump(msgspec.json.decode(body), Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper), sort_keys=True)
+    return Answer(text.encode(), code, "application/yaml")
+
+
+def show(call: Call, version: Version, code: int = 200) -> Answer:
+    """An object as the answer to a request."""
+    return Answer(choose_view(call).one(version.raw) + b"\n", code)

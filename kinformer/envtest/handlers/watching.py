@@ -1,0 +1,278 @@
+"""Watches: what happens to a resource, as it happens.
+
+A watch is a position in its resource's history (:class:`~kinformer.envtest.storage.ResourceLog`). It sleeps until the
+history grows, takes all that is new, and writes it in one piece; so a flood costs few wake-ups, and a client that reads
+slowly costs no memory: it only falls behind, and is told so once its position is forgotten.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+import msgspec
+
+from kinformer.clock import Clock
+from kinformer.envtest import status
+from kinformer.envtest.handlers.call import Call
+from kinformer.envtest.handlers.reading import parse_version
+from kinformer.envtest.handlers.selecting import Selection, selection_of
+from kinformer.envtest.handlers.views import View, choose_view
+from kinformer.envtest.operations import Operations
+from kinformer.envtest.registry.schema import zero_of
+from kinformer.envtest.storage import Change, Expired, ResourceLog, Version
+from kinformer.envtest.storage.history import ADDED, DELETED, MODIFIED
+
+__all__ = ("Watch", "WatchSet", "open_watch")
+
+_BATCH = 500
+_BOOKMARK_EVERY = 60.0
+#: The last bookmark comes so long before the watch's end.
+_LAST_BOOKMARK = 2.0
+_INITIAL_END = "k8s.io/initial-events-end"
+
+
+class WatchSet:
+    """
+    The watches that are open, and the switch that ends them all.
+
+    :ivar paused: while set, watches send no bookmarks
+    """
+
+    def __init__(self) -> None:
+        self.open: set[Watch] = set()
+        self.bookmarks = True
+
+    @property
+    def idle(self) -> bool:
+        """Whether every open watch has sent all that there is and waits."""
+        return all(watch.is_idle for watch in self.open)
+
+    def end_all(self) -> None:
+        for watch in list(self.open):
+            watch.end()
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """
+    Where a watch begins.
+
+    :param number: the version it begins after
+    :param initial: whether the present state comes first, as ADDED events
+    :param marked: whether a bookmark says where the initial events end
+    """
+
+    number: int
+    initial: bool
+    marked: bool
+
+
+def _causes(query: dict[str, str], call: Call) -> list[status.Cause]:
+    field = "resourceVersionMatch"
+    causes: list[status.Cause] = []
+    match = query.get("resourceVersionMatch", "")
+    initial = "sendInitialEvents" in query
+    if match and not initial:
+        text = "Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+        causes.append(status.Cause(field, "FieldValueForbidden", text))
+    if initial and match != "NotOlderThan":
+        text = "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+        causes.append(status.Cause(field, "FieldValueForbidden", text))
+    if match and match != "NotOlderThan":
+        text = f'Unsupported value: "{match}": supported values: "NotOlderThan"'
+        causes.append(status.Cause(field, "FieldValueNotSupported", text))
+    if query.get("continue"):
+        text = "Forbidden: resourceVersionMatch is forbidden when continue is provided"
+        causes.append(status.Cause(field, "FieldValueForbidden", text))
+    return causes
+
+
+def open_watch(operations: Operations, call: Call, watches: WatchSet, rng: random.Random) -> Watch:
+    """
+    A watch as a request asks for it; nothing is sent yet.
+
+    :raises StatusError: BadRequest, Invalid
+    """
+    view = choose_view(call)
+    selection = selection_of(call, operations.strategy(call.resource))
+    query = dict(call.query)
+    if causes := _causes(query, call):
+        raise status.invalid_options("ListOptions", *causes)
+    asked = query.get("resourceVersion", "")
+    number = parse_version(asked, status.internal) if asked and asked != "0" else 0
+    bookmarks = call.is_set("allowWatchBookmarks")
+    if "sendInitialEvents" in query and call.is_set("sendInitialEvents"):
+        start = _Start(number, initial=True, marked=bookmarks)
+    else:
+        start = _Start(number, initial=not number and "sendInitialEvents" not in query, marked=False)
+        if not number and not start.initial:
+            start = _Start(operations.storage.version, initial=False, marked=False)
+    timeout = call.number("timeoutSeconds") or 0
+    seconds = float(timeout) if timeout > 0 else 1800.0 * (1 + rng.random())
+    return Watch(operations, call, view, selection, start, seconds, bookmarks, watches)
+
+
+class Watch:
+    """One open watch; :meth:`chunks` is what its connection sends."""
+
+    def __init__(
+        self,
+        operations: Operations,
+        call: Call,
+        view: View,
+        selection: Selection,
+        start: _Start,
+        seconds: float,
+        bookmarks: bool,
+        watches: WatchSet,
+    ):
+        self.resource = call.resource
+        self._operations = operations
+        self._clock: Clock = operations.clock
+        self._log: ResourceLog = operations.storage.log(call.resource.storage)
+        self._view = view
+        self._selection = selection
+        self._namespace = call.namespace
+        self._prefix = f"{call.namespace}/" if call.namespace else ""
+        self._start = start
+        self._deadline = self._clock.monotonic() + seconds
+        self._bookmarks = bookmarks
+        self._watches = watches
+        self._wake = anyio.Event()
+        self._ended = False
+        self.is_idle = False
+
+    def end(self) -> None:
+        """Have the watch end as if its time were over."""
+        self._ended = True
+        self._wake.set()
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """
+        The bytes to send, until the watch ends: whole events, as many at a time as there are.
+        """
+        self._watches.open.add(self)
+        timer = self._clock.call_later(self._deadline - self._clock.monotonic(), self.end)
+        try:
+            start, position = self._start, self._log.end
+            if start.initial:
+                if start.number > self._operations.storage.version:
+                    yield self._error(status.too_large_resource_version(start.number, self._operations.storage.version))
+                    return
+                for chunk in self._initial():
+                    yield chunk
+            else:
+                try:
+                    position = self._log.position_after(start.number)
+                except Expired:
+                    yield self._too_old(start.number)
+                    return
+            async for chunk in self._follow(position):
+                yield chunk
+        finally:
+            timer.cancel()
+            self._watches.open.discard(self)
+
+    async def _follow(self, position: int) -> AsyncIterator[bytes]:
+        next_bookmark = self._next_bookmark()
+        while not self._ended:
+            try:
+                changes = self._log.since(position, _BATCH)
+            except Expired:
+                yield self._too_old(self._log.forgotten)
+                return
+            if changes:
+                position += len(changes)
+                if chunk := self._lines(changes):
+                    yield chunk
+                continue
+            if next_bookmark is not None and self._clock.monotonic() >= next_bookmark:
+                if self._watches.bookmarks:
+                    yield self._bookmark(self._operations.storage.version)
+                next_bookmark = self._next_bookmark()
+                continue
+            await self._sleep(position, next_bookmark)
+
+    async def _sleep(self, position: int, until: float | None) -> None:
+        self._wake = wake = anyio.Event()
+        if self._ended:
+            return
+        timer = None
+        if until is not None:
+            timer = self._clock.call_later(until - self._clock.monotonic(), wake.set)
+        self.is_idle = True
+        try:
+            await self._log.news(position, wake)
+        finally:
+            self.is_idle = False
+            if timer is not None:
+                timer.cancel()
+
+    def _next_bookmark(self) -> float | None:
+        """When the next bookmark is due: every minute, and once shortly before the end."""
+        now = self._clock.monotonic()
+        last = self._deadline - _LAST_BOOKMARK
+        return min(now + _BOOKMARK_EVERY, last) if self._bookmarks and last > now else None
+
+    # -- events -----------------------------------------------------------------------------------------------------
+
+    def _initial(self) -> Iterable[bytes]:
+        version = self._operations.storage.version
+        matches = self._selection.matches if not self._selection.is_everything else None
+        found = list(self._log.select(self._namespace))
+        for first in range(0, len(found), _BATCH):
+            page = found[first : first + _BATCH]
+            yield b"".join([self._view.line(ADDED, one.raw) for one in page if matches is None or matches(one)])
+        if self._start.marked:
+            yield self._bookmark(version, {_INITIAL_END: "true"})
+
+    def _lines(self, changes: list[Change]) -> bytes:
+        prefix, view = self._prefix, self._view
+        if prefix:
+            changes = [change for change in changes if change.now.key.startswith(prefix)]
+        if self._start.number:
+            # A version from the future: what comes before it is not for this watch.
+            changes = [change for change in changes if change.number > self._start.number]
+        if self._selection.is_everything:
+            if view.is_whole:
+                kind = self.resource.prefix
+                return b"".join([change.line(kind) for change in changes])
+            return b"".join([view.line(change.type, change.now.raw) for change in changes])
+        return b"".join([line for change in changes if (line := self._selected(change))])
+
+    def _selected(self, change: Change) -> bytes | None:
+        """A change for who only sees some objects: one that begins to match is new, one that stops is gone."""
+        matches = self._selection.matches
+        before = change.before is not None and matches(change.before)
+        now = change.type != DELETED and matches(change.now)
+        if now:
+            return self._view.line(MODIFIED if before else ADDED, change.now.raw)
+        if not before:
+            return None
+        return self._view.line(DELETED, _at(change.before, change.number) if change.type != DELETED else change.now.raw)
+
+    def _bookmark(self, number: int, annotations: dict[str, str] | None = None) -> bytes:
+        metadata: dict[str, Any] = {"resourceVersion": str(number)}
+        if annotations:
+            metadata["annotations"] = annotations
+        raw = msgspec.json.encode({**zero_of(self.resource), "metadata": metadata})
+        return self._view.line("BOOKMARK", raw)
+
+    def _too_old(self, number: int) -> bytes:
+        return self._error(status.expired(f"too old resource version: {number} ({self._log.forgotten + 1})"))
+
+    @staticmethod
+    def _error(error: status.StatusError) -> bytes:
+        return msgspec.json.encode({"type": "ERROR", "object": error.to_dict()}) + b"\n"
+
+
+def _at(version: Version | None, number: int) -> bytes:
+    """An object's last state that matched, at the version at which it stopped to."""
+    assert version is not None
+    obj = version.decode()
+    obj["metadata"]["resourceVersion"] = str(number)
+    return msgspec.json.encode(obj)

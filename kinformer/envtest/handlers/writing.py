@@ -1,0 +1,138 @@
+"""Writes: create, replace, patch and delete."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinformer.envtest import status
+from kinformer.envtest.handlers.bodies import decode_delete_options, decode_object
+from kinformer.envtest.handlers.call import Answer, Call, encode
+from kinformer.envtest.handlers.patching import read_patch
+from kinformer.envtest.handlers.reading import list_options, select
+from kinformer.envtest.handlers.views import choose_view, show
+from kinformer.envtest.operations import DeleteOptions, Operations
+from kinformer.envtest.strategy.base import Obj
+
+__all__ = ("create", "delete", "delete_collection", "patch", "update")
+
+
+def _check_options(call: Call, kind: str) -> None:
+    """
+    :raises StatusError: Invalid, for options that do not exist
+    """
+    causes = []
+    if (dry_run := call.query.get("dryRun")) and dry_run != "All":
+        text = f'Unsupported value: ["{dry_run}"]: supported values: "All"'
+        causes.append(status.Cause("dryRun", "FieldValueNotSupported", text))
+    if (mode := call.query.get("fieldValidation")) and mode not in ("Ignore", "Warn", "Strict"):
+        text = f'Unsupported value: "{mode}": supported values: "", "Ignore", "Warn", "Strict"'
+        causes.append(status.Cause("fieldValidation", "FieldValueNotSupported", text))
+    if len(call.manager) > 128:
+        text = "Too long: may not be more than 128 bytes"
+        causes.append(status.Cause("fieldManager", "FieldValueTooLong", text))
+    if causes:
+        raise status.invalid_options(kind, *causes)
+
+
+def create(operations: Operations, call: Call) -> Answer:
+    _check_options(call, "CreateOptions")
+    view = choose_view(call)
+    strategy = operations.strategy(call.resource)
+    obj = decode_object(call, strategy)
+    _own_namespace(call, obj)
+    stored = operations.create(call.resource, call.namespace, obj, call.write_options("CreateOptions"))
+    call.warnings += strategy.warnings(obj)
+    return Answer(view.one(stored.raw) + b"\n", 201)
+
+
+def _own_namespace(call: Call, obj: Obj) -> None:
+    """
+    An object belongs to the namespace of the URL, whether it says so or not.
+
+    :raises StatusError: BadRequest, if it says something else
+    """
+    metadata = obj["metadata"]
+    said = metadata.get("namespace") or ""
+    if call.namespace:
+        if said and said != call.namespace:
+            raise status.bad_request(
+                "the namespace of the provided object does not match the namespace sent on the request"
+            )
+        metadata["namespace"] = call.namespace
+    elif said:
+        # A cluster's object that says a namespace has that taken away.
+        del metadata["namespace"]
+
+
+def update(operations: Operations, call: Call) -> Answer:
+    _check_options(call, "UpdateOptions")
+    choose_view(call)
+    strategy = operations.strategy(call.resource)
+    obj = decode_object(call, strategy)
+    _own_namespace(call, obj)
+    _own_name(call, obj)
+    subresource = call.target.subresource.name if call.target.subresource is not None else ""
+
+    def change(_: Obj | None) -> Obj:
+        return obj
+
+    how = call.write_options("UpdateOptions")
+    stored, created = operations.update(call.resource, call.namespace, call.name, change, how, subresource=subresource)
+    call.warnings += strategy.warnings(obj)
+    return show(call, stored, 201 if created else 200)
+
+
+def _own_name(call: Call, obj: Obj) -> None:
+    name = obj["metadata"].get("name") or ""
+    if not name:
+        raise (
+            status.bad_request("name must be provided")
+            if call.resource.is_custom
+            else status.bad_request(f"the name of the object ({name}) does not match the name on the URL ({call.name})")
+        )
+    if name != call.name:
+        raise status.bad_request(f"the name of the object ({name}) does not match the name on the URL ({call.name})")
+
+
+def patch(operations: Operations, call: Call) -> Answer:
+    choose_view(call)
+    patcher = read_patch(operations, call)
+    _check_options(call, "PatchOptions")
+    subresource = call.target.subresource.name if call.target.subresource is not None else ""
+    how = call.write_options("PatchOptions")
+    stored, created = operations.update(
+        call.resource, call.namespace, call.name, patcher, how, subresource=subresource, create=patcher.creates
+    )
+    return show(call, stored, 201 if created else 200)
+
+
+def delete(operations: Operations, call: Call) -> Answer:
+    options = decode_delete_options(call)
+    _check_options(call, "DeleteOptions")
+    view = choose_view(call)
+    resource = call.resource
+    stored, gone = operations.delete(resource, call.namespace, call.name, options, call.write_options("DeleteOptions"))
+    if not gone or operations.strategy(resource).returns_deleted:
+        return Answer(view.one(stored.raw) + b"\n")
+    details: dict[str, Any] = {"name": call.name}
+    if resource.group:
+        details["group"] = resource.group
+    details |= {"kind": resource.plural, "uid": stored.decode()["metadata"].get("uid", "")}
+    return Answer(encode(status.success(details)))
+
+
+def delete_collection(operations: Operations, call: Call) -> Answer:
+    options = decode_delete_options(call)
+    _check_options(call, "DeleteOptions")
+    view = choose_view(call)
+    versions, metadata = select(operations, call, list_options(call, operations))
+    how = call.write_options("DeleteOptions")
+    for version in versions:
+        namespace, _, name = version.key.rpartition("/")
+        each = DeleteOptions(options.grace_period, options.propagation, options.orphan_dependents)
+        try:
+            operations.delete(call.resource, namespace, name, each, how)
+        except status.StatusError as error:
+            if error.code != 404:
+                raise
+    return Answer(view.many([version.raw for version in versions], metadata))

@@ -1,0 +1,7 @@
+"""What a cluster does by itself, and a lone API server does not: see :class:`Loops`."""
+
+from __future__ import annotations
+
+from kinformer.envtest.loops.runner import Loops
+
+__all__ = ("Loops",)

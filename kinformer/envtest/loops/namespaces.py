@@ -1,0 +1,88 @@
+"""The namespace controller: empties a namespace that is being deleted, and then lets it go."""
+
+from __future__ import annotations
+
+from kinformer.envtest import status
+from kinformer.envtest.admission import User
+from kinformer.envtest.operations import DeleteOptions, Operations, WriteOptions
+from kinformer.envtest.storage import Change
+from kinformer.envtest.storage.history import DELETED
+from kinformer.envtest.strategy.base import Obj
+from kinformer.meta.names import GroupResource
+
+__all__ = ("NamespaceCleaner",)
+
+_NAMESPACES = GroupResource("", "namespaces")
+_FINALIZER = "kubernetes"
+_HOW = WriteOptions(User("system:serviceaccount:kube-system:namespace-controller"))
+
+
+class NamespaceCleaner:
+    """See :class:`~kinformer.envtest.loops.runner.Loop`."""
+
+    def __init__(self, operations: Operations):
+        self._operations = operations
+        self._terminating: set[str] = set()
+        self._due: dict[str, None] = {}
+
+    def note(self, resource: GroupResource, change: Change) -> None:
+        key = change.now.key
+        if resource == _NAMESPACES:
+            if change.type == DELETED:
+                self._terminating.discard(key)
+                self._due.pop(key, None)
+            elif b'"deletionTimestamp"' in change.now.raw and "deletionTimestamp" in change.now.decode()["metadata"]:
+                self._terminating.add(key)
+                self._due[key] = None
+        elif self._terminating and change.type == DELETED:
+            namespace = key.rpartition("/")[0]
+            if namespace in self._terminating:
+                self._due[namespace] = None
+
+    def act(self) -> bool:
+        if not self._due:
+            return False
+        name = next(iter(self._due))
+        del self._due[name]
+        if self._empty(name):
+            self._release(name)
+        return True
+
+    def _empty(self, namespace: str) -> bool:
+        """Delete what is in a namespace; whether nothing is left."""
+        left = False
+        for storage, history in self._operations.storage.logs():
+            resource = self._operations.registry.by_storage(storage)
+            if resource is None or not resource.namespaced:
+                continue
+            for version in list(history.select(namespace)):
+                object_name = version.key.rpartition("/")[2]
+                if "deletionTimestamp" in version.decode()["metadata"]:
+                    left = True
+                    continue
+                try:
+                    options = DeleteOptions(propagation="Background")
+                    _, gone = self._operations.delete(resource, namespace, object_name, options, _HOW)
+                    left = left or not gone
+                except status.StatusError as error:
+                    left = left or error.code != 404
+        return not left
+
+    def _release(self, name: str) -> None:
+        resource = self._operations.registry.by_storage(_NAMESPACES)
+        assert resource is not None
+
+        def change(old: Obj | None) -> Obj:
+            assert old is not None
+            spec = old.get("spec", {})
+            kept = [one for one in spec.get("finalizers") or () if one != _FINALIZER]
+            old["spec"] = {**spec, "finalizers": kept}
+            if not kept:
+                del old["spec"]["finalizers"]
+            return old
+
+        try:
+            self._operations.update(resource, "", name, change, _HOW, subresource="finalize")
+        except status.StatusError as error:
+            if error.code != 404:
+                raise

@@ -1,0 +1,60 @@
+"""The end of pods whose grace is over: what a kubelet, or the pod garbage collector in its place, does for them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from kinformer.envtest import status
+from kinformer.envtest.admission import User
+from kinformer.envtest.operations import DeleteOptions, Operations, WriteOptions
+from kinformer.envtest.storage import Change
+from kinformer.envtest.storage.history import MODIFIED
+from kinformer.meta.names import GroupResource
+
+__all__ = ("PodReaper",)
+
+_PODS = GroupResource("", "pods")
+_HOW = WriteOptions(User("system:serviceaccount:kube-system:pod-garbage-collector"))
+
+
+class PodReaper:
+    """
+    See :class:`~kinformer.envtest.loops.runner.Loop`.
+
+    :param wake: tells the runner that there is something to do
+    """
+
+    def __init__(self, operations: Operations, wake: Callable[[], None]):
+        self._operations = operations
+        self._wake = wake
+        self._due: deque[tuple[str, str]] = deque()
+
+    def note(self, resource: GroupResource, change: Change) -> None:
+        if resource != _PODS or change.type != MODIFIED or b'"deletionTimestamp"' not in change.now.raw:
+            return
+        metadata = change.now.decode()["metadata"]
+        if "deletionTimestamp" not in metadata:
+            return
+        key, uid = change.now.key, metadata["uid"]
+
+        def end() -> None:
+            self._due.append((key, uid))
+            self._wake()
+
+        # A grace that is shortened later gets a timer of its own; the pod of a late timer is gone by then.
+        self._operations.clock.call_later(float(metadata.get("deletionGracePeriodSeconds") or 0), end)
+
+    def act(self) -> bool:
+        if not self._due:
+            return False
+        key, uid = self._due.popleft()
+        resource = self._operations.registry.by_storage(_PODS)
+        assert resource is not None
+        namespace, _, name = key.rpartition("/")
+        try:
+            self._operations.delete(resource, namespace, name, DeleteOptions(grace_period=0, uid=uid), _HOW)
+        except status.StatusError as error:
+            if error.code not in (404, 409):
+                raise
+        return True

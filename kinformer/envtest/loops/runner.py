@@ -1,0 +1,88 @@
+"""The server's own controllers, run together: garbage collection, namespaces that go, pods whose grace is over.
+
+Each :class:`Loop` is told of every change while it happens (it must only take note) and later gets its turn to act on
+what it noted. Acting is synchronous, a piece at a time, with the event loop given back in between.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import anyio
+import anyio.lowlevel
+import structlog
+
+from kinformer.envtest.loops.garbage import GarbageCollector
+from kinformer.envtest.loops.namespaces import NamespaceCleaner
+from kinformer.envtest.loops.pods import PodReaper
+from kinformer.envtest.operations import Operations
+from kinformer.envtest.storage import Change
+from kinformer.envtest.storage.history import ADDED
+from kinformer.meta.names import GroupResource
+
+__all__ = ("Loop", "Loops")
+
+log = structlog.get_logger(__name__)
+
+_PIECE = 50
+
+
+class Loop(Protocol):
+    """One of the server's controllers."""
+
+    def note(self, resource: GroupResource, change: Change) -> None:
+        """Take note of a change; nothing may be written here."""
+
+    def act(self) -> bool:
+        """Do one piece of what is to be done; False if there is nothing."""
+
+
+class Loops:
+    """All loops of one server, in one task."""
+
+    def __init__(self, operations: Operations):
+        self._storage = operations.storage
+        self._news = anyio.Event()
+        self._loops: tuple[Loop, ...] = (
+            GarbageCollector(operations),
+            NamespaceCleaner(operations),
+            PodReaper(operations, self._wake),
+        )
+
+    async def run(self) -> None:
+        """Act until cancelled."""
+        for resource, history in self._storage.logs():
+            for version in history.select(""):
+                self._note(resource, Change(ADDED, version.number, version, None))
+        self._storage.listeners.append(self._note)
+        try:
+            while True:
+                if not self._act():
+                    await self._news.wait()
+                self._news = anyio.Event()
+                await anyio.lowlevel.checkpoint()
+        finally:
+            self._storage.listeners.remove(self._note)
+
+    def _note(self, resource: GroupResource, change: Change) -> None:
+        for loop in self._loops:
+            loop.note(resource, change)
+        self._wake()
+
+    def _wake(self) -> None:
+        self._news.set()
+
+    def _act(self) -> bool:
+        """A piece of work of every loop; whether there may be more."""
+        busy = False
+        for loop in self._loops:
+            try:
+                for _ in range(_PIECE):
+                    if not loop.act():
+                        break
+                else:
+                    busy = True
+            except Exception:
+                log.exception("apiserver_loop_failed", loop=type(loop).__name__)
+                busy = True
+        return busy

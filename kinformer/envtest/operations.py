@@ -1,0 +1,422 @@
+"""Writing objects: what kube-apiserver's generic registry does between a request and the storage.
+
+Every write goes through here, whether it came over HTTP or from one of the server's own loops: metadata is set,
+defaults and validation run (:mod:`.strategy`), admission has its say (:mod:`.admission`), the optimistic lock is
+checked, finalizers and grace are honoured. Nothing here awaits: each operation is one transaction.
+
+Objects are JSON data without ``kind`` and ``apiVersion``.
+"""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from kinformer.clock import Clock
+from kinformer.envtest import status
+from kinformer.envtest.admission import Admission, Attributes, User
+from kinformer.envtest.registry import Registry, Resource
+from kinformer.envtest.storage import Storage, Version
+from kinformer.envtest.strategy.base import Obj, Strategy
+from kinformer.envtest.strategy.metadata import validate_metadata, validate_metadata_update
+from kinformer.meta.names import GroupKind, GroupResource
+
+__all__ = ("DeleteOptions", "Operations", "WriteOptions", "timestamp")
+
+# Without vowels, and without what is easily mistaken for something else: no word comes about by chance.
+_ALPHANUMS = "bcdfghjklmnpqrstvwxz2456789"
+_LONGEST_GENERATED = 58
+_GC_FINALIZERS = ("orphan", "foregroundDeletion")
+
+_encode = msgspec.json.Encoder().encode
+
+SYSTEM = User("system:apiserver", groups=("system:masters",))
+
+
+def timestamp(moment: datetime) -> str:
+    """A time as objects hold it: in UTC, to the second."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def parse_timestamp(text: str) -> datetime:
+    return datetime.fromisoformat(text.replace("Z", "+00:00"))
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """
+    Who writes, and how.
+
+    :param dry_run: do everything but keep the result
+    """
+
+    user: User = SYSTEM
+    dry_run: bool = False
+    options: Obj = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class DeleteOptions:
+    """A delete's options; None is what the request leaves to the kind."""
+
+    grace_period: int | None = None
+    propagation: str | None = None
+    orphan_dependents: bool | None = None
+    uid: str | None = None
+    resource_version: str | None = None
+
+
+class Operations:
+    """
+    The writes of one server.
+
+    :param strategies: what each resource does with its objects
+    :param issue_token: makes a bearer token for a user (its name, its uid, for so many seconds)
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        registry: Registry,
+        clock: Clock,
+        admission: Admission,
+        strategies: Callable[[Resource], Strategy],
+        rng: random.Random,
+        issue_token: Callable[[str, str, int], str],
+    ):
+        self.issue_token = issue_token
+        self.storage = storage
+        self.registry = registry
+        self.clock = clock
+        self.admission = admission
+        self.rng = rng
+        self._strategies = strategies
+        self._known: dict[int, tuple[Resource, Strategy]] = {}
+
+    def strategy(self, resource: Resource) -> Strategy:
+        try:
+            return self._known[id(resource)][1]
+        except KeyError:
+            # The resource is kept along, so that its id is not given to another one.
+            self._known[id(resource)] = (resource, strategy := self._strategies(resource))
+            return strategy
+
+    def now(self) -> str:
+        return timestamp(self.clock.now())
+
+    def expiry(self, seconds: float) -> str:
+        """The time that is so many seconds away."""
+        return timestamp(self.clock.now() + timedelta(seconds=seconds))
+
+    def new_uid(self) -> str:
+        return str(uuid.UUID(int=self.rng.getrandbits(128), version=4))
+
+    # -- reading --------------------------------------------------------------------------------------------------
+
+    def find(self, resource: Resource, namespace: str, name: str) -> Version:
+        """
+        :raises StatusError: NotFound
+        """
+        version = self.storage.get(resource.storage, namespace, name)
+        if version is None:
+            raise status.not_found(resource.group_resource, name)
+        return version
+
+    # -- creating -------------------------------------------------------------------------------------------------
+
+    def create(self, resource: Resource, namespace: str, obj: Obj, how: WriteOptions = WriteOptions()) -> Version:
+        """
+        Store a new object; a name is made up if it has only a prefix.
+
+        :return: what was stored; of a dry run, what would have been
+        :raises StatusError: whatever stands against it
+        """
+        strategy = self.strategy(resource)
+        metadata = obj["metadata"]
+        if not metadata.get("name") and metadata.get("generateName"):
+            metadata["name"] = self._generate_name(metadata["generateName"])
+        attributes = Attributes(
+            "CREATE", resource, "", namespace, metadata.get("name", ""), obj, None, how.user, how.dry_run, how.options
+        )
+        self.admission.admit(attributes)
+        return self._finish_create(strategy, attributes, how)
+
+    def _finish_create(self, strategy: Strategy, attributes: Attributes, how: WriteOptions) -> Version:
+        resource, namespace, obj = attributes.resource, attributes.namespace, attributes.object
+        assert obj is not None
+        metadata = obj["metadata"]
+        asked_version = metadata.pop("resourceVersion", "") or "0"
+        for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
+            metadata.pop(name, None)
+        metadata["uid"] = self.new_uid()
+        metadata["creationTimestamp"] = self.now()
+        if namespace:
+            metadata["namespace"] = namespace
+        strategy.prepare_for_create(obj)
+        self._validate(strategy, obj, None)
+        self.admission.validate(attributes)
+        if asked_version != "0":
+            raise status.internal("resourceVersion should not be set on objects to be created")
+        name = metadata["name"]
+        if self.storage.get(resource.storage, namespace, name) is not None:
+            raise status.already_exists(resource.group_resource, name)
+        if how.dry_run:
+            return Version(name, 0, _encode(obj))
+        return self.storage.create(resource.storage, namespace, name, obj)
+
+    def _generate_name(self, prefix: str) -> str:
+        return prefix[:_LONGEST_GENERATED] + "".join(self.rng.choices(_ALPHANUMS, k=5))
+
+    def _validate(self, strategy: Strategy, obj: Obj, old: Obj | None) -> None:
+        metadata = obj["metadata"]
+        causes: list[status.Cause] = []
+        if old is not None:
+            causes += validate_metadata_update(metadata, old["metadata"])
+        causes += validate_metadata(metadata, strategy.validate_name)
+        if old is not None:
+            # The generic update and the kind's own each look at the metadata, as the real server's do.
+            causes += validate_metadata_update(metadata, old["metadata"])
+        causes += strategy.validate(obj)
+        if old is not None:
+            causes += strategy.validate_update(obj, old)
+        if causes:
+            raise status.invalid(strategy.resource.group_kind, metadata.get("name", ""), causes)
+
+    # -- updating -------------------------------------------------------------------------------------------------
+
+    def update(
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        change: Callable[[Obj | None], Obj],
+        how: WriteOptions = WriteOptions(),
+        *,
+        subresource: str = "",
+        create: bool = False,
+    ) -> tuple[Version, bool]:
+        """
+        Replace an object with what `change` makes of it.
+
+        :param change: is given the object, a copy of its own (None if there is none), and gives the next one
+        :param subresource: ``status``, or whatever else limits what is written
+        :param create: create the object if it is not there, as an apply does
+        :return: what is stored now, and whether it is new
+        :raises StatusError: whatever stands against it
+        """
+        strategy = self.strategy(resource)
+        before = self.storage.get(resource.storage, namespace, name)
+        if before is None:
+            if not create and (subresource or not strategy.allow_create_on_update):
+                raise status.not_found(resource.group_resource, name)
+            return self._create_by_update(strategy, namespace, name, change, how), True
+        old = before.decode()
+        obj = change(before.decode())
+        metadata, old_metadata = obj["metadata"], old["metadata"]
+        self._check_lock(strategy, metadata, before, name)
+        self._keep_metadata(metadata, old_metadata)
+        attributes = Attributes(
+            "UPDATE", resource, subresource, namespace, name, obj, old, how.user, how.dry_run, how.options
+        )
+        self.admission.admit(attributes)
+        if subresource == "status":
+            strategy.prepare_for_status_update(obj, old)
+        elif subresource:
+            strategy.prepare_for_subresource_update(subresource, obj, old)
+        else:
+            strategy.prepare_for_update(obj, old)
+        self._validate(strategy, obj, old)
+        self.admission.validate(attributes)
+        return self._store(strategy, before, obj, old, how), False
+
+    def _create_by_update(
+        self, strategy: Strategy, namespace: str, name: str, change: Callable[[Obj | None], Obj], how: WriteOptions
+    ) -> Version:
+        obj = change(None)
+        attributes = Attributes(
+            "CREATE", strategy.resource, "", namespace, name, obj, None, how.user, how.dry_run, how.options
+        )
+        self.admission.admit(attributes)
+        return self._finish_create(strategy, attributes, how)
+
+    def _check_lock(self, strategy: Strategy, metadata: Obj, before: Version, name: str) -> None:
+        resource = strategy.resource
+        asked = metadata.get("resourceVersion") or "0"
+        if (uid := metadata.get("uid")) and uid != before.decode()["metadata"].get("uid"):
+            key = f"/registry/{resource.storage.resource}/{before.key}"
+            why = (
+                f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, "
+                f"AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, "
+                f"UID in object meta: {before.decode()['metadata'].get('uid', '')}"
+            )
+            raise status.conflict(resource.group_resource, name, why)
+        if asked == "0" and not strategy.allow_unconditional_update:
+            kind = GroupKind(resource.group, resource.plural)
+            text = "Invalid value: 0: must be specified for an update"
+            raise status.invalid(kind, name, [status.Cause("metadata.resourceVersion", "FieldValueInvalid", text)])
+        if asked not in ("0", str(before.number)):
+            raise status.modified(resource.group_resource, name)
+
+    @staticmethod
+    def _keep_metadata(metadata: Obj, old: Obj) -> None:
+        """What an update leaves out of the metadata that only the server writes is taken from the old object."""
+        metadata["resourceVersion"] = old["resourceVersion"]
+        metadata.pop("selfLink", None)
+        for name in ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "generateName"):
+            if not metadata.get(name) and name in old:
+                metadata[name] = old[name]
+        if "deletionGracePeriodSeconds" in old:
+            metadata.setdefault("deletionGracePeriodSeconds", old["deletionGracePeriodSeconds"])
+        metadata.setdefault("generation", old.get("generation", 0))
+        if not metadata["generation"]:
+            del metadata["generation"]
+
+    def _store(self, strategy: Strategy, before: Version, obj: Obj, old: Obj, how: WriteOptions) -> Version:
+        metadata = obj["metadata"]
+        done = (
+            not metadata.get("finalizers")
+            and old["metadata"].get("deletionTimestamp") is not None
+            and not old["metadata"].get("deletionGracePeriodSeconds")
+            and strategy.may_delete(obj)
+        )
+        if how.dry_run:
+            return Version(before.key, before.number, _encode(obj))
+        if done:
+            metadata["resourceVersion"] = str(before.number)
+            answer = Version(before.key, before.number, _encode(obj))
+            self.storage.delete(strategy.resource.storage, before, obj)
+            return answer
+        return self.storage.update(strategy.resource.storage, before, obj)
+
+    # -- deleting -------------------------------------------------------------------------------------------------
+
+    def delete(
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        options: DeleteOptions,
+        how: WriteOptions = WriteOptions(),
+    ) -> tuple[Version, bool]:
+        """
+        Remove an object, or mark it as being deleted if finalizers or grace hold it.
+
+        :return: the object as it is, or was at last, and whether it is gone
+        :raises StatusError: NotFound, a precondition that does not hold, whatever admission says
+        """
+        strategy = self.strategy(resource)
+        before = self.find(resource, namespace, name)
+        obj = before.decode()
+        self._check_preconditions(resource, obj["metadata"], options)
+        attributes = Attributes(
+            "DELETE", resource, "", namespace, name, None, before.decode(), how.user, how.dry_run, how.options
+        )
+        self.admission.admit(attributes)
+        self.admission.validate(attributes)
+        if strategy.begin_delete(obj, self.now()):
+            return self._rewrite(resource, before, obj, how), False
+        graceful, pending = self._mark_graceful(strategy, obj, options)
+        if pending:
+            return before, False
+        metadata = obj["metadata"]
+        finalizers = self._finalizers(strategy, metadata, options)
+        if finalizers:
+            metadata["finalizers"] = finalizers
+        else:
+            metadata.pop("finalizers", None)
+        if finalizers and not graceful:
+            self._mark_deleting(metadata)
+        if finalizers or graceful:
+            before = self._rewrite(resource, before, obj, how)
+            if finalizers or metadata.get("deletionGracePeriodSeconds"):
+                return before, False
+        if how.dry_run:
+            return before, True
+        gone = self.storage.delete(resource.storage, before)
+        # The answer to a delete is the object's last version, not the version of its removal.
+        return (before if strategy.returns_deleted else gone), True
+
+    def _rewrite(self, resource: Resource, before: Version, obj: Obj, how: WriteOptions) -> Version:
+        if how.dry_run:
+            return Version(before.key, before.number, _encode(obj))
+        return self.storage.update(resource.storage, before, obj)
+
+    @staticmethod
+    def _check_preconditions(resource: Resource, metadata: Obj, options: DeleteOptions) -> None:
+        # The kind stands here where other errors have the resource.
+        what = GroupResource(resource.group, resource.kind)
+        name = metadata["name"]
+        if options.uid is not None and options.uid != metadata.get("uid"):
+            why = (
+                f"the UID in the precondition ({options.uid}) does not match the UID in record "
+                f"({metadata.get('uid')}). The object might have been deleted and then recreated"
+            )
+            raise status.conflict(what, name, why)
+        if options.resource_version is not None and options.resource_version != metadata.get("resourceVersion"):
+            why = (
+                f"the ResourceVersion in the precondition ({options.resource_version}) does not match the "
+                f"ResourceVersion in record ({metadata.get('resourceVersion')}). The object might have been modified"
+            )
+            raise status.conflict(what, name, why)
+
+    def _mark_graceful(self, strategy: Strategy, obj: Obj, options: DeleteOptions) -> tuple[bool, bool]:
+        """
+        Give the object its deletion time if its kind knows grace.
+
+        :return: whether it did, and whether an earlier delete stands as it is
+        """
+        metadata = obj["metadata"]
+        asked = options.grace_period
+        if asked is not None and asked < 0:
+            asked = 1
+        grace = strategy.grace_period(obj, asked)
+        if grace is None:
+            return False, False
+        if "deletionTimestamp" in metadata:
+            current = metadata.get("deletionGracePeriodSeconds") or 0
+            if current == 0:
+                return False, False
+            if asked is None or asked >= current:
+                return False, True
+            due = parse_timestamp(metadata["deletionTimestamp"]) + timedelta(seconds=asked - current)
+            now = self.clock.now()
+            if due < now:
+                due, asked = now, 1 if asked else 0
+            metadata["deletionTimestamp"] = timestamp(due)
+            metadata["deletionGracePeriodSeconds"] = asked
+            return True, False
+        metadata["deletionTimestamp"] = timestamp(self.clock.now() + timedelta(seconds=grace))
+        metadata["deletionGracePeriodSeconds"] = grace
+        if metadata.get("generation"):
+            metadata["generation"] += 1
+        return True, False
+
+    def _mark_deleting(self, metadata: Obj) -> None:
+        now = self.now()
+        if "deletionTimestamp" not in metadata and metadata.get("generation"):
+            metadata["generation"] += 1
+        if metadata.get("deletionTimestamp", "9") > now:
+            metadata["deletionTimestamp"] = now
+        metadata["deletionGracePeriodSeconds"] = 0
+
+    @staticmethod
+    def _finalizers(strategy: Strategy, metadata: Obj, options: DeleteOptions) -> list[str]:
+        """The finalizers of an object that is to be deleted: those for the garbage collector as the options ask."""
+        present: list[Any] = metadata.get("finalizers") or []
+        others = [name for name in present if name not in _GC_FINALIZERS]
+        if options.orphan_dependents is not None:
+            wanted = "orphan" if options.orphan_dependents else ""
+        elif options.propagation is not None:
+            wanted = {"Orphan": "orphan", "Foreground": "foregroundDeletion"}.get(options.propagation, "")
+        else:
+            kept = next((name for name in present if name in _GC_FINALIZERS), "")
+            wanted = kept or ("orphan" if strategy.default_propagation == "Orphan" else "")
+        if wanted and wanted in present:
+            return present
+        return [*others, wanted] if wanted else others

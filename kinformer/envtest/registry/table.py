@@ -1,0 +1,105 @@
+"""The built-in resources, one line each, in the order in which discovery shows their groups.
+
+``plural Kind scope short-names categories subresources``; ``-`` stands for none, ``*`` after the plural for a resource
+that takes no deletecollection, ``+`` for one that can only be created (a review, a binding), ``?`` for one that can
+only be read. A subresource is ``name``, or ``name=Kind`` where it speaks another kind, and which verbs it has follows
+from its name.
+"""
+
+from __future__ import annotations
+
+__all__ = ("GROUPS",)
+
+GROUPS = """
+ v1
+bindings+ Binding ns - - -
+componentstatuses? ComponentStatus cl cs - -
+configmaps ConfigMap ns cm - -
+endpoints Endpoints ns ep - -
+events Event ns ev - -
+limitranges LimitRange ns limits - -
+namespaces* Namespace cl ns - finalize,status
+nodes Node cl no - proxy=NodeProxyOptions,status
+persistentvolumeclaims PersistentVolumeClaim ns pvc - status
+persistentvolumes PersistentVolume cl pv - status
+pods Pod ns po all attach=PodAttachOptions,binding=Binding,ephemeralcontainers,eviction=policy/v1/Eviction,\
+exec=PodExecOptions,log,portforward=PodPortForwardOptions,proxy=PodProxyOptions,resize,status
+podtemplates PodTemplate ns - - -
+replicationcontrollers ReplicationController ns rc all scale,status
+resourcequotas ResourceQuota ns quota - status
+secrets Secret ns - - -
+serviceaccounts ServiceAccount ns sa - token=authentication.k8s.io/v1/TokenRequest
+services Service ns svc all proxy=ServiceProxyOptions,status
+apiregistration.k8s.io v1
+apiservices APIService cl - api-extensions status
+apps v1
+controllerrevisions ControllerRevision ns - - -
+daemonsets DaemonSet ns ds all status
+deployments Deployment ns deploy all scale,status
+replicasets ReplicaSet ns rs all scale,status
+statefulsets StatefulSet ns sts all scale,status
+events.k8s.io v1
+events Event ns ev - -
+authentication.k8s.io v1
+selfsubjectreviews+ SelfSubjectReview cl - - -
+tokenreviews+ TokenReview cl - - -
+authorization.k8s.io v1
+localsubjectaccessreviews+ LocalSubjectAccessReview ns - - -
+selfsubjectaccessreviews+ SelfSubjectAccessReview cl - - -
+selfsubjectrulesreviews+ SelfSubjectRulesReview cl - - -
+subjectaccessreviews+ SubjectAccessReview cl - - -
+autoscaling v2
+horizontalpodautoscalers HorizontalPodAutoscaler ns hpa all status
+autoscaling v1
+horizontalpodautoscalers HorizontalPodAutoscaler ns hpa all status
+batch v1
+cronjobs CronJob ns cj all status
+jobs Job ns - all status
+certificates.k8s.io v1
+certificatesigningrequests CertificateSigningRequest cl csr - approval,status
+networking.k8s.io v1
+ingressclasses IngressClass cl - - -
+ingresses Ingress ns ing - status
+ipaddresses IPAddress cl ip - -
+networkpolicies NetworkPolicy ns netpol - -
+servicecidrs ServiceCIDR cl - - status
+policy v1
+poddisruptionbudgets PodDisruptionBudget ns pdb - status
+rbac.authorization.k8s.io v1
+clusterrolebindings ClusterRoleBinding cl - - -
+clusterroles ClusterRole cl - - -
+rolebindings RoleBinding ns - - -
+roles Role ns - - -
+storage.k8s.io v1
+csidrivers CSIDriver cl - - -
+csinodes CSINode cl - - -
+csistoragecapacities CSIStorageCapacity ns - - -
+storageclasses StorageClass cl sc - -
+volumeattachments VolumeAttachment cl - - status
+volumeattributesclasses VolumeAttributesClass cl vac - -
+admissionregistration.k8s.io v1
+mutatingadmissionpolicies MutatingAdmissionPolicy cl - api-extensions -
+mutatingadmissionpolicybindings MutatingAdmissionPolicyBinding cl - api-extensions -
+mutatingwebhookconfigurations MutatingWebhookConfiguration cl - api-extensions -
+validatingadmissionpolicies ValidatingAdmissionPolicy cl - api-extensions status
+validatingadmissionpolicybindings ValidatingAdmissionPolicyBinding cl - api-extensions -
+validatingwebhookconfigurations ValidatingWebhookConfiguration cl - api-extensions -
+apiextensions.k8s.io v1
+customresourcedefinitions CustomResourceDefinition cl crd,crds api-extensions status
+scheduling.k8s.io v1
+priorityclasses PriorityClass cl pc - -
+coordination.k8s.io v1
+leases Lease ns - - -
+node.k8s.io v1
+runtimeclasses RuntimeClass cl - - -
+discovery.k8s.io v1
+endpointslices EndpointSlice ns - - -
+resource.k8s.io v1
+deviceclasses DeviceClass cl - - -
+resourceclaims ResourceClaim ns - - status
+resourceclaimtemplates ResourceClaimTemplate ns - - -
+resourceslices ResourceSlice cl - - -
+flowcontrol.apiserver.k8s.io v1
+flowschemas FlowSchema cl - - status
+prioritylevelconfigurations PriorityLevelConfiguration cl - - status
+"""

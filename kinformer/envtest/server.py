@@ -1,0 +1,237 @@
+"""The embedded API server: start it, stop it, and where to find it."""
+
+from __future__ import annotations
+
+import base64
+import errno
+import random
+import secrets
+import socket
+from contextlib import AsyncExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import anyio
+import msgspec
+import yaml
+from aiohttp import web
+
+from kinformer.clock import Clock, RealClock
+from kinformer.envtest.admission import Admission, AdmissionContext, User, load_plugins
+from kinformer.envtest.discovery import VERSION, Discovery
+from kinformer.envtest.handlers.http import BODY_LIMIT, HttpHandler
+from kinformer.envtest.handlers.watching import WatchSet
+from kinformer.envtest.objects import StoredObjects
+from kinformer.envtest.operations import Operations
+from kinformer.envtest.plugins import NamespaceLifecycle
+from kinformer.envtest.registry import Registry
+from kinformer.envtest.storage import Storage
+from kinformer.envtest.strategy import strategy_for
+
+__all__ = ("ApiServer", "ServerError")
+
+_SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
+_CLOSE_WITHIN = 0.5
+
+
+class ServerError(Exception):
+    """The server cannot start; the text says why."""
+
+
+class ApiServer:
+    """
+    A Kubernetes API server in this process::
+
+        async with ApiServer() as server:
+            print(server.url, server.token)
+
+    It serves from when the block is entered until it is left; then every watch has ended, and no task is left.
+
+    :param host: where to listen
+    :param port: 0 for one that is free
+    :param token: the bearer token that is let in; made up, if None
+    :param clock: what time it is for the server, its time-outs and its loops
+    :param controllers: whether the garbage collector, the namespace controller and the end of pods' grace run in the
+        server, as a cluster's controller manager and kubelets would do it
+    :param plugins: whether installed packages' admission is used
+    :param seed: makes names and uids the same in every run
+    :param version: what ``/version`` says
+    :param advertise: the address that discovery tells, if it is not the one to listen on
+    """
+
+    def __init__(
+        self,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        token: str | None = None,
+        clock: Clock | None = None,
+        controllers: bool = True,
+        plugins: bool = True,
+        seed: int | None = None,
+        version: dict[str, str] | None = None,
+        advertise: str = "",
+    ):
+        self._host = host
+        self._port = port
+        self.token = token if token is not None else secrets.token_urlsafe(24)
+        self.clock: Clock = clock if clock is not None else RealClock()
+        self._controllers = controllers
+        self._use_plugins = plugins
+        self._rng = random.Random(seed)
+        self._version = {**VERSION, **(version or {})}
+        self._advertise = advertise
+        self.storage = Storage()
+        self.registry = Registry()
+        self.watches = WatchSet()
+        self.admission = Admission()
+        self.operations = Operations(
+            self.storage, self.registry, self.clock, self.admission, strategy_for, self._rng, self._issue_token
+        )
+        self._users: dict[str, User] = {self.token: User("admin", groups=("system:masters", "system:authenticated"))}
+        self._stack: AsyncExitStack | None = None
+
+    # -- where it is ------------------------------------------------------------------------------------------------
+
+    @property
+    def port(self) -> int:
+        """The port it listens on; of use once it has started."""
+        return self._port
+
+    @property
+    def url(self) -> str:
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        return f"http://{host}:{self._port}"
+
+    def kubeconfig(self) -> str:
+        """A kubeconfig, in YAML, whose only context is this server."""
+        name = "kinformer"
+        config = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": name, "cluster": {"server": self.url}}],
+            "users": [{"name": name, "user": {"token": self.token}}],
+            "contexts": [{"name": name, "context": {"cluster": name, "user": name, "namespace": "default"}}],
+            "current-context": name,
+        }
+        return yaml.safe_dump(config, sort_keys=False)
+
+    def write_kubeconfig(self, path: str | Path) -> None:
+        """Write it to a file that only its owner can read, whole or not at all."""
+        target = Path(path)
+        beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+        beside.touch(mode=0o600)
+        beside.write_text(self.kubeconfig(), encoding="utf-8")
+        beside.replace(target)
+
+    # -- its life ---------------------------------------------------------------------------------------------------
+
+    async def __aenter__(self) -> Self:
+        """
+        :raises ServerError: if the port is taken
+        """
+        self._load_admission()
+        if not self.storage.version:
+            self._create_system_objects()
+        async with AsyncExitStack() as stack:
+            listener = self._listen()
+            stack.callback(listener.close)
+            discovery = Discovery(self.registry, self._advertise or f"{self._host}:{self._port}", self._version)
+            handler = HttpHandler(self.operations, discovery, self.watches, self._authenticate, self._rng)
+            runner = web.ServerRunner(_Server(handler), shutdown_timeout=_CLOSE_WITHIN)
+            await runner.setup()
+            stack.push_async_callback(_clean_up, runner)
+            stack.callback(self.watches.end_all)
+            await web.SockSite(runner, listener).start()
+            await self._start_loops(stack)
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        stack, self._stack = self._stack, None
+        if stack is not None:
+            await stack.__aexit__(exc_type, exc, traceback)
+
+    async def serve(self, kubeconfig_out: str | Path | None = None) -> None:
+        """
+        Serve until cancelled.
+
+        :param kubeconfig_out: a file for the kubeconfig; it is complete once the server answers
+        :raises ServerError: if the port is taken
+        """
+        async with self:
+            if kubeconfig_out is not None:
+                self.write_kubeconfig(kubeconfig_out)
+            await anyio.sleep_forever()
+
+    def _listen(self) -> socket.socket:
+        family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
+        listener = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind((self._host, self._port))
+        except OSError as error:
+            listener.close()
+            why = "the port is in use" if error.errno == errno.EADDRINUSE else error.strerror or str(error)
+            raise ServerError(f"cannot serve on {self._host}:{self._port}: {why}") from error
+        self._port = listener.getsockname()[1]
+        return listener
+
+    def _load_admission(self) -> None:
+        if self.admission.plugins:
+            return
+        self.admission.plugins.append(NamespaceLifecycle(self.storage))
+        if self._use_plugins:
+            context = AdmissionContext(StoredObjects(self.operations), self.clock)
+            self.admission.plugins.extend(load_plugins(context))
+
+    def _create_system_objects(self) -> None:
+        namespaces = self.registry.find("", "v1", "namespaces")
+        assert namespaces is not None
+        for name in _SYSTEM_NAMESPACES:
+            self.operations.create(namespaces, "", {"metadata": {"name": name}})
+
+    async def _start_loops(self, stack: AsyncExitStack) -> None:
+        if not self._controllers:
+            return
+        from kinformer.envtest.loops import Loops
+
+        loops = Loops(self.operations)
+        group = await stack.enter_async_context(anyio.create_task_group())
+        stack.callback(group.cancel_scope.cancel)
+        group.start_soon(loops.run, name="kinformer apiserver loops")
+
+    # -- who may come in ----------------------------------------------------------------------------------------------
+
+    def _authenticate(self, header: str) -> User | None:
+        scheme, _, token = header.partition(" ")
+        return self._users.get(token.strip()) if scheme.lower() == "bearer" else None
+
+    def _issue_token(self, user: str, uid: str, seconds: int) -> str:
+        claims: dict[str, Any] = {"sub": user, "exp": int(self.clock.now().timestamp()) + seconds}
+        parts = ({"alg": "none"}, claims)
+        encoded = [base64.urlsafe_b64encode(msgspec.json.encode(part)).rstrip(b"=").decode() for part in parts]
+        token = ".".join([*encoded, secrets.token_urlsafe(16)])
+        groups = ("system:serviceaccounts", f"system:serviceaccounts:{user.split(':')[2]}", "system:authenticated")
+        self._users[token] = User(user, uid, groups)
+        return token
+
+
+async def _clean_up(runner: web.ServerRunner) -> None:
+    """Close every connection, also when the server is left by cancellation."""
+    with anyio.CancelScope(shield=True):
+        await runner.cleanup()
+
+
+class _Server(web.Server):
+    """aiohttp's server, with kube-apiserver's limit on bodies."""
+
+    def __init__(self, handler: HttpHandler):
+        super().__init__(handler, request_factory=_make_request, handler_cancellation=True, access_log=None)
+
+
+def _make_request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:
+    return web.BaseRequest(message, payload, protocol, writer, task, task.get_loop(), client_max_size=BODY_LIMIT)

@@ -1,0 +1,237 @@
+"""Refusals: what the server answers instead of an object, as apimachinery words it.
+
+Whatever cannot be done is raised as a :class:`StatusError` from wherever that is found out; the HTTP side turns it into
+the ``Status`` object and the HTTP status that kube-apiserver gives. Each function here makes one of the API's errors,
+with the very text that clients and people know. Nothing here does I/O.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from kinformer.meta.names import GroupKind, GroupResource
+
+__all__ = (
+    "Cause",
+    "StatusError",
+    "already_exists",
+    "bad_request",
+    "conflict",
+    "expired",
+    "forbidden",
+    "internal",
+    "invalid",
+    "invalid_options",
+    "method_not_allowed",
+    "modified",
+    "not_acceptable",
+    "not_found",
+    "server_timeout",
+    "success",
+    "too_large_resource_version",
+    "too_many_requests",
+    "unauthorized",
+    "unknown_resource",
+    "unprocessable_patch",
+    "unsupported_media_type",
+    "unsupported_patch_type",
+)
+
+_MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
+_MEDIA_TYPES = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+
+
+class Cause(NamedTuple):
+    """One thing that is wrong with an object: the field, why (``FieldValueInvalid`` …), and the text."""
+
+    field: str
+    reason: str
+    message: str
+
+
+class StatusError(Exception):
+    """
+    A request that is refused, with everything its answer says.
+
+    :param code: the HTTP status
+    :param reason: the machine-readable reason, ``""`` where the API gives none
+    :param details: the Status's details; None leaves them out
+    :param metadata: the Status's metadata, e.g. a token to continue with
+    """
+
+    def __init__(
+        self,
+        code: int,
+        reason: str,
+        message: str,
+        details: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ):
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+        self.message = message
+        self.details = details
+        self.metadata = metadata or {}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The Status object as JSON has it."""
+        body: dict[str, Any] = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": dict(self.metadata),
+            "status": "Failure",
+            "message": self.message,
+        }
+        if self.reason:
+            body["reason"] = self.reason
+        if self.details is not None:
+            body["details"] = dict(self.details)
+        body["code"] = self.code
+        return body
+
+    def encode(self) -> bytes:
+        return msgspec.json.encode(self.to_dict()) + b"\n"
+
+    @property
+    def retry_after(self) -> int | None:
+        """Seconds for the Retry-After header, if this error has one."""
+        return (self.details or {}).get("retryAfterSeconds")
+
+
+def success(details: Mapping[str, Any] | None = None, code: int | None = None) -> dict[str, Any]:
+    """The Status of something that was done and leaves nothing to show."""
+    body: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+    if details is not None:
+        body["details"] = dict(details)
+    if code is not None:
+        body["code"] = code
+    return body
+
+
+def _details(name: str, group: str, kind: str, causes: Sequence[Cause] = ()) -> dict[str, Any]:
+    details: dict[str, Any] = {}
+    if name:
+        details["name"] = name
+    if group:
+        details["group"] = group
+    if kind:
+        details["kind"] = kind
+    if causes:
+        details["causes"] = [_cause(cause) for cause in causes]
+    return details
+
+
+def _cause(cause: Cause) -> dict[str, str]:
+    parts = {"reason": cause.reason, "message": cause.message, "field": cause.field}
+    return {key: value for key, value in parts.items() if value}
+
+
+def not_found(resource: GroupResource, name: str) -> StatusError:
+    return StatusError(
+        404, "NotFound", f'{resource} "{name}" not found', _details(name, resource.group, resource.resource)
+    )
+
+
+def already_exists(resource: GroupResource, name: str) -> StatusError:
+    return StatusError(
+        409, "AlreadyExists", f'{resource} "{name}" already exists', _details(name, resource.group, resource.resource)
+    )
+
+
+def conflict(resource: GroupResource, name: str, why: str) -> StatusError:
+    text = f'Operation cannot be fulfilled on {resource} "{name}": {why}'
+    return StatusError(409, "Conflict", text, _details(name, resource.group, resource.resource))
+
+
+def modified(resource: GroupResource, name: str) -> StatusError:
+    """The optimistic lock: somebody else wrote the object since it was read."""
+    return conflict(resource, name, _MODIFIED)
+
+
+def bad_request(message: str) -> StatusError:
+    return StatusError(400, "BadRequest", message)
+
+
+def unauthorized() -> StatusError:
+    return StatusError(401, "Unauthorized", "Unauthorized")
+
+
+def forbidden(resource: GroupResource, name: str, why: str, causes: Sequence[Cause] = ()) -> StatusError:
+    what = f'{resource} "{name}"' if name else str(resource)
+    details = _details(name, resource.group, resource.resource, causes)
+    return StatusError(403, "Forbidden", f"{what} is forbidden: {why}", details)
+
+
+def invalid(kind: GroupKind, name: str, causes: Sequence[Cause]) -> StatusError:
+    """
+    An object that fails validation. The message says each different thing once, the causes list every one.
+    """
+    texts = list(dict.fromkeys(f"{cause.field}: {cause.message}" for cause in causes))
+    said = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+    message = f'{kind} "{name}" is invalid' + (f": {said}" if texts else "")
+    return StatusError(422, "Invalid", message, _details(name, kind.group, kind.kind, causes))
+
+
+def invalid_options(kind: str, *causes: Cause) -> StatusError:
+    """ListOptions, DeleteOptions, … that contradict themselves."""
+    return invalid(GroupKind("meta.k8s.io", kind), "", causes)
+
+
+def unknown_resource() -> StatusError:
+    return StatusError(404, "NotFound", "the server could not find the requested resource", {})
+
+
+def method_not_allowed() -> StatusError:
+    text = "the server does not allow this method on the requested resource"
+    return StatusError(405, "MethodNotAllowed", text, {})
+
+
+def not_acceptable() -> StatusError:
+    text = f"406: Not Acceptable\n\nAvailable representations: {_MEDIA_TYPES}"
+    return StatusError(406, "NotAcceptable", text, {})
+
+
+def unsupported_media_type(accepted: str = _MEDIA_TYPES) -> StatusError:
+    text = f"the body of the request was in an unknown format - accepted media types include: {accepted}"
+    return StatusError(415, "UnsupportedMediaType", text)
+
+
+def unsupported_patch_type() -> StatusError:
+    return StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
+
+
+def unprocessable_patch() -> StatusError:
+    """A JSON patch that is well formed and does not fit the object."""
+    return StatusError(422, "Invalid", "the server rejected our request due to an error in our request", {})
+
+
+def expired(message: str, continue_token: str = "") -> StatusError:
+    return StatusError(410, "Expired", message, None, {"continue": continue_token} if continue_token else None)
+
+
+def too_large_resource_version(asked: int, current: int) -> StatusError:
+    cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
+    text = f"Timeout: Too large resource version: {asked}, current: {current}"
+    return StatusError(504, "Timeout", text, {"causes": [cause], "retryAfterSeconds": 1})
+
+
+def too_many_requests(message: str, retry_after: int, causes: Sequence[Cause] = ()) -> StatusError:
+    details: dict[str, Any] = {"causes": [_cause(cause) for cause in causes]} if causes else {}
+    if retry_after:
+        details["retryAfterSeconds"] = retry_after
+    return StatusError(429, "TooManyRequests", message, details)
+
+
+def server_timeout(resource: GroupResource, action: str, retry_after: int) -> StatusError:
+    text = f"The {action} operation against {resource} could not be completed at this time, please try again."
+    details = {**_details("", resource.group, resource.resource), "retryAfterSeconds": retry_after}
+    return StatusError(500, "ServerTimeout", text, details)
+
+
+def internal(message: str) -> StatusError:
+    """An error without a reason: apimachinery's answer to an error that it has no type for."""
+    return StatusError(500, "", message)

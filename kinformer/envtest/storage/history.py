@@ -1,0 +1,235 @@
+"""The history of one resource: its objects now, and every change on the way there that is still remembered.
+
+An object is kept as etcd keeps it: as the encoded bytes of one version, with next to them only what lists and watches
+ask for again and again. Decoding the bytes costs some microseconds and gives whoever asks a copy of their own, so that
+nothing that is stored can be changed by accident, and 100,000 objects take little more than their bytes.
+
+Changes form one list in the order of their versions. A watch is a position in that list; a change is encoded once, for
+all watches. What the list was at an earlier version is found by taking back the changes since then.
+
+The bytes leave out ``kind`` and ``apiVersion``: a list's items do not have them, and which version of the API is spoken
+is up to each request.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+import anyio
+import msgspec
+
+__all__ = ("ADDED", "DELETED", "MODIFIED", "Change", "Expired", "ResourceLog", "Version")
+
+ADDED: Final = "ADDED"
+MODIFIED: Final = "MODIFIED"
+DELETED: Final = "DELETED"
+
+_NOTHING: Mapping[str, str] = {}
+
+_decode = msgspec.json.Decoder(type=dict[str, Any]).decode
+
+
+class Expired(Exception):
+    """That part of the history is no longer remembered."""
+
+
+class Version:
+    """
+    One object as it was at one version. Never changed.
+
+    :param key: ``namespace/name``, or ``name``: the order of keys is the order of lists
+    :param number: the resourceVersion
+    :param raw: the object in JSON, without kind and apiVersion
+    """
+
+    __slots__ = ("_fields", "_labels", "key", "number", "raw")
+
+    def __init__(self, key: str, number: int, raw: bytes, labels: Mapping[str, str] | None = None):
+        self.key = key
+        self.number = number
+        self.raw = raw
+        self._labels = labels
+        self._fields: Mapping[str, str] | None = None
+
+    def decode(self) -> dict[str, Any]:
+        """The object, a fresh copy, without kind and apiVersion."""
+        return _decode(self.raw)
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        if self._labels is None:
+            self._labels = self.decode().get("metadata", {}).get("labels") or _NOTHING
+        return self._labels
+
+    def fields(self, read: Callable[[dict[str, Any]], Mapping[str, str]]) -> Mapping[str, str]:
+        """What field selectors see, found with `read` the first time that anybody asks."""
+        if self._fields is None:
+            self._fields = read(self.decode())
+        return self._fields
+
+
+class Change:
+    """
+    One step of the history.
+
+    :param number: its version; no other change of any resource has the same
+    :param now: the object after it; for a delete, as it was last, at the version of the delete
+    :param before: the object before it, None if there was none
+    """
+
+    __slots__ = ("_line", "_prefix", "before", "now", "number", "type")
+
+    def __init__(self, type_: str, number: int, now: Version, before: Version | None):
+        self.type = type_
+        self.number = number
+        self.now = now
+        self.before = before
+        self._line: bytes | None = None
+        self._prefix: bytes | None = None
+
+    def line(self, prefix: bytes) -> bytes:
+        """The change as a watch sends it to whoever sees every object; made once per prefix in a row."""
+        if self._line is None or self._prefix is not prefix:
+            self._line = event_line(self.type, prefix, self.now.raw)
+            self._prefix = prefix
+        return self._line
+
+
+def event_line(type_: str, prefix: bytes, raw: bytes) -> bytes:
+    """
+    A watch event in JSON.
+
+    :param prefix: the opening brace and the kind and apiVersion, up to and including the comma
+    """
+    return b'{"type":"%b","object":%b%b}\n' % (type_.encode(), prefix, raw[1:])
+
+
+class ResourceLog:
+    """The objects of one resource and their changes; see the module."""
+
+    def __init__(self) -> None:
+        self.objects: dict[str, Version] = {}
+        self.changes: list[Change] = []
+        #: Changes up to and including this version are forgotten.
+        self.forgotten = 0
+        #: How many changes have been forgotten: position 0 of the list is this one.
+        self.offset = 0
+        self._keys: list[str] = []
+        self._waiting: set[anyio.Event] = set()
+
+    def __len__(self) -> int:
+        return len(self.objects)
+
+    # -- writing ------------------------------------------------------------------------------------------------
+
+    def append(self, change: Change) -> None:
+        key = change.now.key
+        if change.type == DELETED:
+            del self.objects[key]
+            del self._keys[bisect_left(self._keys, key)]
+        else:
+            if key not in self.objects:
+                if not self._keys or key > self._keys[-1]:
+                    self._keys.append(key)
+                else:
+                    insort(self._keys, key)
+            self.objects[key] = change.now
+        self.changes.append(change)
+
+    def wake(self) -> None:
+        """Tell everyone who waits for news that there is some, or that they should look why they were woken."""
+        waiting, self._waiting = self._waiting, set()
+        for event in waiting:
+            event.set()
+
+    def forget(self, number: int) -> None:
+        """Forget all changes up to and including version `number`."""
+        count = bisect_right(self.changes, number, key=_number)
+        del self.changes[:count]
+        self.offset += count
+        self.forgotten = max(self.forgotten, number)
+
+    # -- reading ------------------------------------------------------------------------------------------------
+
+    def select(self, namespace: str, start: str = "") -> Iterator[Version]:
+        """The present objects of a namespace (of all, if it is empty) in order, from key `start` on."""
+        objects = self.objects
+        return (objects[key] for key in self._range(self._keys, namespace, start))
+
+    def select_at(self, number: int, namespace: str, start: str = "") -> list[Version]:
+        """
+        The same as it was at an earlier version.
+
+        :raises Expired: if that is no longer known
+        """
+        if number < self.forgotten:
+            raise Expired
+        changed: dict[str, Version | None] = {}
+        for change in reversed(self.changes):
+            if change.number <= number:
+                break
+            changed[change.now.key] = change.before
+        if not changed:
+            return list(self.select(namespace, start))
+        keys = [key for key in self._keys if key not in changed]
+        keys += [key for key, version in changed.items() if version is not None]
+        keys.sort()
+        return [changed.get(key) or self.objects[key] for key in self._range(keys, namespace, start)]
+
+    @staticmethod
+    def _range(keys: list[str], namespace: str, start: str) -> list[str]:
+        first = bisect_left(keys, max(start, f"{namespace}/")) if namespace else bisect_left(keys, start)
+        # "0" comes right after "/", so this is where the namespace's keys end.
+        last = bisect_left(keys, f"{namespace}0") if namespace else len(keys)
+        return keys[first:last]
+
+    def position_after(self, number: int) -> int:
+        """
+        Where in the history a watch from version `number` on begins.
+
+        :raises Expired: if changes since then are forgotten
+        """
+        if number < self.forgotten:
+            raise Expired
+        return self.offset + bisect_right(self.changes, number, key=_number)
+
+    @property
+    def end(self) -> int:
+        """The position after the latest change."""
+        return self.offset + len(self.changes)
+
+    def since(self, position: int, limit: int) -> list[Change]:
+        """
+        Up to `limit` changes from a position on.
+
+        :raises Expired: if they are forgotten: who asks was too slow
+        """
+        index = position - self.offset
+        if index < 0:
+            raise Expired
+        return self.changes[index : index + limit]
+
+    async def news(self, position: int, event: anyio.Event) -> None:
+        """
+        Return once there is something at `position`, or once `event` is set by whoever has it.
+
+        :param event: a new one, which is also set by :meth:`wake`
+        """
+        if position < self.end:
+            return
+        self._waiting.add(event)
+        try:
+            await event.wait()
+        finally:
+            self._waiting.discard(event)
+
+    @property
+    def waiting(self) -> int:
+        """How many wait for news."""
+        return len(self._waiting)
+
+
+def _number(change: Change) -> int:
+    return change.number

@@ -1,0 +1,136 @@
+"""All resources' histories under one counter of versions: what etcd is to kube-apiserver.
+
+Everything here is synchronous and runs on the event loop's thread, so that a read, a decision and a write with no
+``await`` between them are one transaction. That is how the server keeps its promises about conflicts.
+
+Watches are woken at the end of the loop's turn, once for everything that was written in it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from kinformer.envtest.storage.history import ADDED, DELETED, MODIFIED, Change, ResourceLog, Version
+from kinformer.meta.names import GroupResource
+
+__all__ = ("Listener", "Storage", "object_key")
+
+#: Called for every change, right after it was made: (resource, change).
+Listener = Callable[[GroupResource, Change], None]
+
+_encode = msgspec.json.Encoder().encode
+
+
+def object_key(namespace: str, name: str) -> str:
+    return f"{namespace}/{name}" if namespace else name
+
+
+class Storage:
+    """
+    The server's memory.
+
+    :param window: how many changes of one resource are remembered at most before the older half is forgotten
+    """
+
+    def __init__(self, window: int = 100_000):
+        self._logs: dict[GroupResource, ResourceLog] = {}
+        self._window = window
+        self._news: set[GroupResource] = set()
+        #: The latest version that was given out.
+        self.version = 0
+        #: Everything up to this version was compacted: exact reads before it are refused.
+        self.compacted = 0
+        self.listeners: list[Listener] = []
+
+    def log(self, resource: GroupResource) -> ResourceLog:
+        try:
+            return self._logs[resource]
+        except KeyError:
+            self._logs[resource] = log = ResourceLog()
+            log.forgotten = self.compacted
+            return log
+
+    def logs(self) -> list[tuple[GroupResource, ResourceLog]]:
+        return list(self._logs.items())
+
+    # -- reading and writing objects ------------------------------------------------------------------------------
+
+    def get(self, resource: GroupResource, namespace: str, name: str) -> Version | None:
+        return self.log(resource).objects.get(object_key(namespace, name))
+
+    def create(self, resource: GroupResource, namespace: str, name: str, obj: dict[str, Any]) -> Version:
+        """
+        Store a new object. Its resourceVersion is written into `obj`.
+
+        The caller has made sure that there is none of that name.
+        """
+        return self._write(resource, ADDED, object_key(namespace, name), obj, None)
+
+    def update(self, resource: GroupResource, before: Version, obj: dict[str, Any]) -> Version:
+        """
+        Store the next version of an object, unless it says the same as `before`: then nothing is written.
+
+        :return: the version that is stored now, which may be `before`
+        """
+        obj["metadata"]["resourceVersion"] = str(before.number)
+        raw = _encode(obj)
+        if raw == before.raw or msgspec.json.decode(raw) == before.decode():
+            return before
+        return self._write(resource, MODIFIED, before.key, obj, before)
+
+    def delete(self, resource: GroupResource, before: Version, obj: dict[str, Any] | None = None) -> Version:
+        """
+        Remove an object.
+
+        :param obj: its last words, if they differ from what is stored
+        :return: the object as watches are told that it was, at the version of its removal
+        """
+        return self._write(resource, DELETED, before.key, before.decode() if obj is None else obj, before)
+
+    def _write(
+        self, resource: GroupResource, type_: str, key: str, obj: dict[str, Any], before: Version | None
+    ) -> Version:
+        number = self.version + 1
+        metadata = obj["metadata"]
+        metadata["resourceVersion"] = str(number)
+        now = Version(key, number, _encode(obj), metadata.get("labels") or {})
+        change = Change(type_, number, now, before)
+        log = self.log(resource)
+        log.append(change)
+        self.version = number
+        if len(log.changes) > self._window:
+            log.forget(log.changes[self._window // 2].number)
+        for listener in self.listeners:
+            listener(resource, change)
+        self._wake_later(resource)
+        return now
+
+    def _wake_later(self, resource: GroupResource) -> None:
+        if not self._news:
+            try:
+                asyncio.get_running_loop().call_soon(self._wake)
+            except RuntimeError:  # filled before the loop runs: nobody watches yet
+                return
+        self._news.add(resource)
+
+    def _wake(self) -> None:
+        news, self._news = self._news, set()
+        for resource in news:
+            self._logs[resource].wake()
+
+    # -- forgetting -----------------------------------------------------------------------------------------------
+
+    def compact(self, number: int | None = None) -> None:
+        """Forget the history up to version `number` (all of it, if None), as etcd's compaction does."""
+        self.compacted = max(self.compacted, self.version if number is None else number)
+        for log in self._logs.values():
+            log.forget(self.compacted)
+
+    def wake_all(self) -> None:
+        """Have every watch look up: the server closes, or their time is over."""
+        for log in self._logs.values():
+            log.wake()

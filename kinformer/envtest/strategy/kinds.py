@@ -1,0 +1,80 @@
+"""Which strategy each kind has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kinformer.envtest.registry import Resource
+from kinformer.envtest.strategy import core, workloads
+from kinformer.envtest.strategy.base import Strategy
+from kinformer.envtest.strategy.pods import PodStrategy
+
+__all__ = ("strategy_for",)
+
+
+class _Versioned(Strategy):
+    """Kinds whose spec is counted and that have nothing else to them."""
+
+    has_generation = True
+
+
+class _CreatedByPut(Strategy):
+    allow_create_on_update = True
+
+
+class _Conditional(Strategy):
+    """Kinds that are only replaced by who has read them."""
+
+    allow_unconditional_update = False
+
+
+class _ReturnsDeleted(Strategy):
+    returns_deleted = True
+
+
+_STRATEGIES: dict[tuple[str, str], Callable[[Resource], Strategy]] = {
+    ("", "pods"): PodStrategy,
+    ("", "namespaces"): core.NamespaceStrategy,
+    ("", "nodes"): core.NodeStrategy,
+    ("", "events"): core.EventStrategy,
+    ("events.k8s.io", "events"): core.EventStrategy,
+    ("", "secrets"): core.SecretStrategy,
+    ("", "endpoints"): core.EndpointsStrategy,
+    ("", "persistentvolumes"): core.VolumeStrategy,
+    ("", "persistentvolumeclaims"): core.VolumeClaimStrategy,
+    ("", "resourcequotas"): core.ResourceQuotaStrategy,
+    ("", "services"): core.ServiceStrategy,
+    ("", "limitranges"): _CreatedByPut,
+    ("", "podtemplates"): workloads.PodTemplateStrategy,
+    ("", "serviceaccounts"): _ReturnsDeleted,
+    ("", "replicationcontrollers"): workloads.ReplicationControllerStrategy,
+    ("apps", "replicasets"): workloads.ReplicaSetStrategy,
+    ("apps", "deployments"): workloads.DeploymentStrategy,
+    ("apps", "daemonsets"): workloads.DaemonSetStrategy,
+    ("apps", "statefulsets"): workloads.StatefulSetStrategy,
+    ("batch", "jobs"): workloads.JobStrategy,
+    ("batch", "cronjobs"): workloads.CronJobStrategy,
+    ("policy", "poddisruptionbudgets"): workloads.DisruptionBudgetStrategy,
+    ("coordination.k8s.io", "leases"): core.LeaseStrategy,
+    ("rbac.authorization.k8s.io", "roles"): core.RoleStrategy,
+    ("rbac.authorization.k8s.io", "clusterroles"): core.RoleStrategy,
+    ("rbac.authorization.k8s.io", "rolebindings"): core.RoleStrategy,
+    ("rbac.authorization.k8s.io", "clusterrolebindings"): core.RoleStrategy,
+    ("node.k8s.io", "runtimeclasses"): core.LeaseStrategy,
+    ("networking.k8s.io", "ingresses"): _Versioned,
+    ("networking.k8s.io", "networkpolicies"): _Versioned,
+    ("networking.k8s.io", "ingressclasses"): _Versioned,
+    ("discovery.k8s.io", "endpointslices"): core.EndpointSliceStrategy,
+    ("apiextensions.k8s.io", "customresourcedefinitions"): core.DefinitionStrategy,
+    ("storage.k8s.io", "csidrivers"): _Conditional,
+    ("storage.k8s.io", "csinodes"): _Conditional,
+    ("storage.k8s.io", "csistoragecapacities"): _Conditional,
+    ("storage.k8s.io", "volumeattachments"): _Conditional,
+    ("storage.k8s.io", "storageclasses"): _ReturnsDeleted,
+    ("scheduling.k8s.io", "priorityclasses"): core.PriorityClassStrategy,
+}
+
+
+def strategy_for(resource: Resource) -> Strategy:
+    """How objects of a built-in resource are written."""
+    return _STRATEGIES.get((resource.group, resource.plural), Strategy)(resource)

@@ -1,0 +1,155 @@
+"""What holds for the metadata of every object: names, labels, annotations, finalizers, owners; and for its changes.
+
+The rules and their texts are apimachinery's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from kinformer.envtest.status import Cause
+from kinformer.meta.validation import label_key_errors, label_value_errors, max_length_error, regex_error
+
+__all__ = (
+    "NameRule",
+    "path_segment",
+    "service_name",
+    "validate_labels",
+    "validate_metadata",
+    "validate_metadata_update",
+)
+
+_DNS_1035: Final = "[a-z]([-a-z0-9]*[a-z0-9])?"
+_is_1035 = re.compile(_DNS_1035).fullmatch
+_ANNOTATIONS_LIMIT: Final = 256 * 1024
+
+#: What is wrong with a name, in as many texts as there are things wrong.
+NameRule = Callable[[str], list[str]]
+
+
+def service_name(value: str) -> list[str]:
+    """The name of a service: it becomes a part of host names and of environment variables."""
+    wrong = [max_length_error(63, "characters")] if len(value) > 63 else []
+    if not _is_1035(value):
+        told = (
+            "a DNS-1035 label must consist of lower case alphanumeric characters or '-', "
+            "start with an alphabetic character, and end with an alphanumeric character"
+        )
+        wrong.append(regex_error(told, _DNS_1035, "my-name", "abc-123"))
+    return wrong
+
+
+def path_segment(value: str) -> list[str]:
+    """The name of a role or a binding: anything that fits into an URL."""
+    if value in (".", ".."):
+        return [f"may not be '{value}'"]
+    return [f"may not contain '{illegal}'" for illegal in "/%" if illegal in value]
+
+
+def validate_labels(labels: Mapping[str, str], path: str) -> Iterator[Cause]:
+    for key, value in sorted(labels.items()):
+        for why in label_key_errors(key):
+            yield Cause(path, "FieldValueInvalid", f'Invalid value: "{key}": {why}')
+        for why in label_value_errors(value):
+            yield Cause(path, "FieldValueInvalid", f'Invalid value: "{value}": {why}')
+
+
+def _validate_annotations(annotations: Mapping[str, str]) -> Iterator[Cause]:
+    path = "metadata.annotations"
+    for key in sorted(annotations):
+        for why in label_key_errors(key.lower()):
+            yield Cause(path, "FieldValueInvalid", f'Invalid value: "{key}": {why}')
+    size = sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items())
+    if size > _ANNOTATIONS_LIMIT:
+        yield Cause(path, "FieldValueTooLong", f"Too long: may not be more than {_ANNOTATIONS_LIMIT} bytes")
+
+
+def _validate_owners(owners: Sequence[Mapping[str, Any]]) -> Iterator[Cause]:
+    controllers: list[str] = []
+    for index, owner in enumerate(owners):
+        path = f"metadata.ownerReferences[{index}]"
+        version = owner.get("apiVersion", "")
+        if not version.rpartition("/")[2]:
+            yield Cause(f"{path}.apiVersion", "FieldValueInvalid", 'Invalid value: "": version must not be empty')
+        for name in ("kind", "name", "uid"):
+            if not owner.get(name):
+                text = f'Invalid value: "": {name} must not be empty'
+                yield Cause(f"{path}.{name}", "FieldValueInvalid", text)
+        if version == "v1" and owner.get("kind") == "Event":
+            yield Cause(path, "FieldValueInvalid", "Invalid value: /v1, Kind=Event is disallowed from being an owner")
+        if owner.get("controller"):
+            controllers.append(str(owner.get("name", "")))
+            if len(controllers) == 2:
+                text = (
+                    "Only one reference can have Controller set to true. "
+                    f'Found "true" in references for {controllers[0]} and {controllers[1]}'
+                )
+                yield Cause("metadata.ownerReferences", "FieldValueInvalid", f"Invalid value: null: {text}")
+
+
+def _validate_finalizers(finalizers: Sequence[str]) -> Iterator[Cause]:
+    for name in finalizers:
+        for why in label_key_errors(name):
+            yield Cause("metadata.finalizers", "FieldValueInvalid", f'Invalid value: "{name}": {why}')
+        if (
+            not label_key_errors(name)
+            and "/" not in name
+            and name not in ("orphan", "foregroundDeletion", "kubernetes")
+        ):
+            text = f'Invalid value: "{name}": name is neither a standard finalizer name nor is it fully qualified'
+            yield Cause("metadata.finalizers", "FieldValueInvalid", text)
+    if "orphan" in finalizers and "foregroundDeletion" in finalizers:
+        text = "finalizer orphan and foregroundDeletion cannot be both set"
+        yield Cause(
+            "metadata.finalizers", "FieldValueInvalid", f'Invalid value: ["orphan","foregroundDeletion"]: {text}'
+        )
+
+
+def validate_metadata(metadata: Mapping[str, Any], name_rule: NameRule) -> list[Cause]:
+    """What is wrong with an object's metadata, whatever its kind."""
+    causes: list[Cause] = []
+    if prefix := metadata.get("generateName"):
+        # A prefix may end with a dash, which what is made of it will not.
+        wrong = name_rule(f"{prefix[:-1]}a" if prefix.endswith("-") and len(prefix) > 1 else prefix)
+        causes += [
+            Cause("metadata.generateName", "FieldValueInvalid", f'Invalid value: "{prefix}": {why}') for why in wrong
+        ]
+    name = metadata.get("name", "")
+    if not name:
+        causes.append(Cause("metadata.name", "FieldValueRequired", "Required value: name or generateName is required"))
+    else:
+        wrong = name_rule(name)
+        causes += [Cause("metadata.name", "FieldValueInvalid", f'Invalid value: "{name}": {why}') for why in wrong]
+    if (generation := metadata.get("generation", 0)) < 0:
+        text = f"Invalid value: {generation}: must be greater than or equal to 0"
+        causes.append(Cause("metadata.generation", "FieldValueInvalid", text))
+    causes += validate_labels(metadata.get("labels") or {}, "metadata.labels")
+    causes += _validate_annotations(metadata.get("annotations") or {})
+    causes += _validate_owners(metadata.get("ownerReferences") or ())
+    causes += _validate_finalizers(metadata.get("finalizers") or ())
+    return causes
+
+
+def validate_metadata_update(metadata: Mapping[str, Any], old: Mapping[str, Any]) -> list[Cause]:
+    """What may not change about an object's metadata."""
+    causes: list[Cause] = []
+    if old.get("deletionTimestamp") is not None:
+        before = old.get("finalizers") or ()
+        if new := [name for name in metadata.get("finalizers") or () if name not in before]:
+            listed = ", ".join(f'"{name}"' for name in new)
+            text = (
+                "Forbidden: no new finalizers can be added if the object is being deleted, "
+                f"found new finalizers []string{{{listed}}}"
+            )
+            causes.append(Cause("metadata.finalizers", "FieldValueForbidden", text))
+    for name in ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"):
+        if metadata.get(name) != old.get(name):
+            value = metadata.get(name)
+            said = "null" if value is None else f'"{value}"' if isinstance(value, str) else str(value)
+            causes.append(Cause(f"metadata.{name}", "FieldValueInvalid", f"Invalid value: {said}: field is immutable"))
+    if (generation := metadata.get("generation", 0)) < old.get("generation", 0):
+        text = f"Invalid value: {generation}: must not be decremented"
+        causes.append(Cause("metadata.generation", "FieldValueInvalid", text))
+    return causes

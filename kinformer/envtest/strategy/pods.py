@@ -1,0 +1,111 @@
+"""Pods."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from kinformer.envtest.strategy.base import Obj, Strategy
+from kinformer.envtest.strategy.podspec import default_pod_spec
+
+__all__ = ("PodStrategy",)
+
+_NOT_READY = "node.kubernetes.io/not-ready"
+_UNREACHABLE = "node.kubernetes.io/unreachable"
+_QOS_RESOURCES = ("cpu", "memory")
+_ZERO = ("0", "")
+
+
+class PodStrategy(Strategy):
+    """
+    A pod gets a grace period when it is deleted, unless no node has it or it is over; and the quality of service
+    class, tolerations and priority that admission would give it.
+    """
+
+    returns_deleted = True
+    has_generation = True
+    selectable: ClassVar[dict[str, str]] = {
+        "spec.nodeName": "",
+        "spec.restartPolicy": "",
+        "spec.schedulerName": "",
+        "spec.serviceAccountName": "",
+        "spec.hostNetwork": "false",
+        "status.phase": "",
+        "status.podIP": "",
+        "status.nominatedNodeName": "",
+    }
+    field_aliases: ClassVar[dict[str, str]] = {"spec.host": "spec.nodeName"}
+
+    def default(self, obj: Obj) -> None:
+        spec = obj.setdefault("spec", {})
+        default_pod_spec(spec)
+        spec.setdefault("enableServiceLinks", True)
+
+    def prepare_for_create(self, obj: Obj) -> None:
+        super().prepare_for_create(obj)
+        spec = obj["spec"]
+        _tolerate(spec)
+        if spec.get("priority") is None:
+            spec["priority"] = _PRIORITIES.get(spec.get("priorityClassName", ""), 0)
+        spec.setdefault("preemptionPolicy", "PreemptLowerPriority")
+
+    def initial_status(self, obj: Obj) -> Obj:
+        status: Obj = {"phase": "Pending", "qosClass": qos_class(obj["spec"])}
+        if gates := obj["spec"].get("schedulingGates"):
+            text = "Scheduling is blocked due to non-empty scheduling gates"
+            condition = {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated", "message": text}
+            status["conditions"] = [{**condition, "lastProbeTime": None, "lastTransitionTime": None}] if gates else []
+        return status
+
+    def prepare_for_status_update(self, obj: Obj, old: Obj) -> None:
+        super().prepare_for_status_update(obj, old)
+        if qos := old.get("status", {}).get("qosClass"):
+            obj.setdefault("status", {}).setdefault("qosClass", qos)
+
+    def grace_period(self, obj: Obj, asked: int | None) -> int | None:
+        period = asked
+        if period is None:
+            period = obj["spec"].get("terminationGracePeriodSeconds", 30)
+        if not obj["spec"].get("nodeName"):
+            period = 0
+        if obj.get("status", {}).get("phase") in ("Failed", "Succeeded"):
+            period = 0
+        return 1 if period < 0 else int(period)
+
+
+_PRIORITIES = {"system-cluster-critical": 2000000000, "system-node-critical": 2000001000}
+
+
+def _tolerate(spec: Obj) -> None:
+    """A pod stays five minutes on a node that is not ready or not reachable, unless it says otherwise."""
+    tolerations: list[Obj] = spec.get("tolerations") or []
+    for key in (_NOT_READY, _UNREACHABLE):
+        if not any(
+            one.get("key", "") in (key, "") and one.get("effect", "") in ("NoExecute", "") for one in tolerations
+        ):
+            added = {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
+            tolerations = [*tolerations, added]
+    spec["tolerations"] = tolerations
+
+
+def qos_class(spec: Obj) -> str:
+    """Guaranteed, Burstable or BestEffort, by what the containers request and are limited to."""
+    if (of_pod := spec.get("resources")) and (of_pod.get("requests") or of_pod.get("limits")):
+        containers: list[Any] = [{"resources": of_pod}]
+    else:
+        containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
+    requested = limited = False
+    guaranteed = True
+    for container in containers:
+        resources = container.get("resources") or {}
+        requests = _counted(resources.get("requests"))
+        limits = _counted(resources.get("limits"))
+        requested = requested or bool(requests)
+        limited = limited or bool(limits)
+        guaranteed = guaranteed and set(limits) == set(_QOS_RESOURCES) and requests == limits
+    if not requested and not limited:
+        return "BestEffort"
+    return "Guaranteed" if guaranteed else "Burstable"
+
+
+def _counted(resources: Obj | None) -> Obj:
+    return {name: value for name, value in (resources or {}).items() if name in _QOS_RESOURCES and value not in _ZERO}

@@ -1,0 +1,227 @@
+"""Kinds that make pods: their defaults, selectors, statuses."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from kinformer.envtest.strategy.base import Obj, Strategy
+from kinformer.envtest.strategy.podspec import default_template
+
+__all__ = (
+    "CronJobStrategy",
+    "DaemonSetStrategy",
+    "DeploymentStrategy",
+    "DisruptionBudgetStrategy",
+    "JobStrategy",
+    "PodTemplateStrategy",
+    "ReplicaSetStrategy",
+    "ReplicationControllerStrategy",
+    "StatefulSetStrategy",
+)
+
+
+class PodTemplateStrategy(Strategy):
+    returns_deleted = True
+    has_generation = True
+
+    def default(self, obj: Obj) -> None:
+        default_template(obj.setdefault("template", {}))
+
+    def counts(self, obj: Obj, old: Obj) -> bool:
+        return bool(obj.get("template") != old.get("template"))
+
+
+class ReplicationControllerStrategy(Strategy):
+    has_generation = True
+    default_propagation: Literal["Background", "Orphan"] = "Orphan"
+    selectable: ClassVar[dict[str, str]] = {"status.replicas": "0"}
+
+    def default(self, obj: Obj) -> None:
+        spec = obj.setdefault("spec", {})
+        template = spec.get("template")
+        if template is not None:
+            labels = template.get("metadata", {}).get("labels")
+            if labels:
+                if not spec.get("selector"):
+                    spec["selector"] = dict(labels)
+                if not obj["metadata"].get("labels"):
+                    obj["metadata"]["labels"] = dict(labels)
+            default_template(template)
+        spec.setdefault("replicas", 1)
+
+    def initial_status(self, obj: Obj) -> Obj:
+        return {"replicas": 0}
+
+
+class ReplicaSetStrategy(Strategy):
+    has_generation = True
+    selectable: ClassVar[dict[str, str]] = {"status.replicas": "0"}
+
+    def default(self, obj: Obj) -> None:
+        spec = obj.setdefault("spec", {})
+        spec.setdefault("replicas", 1)
+        default_template(spec.setdefault("template", {}))
+
+    def initial_status(self, obj: Obj) -> Obj:
+        return {"replicas": 0}
+
+
+class DeploymentStrategy(Strategy):
+    has_generation = True
+
+    def default(self, obj: Obj) -> None:
+        spec = obj.setdefault("spec", {})
+        spec.setdefault("replicas", 1)
+        strategy = spec.setdefault("strategy", {})
+        strategy.setdefault("type", "RollingUpdate")
+        if strategy["type"] == "RollingUpdate":
+            rolling = strategy.setdefault("rollingUpdate", {})
+            rolling.setdefault("maxUnavailable", "25%")
+            rolling.setdefault("maxSurge", "25%")
+        spec.setdefault("revisionHistoryLimit", 10)
+        spec.setdefault("progressDeadlineSeconds", 600)
+        default_template(spec.setdefault("template", {}))
+
+    def counts(self, obj: Obj, old: Obj) -> bool:
+        annotations = obj["metadata"].get("annotations") != old["metadata"].get("annotations")
+        return super().counts(obj, old) or annotations
+
+
+class DaemonSetStrategy(Strategy):
+    has_generation = True
+    _generation = "deprecated.daemonset.template.generation"
+
+    def default(self, obj: Obj) -> None:
+        spec = obj.setdefault("spec", {})
+        update = spec.setdefault("updateStrategy", {})
+        update.setdefault("type", "RollingUpdate")
+        if update["type"] == "RollingUpdate":
+            rolling = update.setdefault("rollingUpdate", {})
+            rolling.setdefault("maxUnavailable", 1)
+            rolling.setdefault("maxSurge", 0)
+        spec.setdefault("revisionHistoryLimit", 10)
+        default_template(spec.setdefault("template", {}))
+
+    def prepare_for_create(self, obj: Obj) -> None:
+        super().prepare_for_create(obj)
+        annotations = obj["metadata"].setdefault("annotations", {})
+        annotations.setdefault(self._generation, "1")
+
+    def prepare_for_update(self, obj: Obj, old: Obj) -> None:
+        super().prepare_for_update(obj, old)
+        before = (old["metadata"].get("annotations") or {}).get(self._generation, "1")
+        annotations = obj["metadata"].setdefault("annotations", {})
+        if obj["spec"].get("template") != old["spec"].get("template"):
+            annotations[self._generation] = str(int(before) + 1)
+        else:
+            annotations[self._generation] = before
+
+    def initial_status(self, obj: Obj) -> Obj:
+        return {"currentNumberScheduled": 0, "desiredNumberScheduled": 0, "numberMisscheduled": 0, "numberReady": 0}
+
+
+class StatefulSetStrategy(Strategy):
+    has_generation = True
+
+    def default(self, obj: Obj) -> None:
+        spec = obj.setdefault("spec", {})
+        spec.setdefault("podManagementPolicy", "OrderedReady")
+        update = spec.setdefault("updateStrategy", {})
+        update.setdefault("type", "RollingUpdate")
+        if update["type"] == "RollingUpdate":
+            update.setdefault("rollingUpdate", {}).setdefault("partition", 0)
+        retention = spec.setdefault("persistentVolumeClaimRetentionPolicy", {})
+        retention.setdefault("whenDeleted", "Retain")
+        retention.setdefault("whenScaled", "Retain")
+        spec.setdefault("replicas", 1)
+        spec.setdefault("revisionHistoryLimit", 10)
+        for claim in spec.get("volumeClaimTemplates") or ():
+            claim.setdefault("kind", "PersistentVolumeClaim")
+            claim.setdefault("apiVersion", "v1")
+            claim.setdefault("spec", {}).setdefault("volumeMode", "Filesystem")
+            claim.setdefault("status", {}).setdefault("phase", "Pending")
+        default_template(spec.setdefault("template", {}))
+
+    def initial_status(self, obj: Obj) -> Obj:
+        return {"replicas": 0, "availableReplicas": 0}
+
+
+_JOB_LABELS = ("controller-uid", "job-name")
+_JOB_PREFIX = "batch.kubernetes.io/"
+
+
+class JobStrategy(Strategy):
+    """A job is told from all others by its uid, which its pods' labels and its selector have."""
+
+    has_generation = True
+    default_propagation: Literal["Background", "Orphan"] = "Orphan"
+    selectable: ClassVar[dict[str, str]] = {"status.successful": "0"}
+
+    def default(self, obj: Obj) -> None:
+        spec = obj.setdefault("spec", {})
+        default_job(spec)
+        labels = spec["template"].get("metadata", {}).get("labels")
+        if labels and not obj["metadata"].get("labels"):
+            obj["metadata"]["labels"] = dict(labels)
+
+    def prepare_for_create(self, obj: Obj) -> None:
+        super().prepare_for_create(obj)
+        spec, metadata = obj["spec"], obj["metadata"]
+        if spec.get("manualSelector"):
+            return
+        given = {"controller-uid": metadata["uid"], "job-name": metadata["name"]}
+        template = spec["template"].setdefault("metadata", {})
+        labels = template["labels"] = dict(template.get("labels") or {})
+        for name, value in given.items():
+            labels.setdefault(name, value)
+            labels.setdefault(_JOB_PREFIX + name, value)
+        own = metadata["labels"] = dict(metadata.get("labels") or {})
+        for name, value in given.items():
+            own.setdefault(name, value)
+            own.setdefault(_JOB_PREFIX + name, value)
+        selector = spec.setdefault("selector", {}).setdefault("matchLabels", {})
+        selector.setdefault(f"{_JOB_PREFIX}controller-uid", metadata["uid"])
+
+
+def default_job(spec: Obj) -> None:
+    """What a job's spec gets, in a job."""
+    if spec.get("completions") is None and spec.get("parallelism") is None:
+        spec["completions"] = spec["parallelism"] = 1
+    spec.setdefault("parallelism", 1)
+    if spec.get("backoffLimitPerIndex") is None:
+        spec.setdefault("backoffLimit", 6)
+    else:
+        spec.setdefault("backoffLimit", 2147483647)
+    spec.setdefault("completionMode", "NonIndexed")
+    spec.setdefault("suspend", False)
+    spec.setdefault("manualSelector", False)
+    if spec.get("podFailurePolicy") is not None:
+        spec.setdefault("podReplacementPolicy", "Failed")
+        for rule in spec["podFailurePolicy"].get("rules") or ():
+            for pattern in rule.get("onPodConditions") or ():
+                pattern.setdefault("status", "True")
+    else:
+        spec.setdefault("podReplacementPolicy", "TerminatingOrFailed")
+    default_template(spec.setdefault("template", {}))
+
+
+class CronJobStrategy(Strategy):
+    has_generation = True
+
+    def default(self, obj: Obj) -> None:
+        spec = obj.setdefault("spec", {})
+        spec.setdefault("concurrencyPolicy", "Allow")
+        spec.setdefault("suspend", False)
+        spec.setdefault("successfulJobsHistoryLimit", 3)
+        spec.setdefault("failedJobsHistoryLimit", 1)
+        job = spec.setdefault("jobTemplate", {})
+        job_spec = job.setdefault("spec", {})
+        default_template(job_spec.setdefault("template", {}))
+
+
+class DisruptionBudgetStrategy(Strategy):
+    has_generation = True
+    allow_unconditional_update = False
+
+    def initial_status(self, obj: Obj) -> Obj:
+        return {"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0}

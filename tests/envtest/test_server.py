@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import anyio
+import pytest
+import yaml
+
+from kinformer.clock import FakeClock
+from kinformer.envtest import ApiServer, ServerError
+from tests.envtest.conftest import Http
+
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+def config_map(name: str, **more: Any) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, **more}}
+
+
+async def test_a_request_without_the_token_is_refused(server: ApiServer) -> None:
+    async with aiohttp.ClientSession() as session, session.get(f"{server.url}/api/v1/pods") as response:
+        body = await response.json()
+    assert (response.status, body["reason"]) == (401, "Unauthorized")
+
+
+async def test_health_is_told_to_anybody(server: ApiServer) -> None:
+    async with aiohttp.ClientSession() as session, session.get(f"{server.url}/readyz") as response:
+        assert await response.text() == "ok"
+
+
+def test_the_kubeconfig_leads_to_the_server(tmp_path: Path) -> None:
+    server = ApiServer(port=16443)
+    path = tmp_path / "config"
+    server.write_kubeconfig(path)
+    config = yaml.safe_load(path.read_text())
+    assert config["clusters"][0]["cluster"]["server"] == server.url
+    assert config["users"][0]["user"]["token"] == server.token
+    assert path.stat().st_mode & 0o077 == 0
+    assert [one.name for one in tmp_path.iterdir()] == ["config"]
+
+
+async def test_a_port_in_use_is_one_clear_error(server: ApiServer) -> None:
+    with pytest.raises(ServerError, match=f"127.0.0.1:{server.port}: the port is in use"):
+        async with ApiServer(port=server.port):
+            pass
+
+
+async def test_a_server_that_is_closed_ends_its_watches_and_leaves_no_task() -> None:
+    before = asyncio.all_tasks()
+    clock = FakeClock()
+    async with aiohttp.ClientSession() as session:
+        async with ApiServer(clock=clock) as server:
+            session.headers["Authorization"] = f"Bearer {server.token}"
+            response = await session.get(f"{server.url}/api/v1/pods?watch=true")
+        with anyio.fail_after(1):
+            assert await response.read() == b""
+    await anyio.wait_all_tasks_blocked()
+    assert asyncio.all_tasks() == before
+
+
+async def test_a_watch_sends_what_happens_after_its_version(http: Http, clock: FakeClock) -> None:
+    created = await http.create(CONFIG_MAPS, config_map("a"))
+    version = created["metadata"]["resourceVersion"]
+    await http.merge(f"{CONFIG_MAPS}/a", {"data": {"k": "1"}})
+    url = f"{http.server.url}{CONFIG_MAPS}?watch=true&resourceVersion={version}"
+    async with http.session.get(url) as response:
+        first = json.loads(await response.content.readline())
+        await http("DELETE", f"{CONFIG_MAPS}/a")
+        second = json.loads(await response.content.readline())
+    assert (first["type"], first["object"]["data"]) == ("MODIFIED", {"k": "1"})
+    assert (second["type"], second["object"]["kind"]) == ("DELETED", "ConfigMap")
+
+
+async def test_a_watch_ends_when_its_time_is_over(http: Http, clock: FakeClock) -> None:
+    async with http.session.get(f"{http.server.url}{CONFIG_MAPS}?watch=true&timeoutSeconds=60") as response:
+        clock.turn(61)
+        assert await response.read() == b""
+
+
+async def test_a_stale_write_conflicts(http: Http) -> None:
+    created = await http.create(CONFIG_MAPS, config_map("a"))
+    await http.merge(f"{CONFIG_MAPS}/a", {"data": {"k": "1"}})
+    code, refused = await http("PUT", f"{CONFIG_MAPS}/a", created)
+    assert (code, refused["reason"]) == (409, "Conflict")
+
+
+async def test_dependents_go_with_their_owner(http: Http) -> None:
+    owner = await http.create(CONFIG_MAPS, config_map("owner"))
+    reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"]}
+    await http.create(CONFIG_MAPS, config_map("dependent", ownerReferences=[reference]))
+    await http("DELETE", f"{CONFIG_MAPS}/owner")
+    await anyio.wait_all_tasks_blocked()
+    assert (await http.get(CONFIG_MAPS))["items"] == []
+
+
+async def test_an_orphan_stays_and_forgets_its_owner(http: Http) -> None:
+    owner = await http.create(CONFIG_MAPS, config_map("owner"))
+    reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"]}
+    await http.create(CONFIG_MAPS, config_map("dependent", ownerReferences=[reference]))
+    await http("DELETE", f"{CONFIG_MAPS}/owner?propagationPolicy=Orphan")
+    await anyio.wait_all_tasks_blocked()
+    (left,) = (await http.get(CONFIG_MAPS))["items"]
+    assert left["metadata"]["name"] == "dependent"
+    assert "ownerReferences" not in left["metadata"]
+
+
+async def test_an_owner_deleted_in_the_foreground_waits_for_its_dependents(http: Http) -> None:
+    owner = await http.create(CONFIG_MAPS, config_map("owner"))
+    reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"]}
+    reference["blockOwnerDeletion"] = True
+    await http.create(CONFIG_MAPS, config_map("dependent", ownerReferences=[reference], finalizers=["x.io/hold"]))
+    await http("DELETE", f"{CONFIG_MAPS}/owner?propagationPolicy=Foreground")
+    await anyio.wait_all_tasks_blocked()
+    left = (await http.get(CONFIG_MAPS))["items"]
+    assert ["deletionTimestamp" in one["metadata"] for one in left] == [True, True]
+
+    await http.merge(f"{CONFIG_MAPS}/dependent", {"metadata": {"finalizers": None}})
+    await anyio.wait_all_tasks_blocked()
+    assert (await http.get(CONFIG_MAPS))["items"] == []
+
+
+async def test_a_namespace_that_is_deleted_is_emptied_first(http: Http) -> None:
+    await http.create("/api/v1/namespaces", {"metadata": {"name": "n"}})
+    await http.create("/api/v1/namespaces/n/configmaps", config_map("a"))
+    await http("DELETE", "/api/v1/namespaces/n")
+    await anyio.wait_all_tasks_blocked()
+    assert (await http("GET", "/api/v1/namespaces/n"))[0] == 404
+    assert (await http("GET", "/api/v1/namespaces/n/configmaps/a"))[0] == 404
+
+
+async def test_a_bound_pod_goes_when_its_grace_is_over(http: Http, clock: FakeClock) -> None:
+    pods = "/api/v1/namespaces/default/pods"
+    spec = {"containers": [{"name": "c", "image": "i"}], "nodeName": "n"}
+    await http.create(pods, {"metadata": {"name": "p"}, "spec": spec})
+    await http("DELETE", f"{pods}/p")
+    clock.turn(29)
+    await anyio.wait_all_tasks_blocked()
+    assert (await http("GET", f"{pods}/p"))[0] == 200
+    clock.turn(2)
+    await anyio.wait_all_tasks_blocked()
+    assert (await http("GET", f"{pods}/p"))[0] == 404
