@@ -127,7 +127,7 @@ class SharedIndexInformer(Generic[T]):
         self._random = random
         self._controller: Controller[T] | None = None
         self._synced = anyio.Event()
-        self._stopped = False
+        self._ended = anyio.Event()
 
     def __repr__(self) -> str:
         return f"<SharedIndexInformer {self.name}: {len(self._indexer)} objects>"
@@ -161,7 +161,12 @@ class SharedIndexInformer(Generic[T]):
     @property
     def is_stopped(self) -> bool:
         """Whether it has run and does no more. It cannot be run again."""
-        return self._stopped
+        return self._ended.is_set()
+
+    async def wait_stopped(self) -> None:
+        """Return once it has stopped; at once if it was never started."""
+        if self._controller is not None:
+            await self._ended.wait()
 
     # --- who is told
 
@@ -177,7 +182,7 @@ class SharedIndexInformer(Generic[T]):
             which it can be removed
         :raises InformerStateError: if the informer has stopped
         """
-        if self._stopped:
+        if self.is_stopped:
             raise InformerStateError(f"informer {self.name} has stopped: the handler {handler!r} was not added")
         requested = self._settle_resync_period(self._default_resync_period if resync_period is None else resync_period)
         listener = ProcessorListener(
@@ -206,7 +211,7 @@ class SharedIndexInformer(Generic[T]):
         :raises InformerStateError: if the informer has stopped
         :raises ValueError: if there is an index of one of the names already
         """
-        if self._stopped:
+        if self.is_stopped:
             raise InformerStateError(f"informer {self.name} has stopped: the indexers were not added")
         self._indexer.add_indexers(indexers)
 
@@ -291,8 +296,8 @@ class SharedIndexInformer(Generic[T]):
                 tasks.start_soon(self._detector.run, name=f"{self.name} mutation detector")
                 await self._controller.run()
         finally:
-            self._stopped = True
             self._processor.stop()
+            self._ended.set()
 
     def _new_queue(self) -> Queue[T]:
         if self._queue_kind == "real":

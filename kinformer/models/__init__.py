@@ -19,6 +19,7 @@ from kinformer.models._resources import ResourceInfo, builtin_resources
 __all__ = (
     "MicroTime",
     "Model",
+    "PartialObjectMetadata",
     "ResourceInfo",
     "builtin_resources",
     "decode",
@@ -34,6 +35,15 @@ __all__ = (
 T = TypeVar("T")
 
 _builder = _build.Builder(globals(), __name__)
+
+#: What the server sends of an object to whoever asks for its metadata only.
+PartialObjectMetadata = _builder.build(
+    "PartialObjectMetadata",
+    _source.Shape(
+        {"api_version": "str", "kind": "str", "metadata": "V1ObjectMeta"},
+        {"api_version": "apiVersion", "kind": "kind", "metadata": "metadata"},
+    ),
+)
 
 
 def resource_for(type_: type[Any]) -> ResourceInfo:

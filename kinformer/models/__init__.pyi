@@ -2,6 +2,7 @@
 from typing import Any
 
 from kubernetes_asyncio.client.models import *  # noqa: F403  # 767 names that are that library's to list
+from kubernetes_asyncio.client.models import V1ObjectMeta
 
 from kinformer.meta import GroupVersionKind
 from kinformer.models._base import MicroTime as MicroTime
@@ -14,6 +15,13 @@ from kinformer.models._codec import from_dict as from_dict
 from kinformer.models._codec import to_dict as to_dict
 from kinformer.models._resources import ResourceInfo as ResourceInfo
 from kinformer.models._resources import builtin_resources as builtin_resources
+
+class PartialObjectMetadata(Model):
+    """What the server sends of an object to whoever asks for its metadata only."""
+
+    api_version: str | None
+    kind: str | None
+    metadata: V1ObjectMeta
 
 def resource_for(type_: type[Any]) -> ResourceInfo: ...
 def model_for(gvk: GroupVersionKind) -> type[Model]: ...

@@ -16,7 +16,7 @@ from typing import Any, cast
 import msgspec
 
 from kinformer.models._base import LazyField, LazyModel, MicroTime, Model, decode_hook
-from kinformer.models._source import model_names, shape_of
+from kinformer.models._source import Shape, model_names, shape_of
 
 __all__ = ("MICRO_TIMES", "Builder")
 
@@ -69,10 +69,11 @@ class Builder:
         :raises KeyError: if kubernetes_asyncio has none
         """
         made: type[Model] | None = self._namespace.get(name)
-        return made if made is not None else self._build(name)
+        return made if made is not None else self.build(name, shape_of(name))
 
-    def _build(self, name: str) -> type[Model]:
-        types, json_names = shape_of(name)
+    def build(self, name: str, shape: Shape) -> type[Model]:
+        """Make a model of that shape, and those that its eager fields refer to."""
+        types, json_names = shape
         lazy = {attribute: type_ for attribute, type_ in types.items() if _is_lazy(attribute, type_, types)}
         self._under_way.add(name)
         fields: list[tuple[str, Any, Any]] = [

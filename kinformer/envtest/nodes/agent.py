@@ -1,0 +1,227 @@
+"""The agent of the fake nodes: scheduler and kubelet of a cluster in which nothing runs.
+
+Pods come in through an informer. One without a node is bound to the next one in turn; one on a node of this agent gets
+the status that :func:`~kinformer.envtest.nodes.phases.status_at` says, each time that changes; one that is being
+deleted is deleted for good. Nodes are registered at the start, and renew their Leases.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from contextlib import suppress
+from ipaddress import IPv4Address, IPv4Network
+from typing import Any
+
+import anyio
+import structlog
+
+from kinformer.cache import ListWatch, SharedIndexInformer
+from kinformer.client import (
+    AlreadyExists,
+    Client,
+    ClientError,
+    Conflict,
+    DeleteOptions,
+    NotFound,
+    PatchType,
+    Preconditions,
+)
+from kinformer.clock import Clock, RealClock
+from kinformer.envtest.nodes.phases import Placement, PodScript, status_at
+from kinformer.manager import Controller
+from kinformer.models import V1Lease, V1Namespace, V1Node, V1Pod, from_dict, to_dict
+
+__all__ = ("FakeNodes",)
+
+log = structlog.get_logger(__name__)
+
+_LEASES = "kube-node-lease"
+#: Seconds between two renewals of a node's Lease, and after how many it would count as dead: the kubelet's own.
+_RENEW = 10.0
+_LEASE_SECONDS = 40
+_ENDED = ("Succeeded", "Failed")
+
+
+class FakeNodes:
+    """
+    Nodes on which every pod comes up at once, or as its annotations say.
+
+    :param count: how many nodes
+    :param prefix: their names are this and a number: ``node-0``
+    :param pod_network: where pods' addresses come from, the second one first; as many pods can run at once
+    :param workers: how many pods are seen to at once
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        count: int = 3,
+        *,
+        prefix: str = "node",
+        pod_network: str = "10.1.0.0/16",
+        workers: int = 8,
+        clock: Clock | None = None,
+    ):
+        self._clock = clock or RealClock()
+        self._pods = client.resource(V1Pod)
+        self._nodes = client.resource(V1Node)
+        self._leases = client.resource(V1Lease)
+        self._namespaces = client.resource(V1Namespace)
+        #: The nodes' own addresses, by name.
+        self.nodes = {f"{prefix}-{n}": str(IPv4Address("192.168.0.0") + n + 2) for n in range(count)}
+        self._next_node: Iterator[str] = itertools.cycle(self.nodes)
+        self._fresh = itertools.islice(IPv4Network(pod_network).hosts(), 1, None)
+        self._released: list[str] = []
+        self._taken: set[str] = set()
+        self._placed: dict[str, tuple[str, Placement]] = {}
+        self._informer = SharedIndexInformer(ListWatch(self._pods), V1Pod, name="fake-nodes pods", clock=self._clock)
+        self._controller = Controller("fake-nodes", self._sync, workers=workers, clock=self._clock)
+        self._controller.watch(self._informer)
+        self._registered = anyio.Event()
+
+    async def wait_registered(self) -> None:
+        """Return once all nodes are there."""
+        await self._registered.wait()
+
+    async def run(self) -> None:
+        """Register the nodes and run what is put on them, until cancelled."""
+        await self._register()
+        self._registered.set()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._informer.run)
+            tasks.start_soon(self._controller.run)
+            tasks.start_soon(self._renew_leases)
+
+    # --- nodes
+
+    async def _register(self) -> None:
+        """Nodes and Leases that are there already, from an agent before this one, are taken over."""
+        with suppress(AlreadyExists):
+            await self._namespaces.create(from_dict(V1Namespace, {"metadata": {"name": _LEASES}}))
+        for name, address in self.nodes.items():
+            with suppress(AlreadyExists):
+                await self._nodes.create(from_dict(V1Node, _node(name)))
+            status = {"status": _node_status(name, address, self._now())}
+            await self._nodes.patch(name, status, subresource="status", patch_type=PatchType.MERGE)
+            with suppress(AlreadyExists):
+                await self._leases.create(from_dict(V1Lease, _lease(name, self._micro_now())))
+
+    async def _renew_leases(self) -> None:
+        while True:
+            await self._clock.sleep(_RENEW)
+            for name in self.nodes:
+                renewed = {"spec": {"renewTime": self._micro_now()}}
+                try:
+                    await self._leases.patch(name, renewed, _LEASES, patch_type=PatchType.MERGE)
+                except ClientError as error:
+                    log.warning("lease_not_renewed", node=name, error=str(error))
+
+    # --- pods
+
+    async def _sync(self, key: str) -> float | None:
+        pod = self._informer.indexer.get_by_key(key)
+        if pod is None:
+            self._release(key)
+            return None
+        meta = pod.metadata
+        try:
+            if meta.deletion_timestamp is not None:
+                if pod.spec.node_name is None or pod.spec.node_name in self.nodes:
+                    now = DeleteOptions(grace_period_seconds=0, preconditions=Preconditions(uid=meta.uid))
+                    await self._pods.delete(meta.name, meta.namespace, now)
+            elif pod.spec.node_name is None:
+                if pod.spec.scheduler_name in (None, "default-scheduler"):
+                    await self._pods.bind(meta.name, next(self._next_node), meta.namespace)
+            elif pod.spec.node_name in self.nodes:
+                return await self._report(key, pod)
+        except (NotFound, Conflict) as error:
+            # It has gone, or changed, under our hands; the watch brings what it is now.
+            log.debug("pod_overtaken", pod=key, error=str(error))
+        return None
+
+    async def _report(self, key: str, pod: V1Pod) -> float | None:
+        """Write what is to be said of a pod now; in how many seconds there will be something else to say."""
+        meta, phase = pod.metadata, pod.status.phase if pod.status is not None else None
+        if phase in _ENDED:
+            return None
+        script = PodScript.of(meta.annotations or {})
+        status, changes_in = status_at(pod, self._place(key, pod), script, self._clock.now())
+        if not _is_said(pod, status):
+            await self._pods.patch(
+                meta.name, {"status": status}, meta.namespace, subresource="status", patch_type=PatchType.MERGE
+            )
+        return None if math.isinf(changes_in) else changes_in
+
+    def _place(self, key: str, pod: V1Pod) -> Placement:
+        uid, placed = self._placed.get(key, ("", None))
+        if placed is None or uid != pod.metadata.uid:
+            self._release(key)
+            placed = Placement(self._address(pod), self.nodes[pod.spec.node_name], self._clock.now())
+            self._placed[key] = (pod.metadata.uid, placed)
+        return placed
+
+    def _address(self, pod: V1Pod) -> str:
+        """The address that the pod has already, from an agent before this one, or one that nobody has."""
+        given: str | None = pod.status.pod_ip if pod.status is not None else None
+        if not given:
+            free = itertools.chain(self._drain_released(), map(str, self._fresh))
+            given = next((address for address in free if address not in self._taken), None)
+        if not given:
+            raise RuntimeError(f"no address is left for another pod: {len(self._taken)} have one")
+        self._taken.add(given)
+        return given
+
+    def _drain_released(self) -> Iterator[str]:
+        while self._released:
+            yield self._released.pop()
+
+    def _release(self, key: str) -> None:
+        _, placement = self._placed.pop(key, ("", None))
+        if placement is not None:
+            self._taken.discard(placement.pod_ip)
+            self._released.append(placement.pod_ip)
+
+    # --- times
+
+    def _now(self) -> str:
+        return self._clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    def _micro_now(self) -> str:
+        return self._clock.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def _is_said(pod: V1Pod, status: dict[str, Any]) -> bool:
+    """Whether the pod's status says all this already; what others have added to it does not count."""
+    said = to_dict(pod.status) if pod.status is not None else {}
+    return all(said.get(name) == _without_nulls(value) for name, value in status.items())
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without_nulls(part) for name, part in value.items() if part is not None}
+    return [_without_nulls(part) for part in value] if isinstance(value, list) else value
+
+
+def _node(name: str) -> dict[str, Any]:
+    labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
+    return {"metadata": {"name": name, "labels": labels}}
+
+
+def _lease(name: str, now: str) -> dict[str, Any]:
+    return {
+        "metadata": {"name": name, "namespace": _LEASES},
+        "spec": {"holderIdentity": name, "leaseDurationSeconds": _LEASE_SECONDS, "renewTime": now},
+    }
+
+
+def _node_status(name: str, address: str, now: str) -> dict[str, Any]:
+    room = {"cpu": "64", "memory": "256Gi", "pods": "1000", "ephemeral-storage": "1Ti"}
+    ready = {"type": "Ready", "status": "True", "reason": "KubeletReady"}
+    return {
+        "capacity": room,
+        "allocatable": room,
+        "addresses": [{"type": "InternalIP", "address": address}, {"type": "Hostname", "address": name}],
+        "conditions": [{**ready, "lastHeartbeatTime": now, "lastTransitionTime": now}],
+    }

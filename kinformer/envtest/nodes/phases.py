@@ -1,0 +1,227 @@
+"""What a kubelet would report of a pod at some time, if its containers did what the pod's annotations say.
+
+A pure function of the pod, of when its node took it, and of the time. Annotations, all of them optional:
+
+================================================  ==================================================================
+``fake-nodes.kinformer.dev/pending-seconds``      how long its images are being pulled (0)
+``fake-nodes.kinformer.dev/ready-after-seconds``  how long its containers run until they are ready (0), or ``never``
+``fake-nodes.kinformer.dev/run-seconds``          how long its containers run (for ever)
+``fake-nodes.kinformer.dev/exit-code``            what they end with (0)
+================================================  ==================================================================
+
+What ends is started again where the pod's ``restartPolicy`` says so, and its restarts are counted; else the pod is
+Succeeded or Failed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from kinformer.models import V1Pod
+
+__all__ = (
+    "EXIT_CODE",
+    "PENDING_SECONDS",
+    "READY_AFTER_SECONDS",
+    "RUN_SECONDS",
+    "Placement",
+    "PodScript",
+    "PodScriptError",
+    "status_at",
+)
+
+_PREFIX = "fake-nodes.kinformer.dev/"
+PENDING_SECONDS = _PREFIX + "pending-seconds"
+READY_AFTER_SECONDS = _PREFIX + "ready-after-seconds"
+RUN_SECONDS = _PREFIX + "run-seconds"
+EXIT_CODE = _PREFIX + "exit-code"
+
+
+#: Seconds.
+_SHORTEST_RUN = 1.0
+
+
+class PodScriptError(ValueError):
+    """A pod's annotation does not say what it should."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodScript:
+    """What a pod's containers do; seconds, infinite for never."""
+
+    pending: float = 0.0
+    ready_after: float = 0.0
+    run: float = math.inf
+    exit_code: int = 0
+
+    @classmethod
+    def of(cls, annotations: Mapping[str, str]) -> PodScript:
+        """
+        :raises PodScriptError: if an annotation is not a number of seconds, ``never``, or an exit code
+        """
+        return cls(
+            _seconds(annotations, PENDING_SECONDS, 0.0),
+            _seconds(annotations, READY_AFTER_SECONDS, 0.0),
+            _seconds(annotations, RUN_SECONDS, math.inf),
+            _exit_code(annotations),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where a pod is, and since when."""
+
+    pod_ip: str
+    host_ip: str
+    since: datetime
+
+
+def status_at(pod: V1Pod, placement: Placement, script: PodScript, now: datetime) -> tuple[dict[str, Any], float]:
+    """
+    The pod's status, as the API has it, and in how many seconds it will be another one (infinite for never).
+    """
+    restarts_anyway = _starts_again(pod, script)
+    if restarts_anyway:
+        # Something that ends at once and is started again at once would change without end; a kubelet backs off.
+        script = replace(script, run=max(script.run, _SHORTEST_RUN))
+    age = (now - placement.since).total_seconds()
+    if age < script.pending:
+        return _pending(pod, placement), script.pending - age
+    running = age - script.pending
+    if running >= script.run and not restarts_anyway:
+        ended = placement.since + timedelta(seconds=script.pending + script.run)
+        return _ended(pod, placement, script, ended), math.inf
+    restarts = int(running // script.run)
+    running -= restarts * script.run if restarts else 0.0
+    started = now - timedelta(seconds=running)
+    ready = running >= script.ready_after
+    until_ready = math.inf if ready else script.ready_after - running
+    return _running(pod, placement, script, restarts, started, ready=ready), min(until_ready, script.run - running)
+
+
+def _starts_again(pod: V1Pod, script: PodScript) -> bool:
+    """Whether containers that have ended are started again."""
+    policy = pod.spec.restart_policy or "Always"
+    return policy == "Always" or (policy == "OnFailure" and script.exit_code != 0)
+
+
+def _pending(pod: V1Pod, placement: Placement) -> dict[str, Any]:
+    waiting = {"waiting": {"reason": "ContainerCreating"}}
+    return {
+        "phase": "Pending",
+        "hostIP": placement.host_ip,
+        "hostIPs": [{"ip": placement.host_ip}],
+        "startTime": _time(placement.since),
+        "conditions": _conditions(placement.since, placement.since, ready=False),
+        "containerStatuses": _containers(pod, waiting, {}, 0, started=False, ready=False),
+    }
+
+
+def _running(
+    pod: V1Pod, placement: Placement, script: PodScript, restarts: int, started: datetime, *, ready: bool
+) -> dict[str, Any]:
+    last: dict[str, Any] = {}
+    if restarts:
+        last = {"terminated": _terminated(script, started - timedelta(seconds=script.run), started)}
+    changed = started + timedelta(seconds=script.ready_after) if ready else started
+    return {
+        "phase": "Running",
+        **_addresses(placement),
+        "conditions": _conditions(placement.since, changed, ready=ready),
+        "containerStatuses": _containers(
+            pod, {"running": {"startedAt": _time(started)}}, last, restarts, started=True, ready=ready
+        ),
+    }
+
+
+def _ended(pod: V1Pod, placement: Placement, script: PodScript, ended: datetime) -> dict[str, Any]:
+    state = {"terminated": _terminated(script, ended - timedelta(seconds=script.run), ended)}
+    reason = "PodFailed" if script.exit_code else "PodCompleted"
+    return {
+        "phase": "Failed" if script.exit_code else "Succeeded",
+        **_addresses(placement),
+        "conditions": _conditions(placement.since, ended, ready=False, reason=reason),
+        "containerStatuses": _containers(pod, state, {}, 0, started=False, ready=False),
+    }
+
+
+def _addresses(placement: Placement) -> dict[str, Any]:
+    return {
+        "hostIP": placement.host_ip,
+        "hostIPs": [{"ip": placement.host_ip}],
+        "podIP": placement.pod_ip,
+        "podIPs": [{"ip": placement.pod_ip}],
+        "startTime": _time(placement.since),
+    }
+
+
+def _conditions(
+    since: datetime, changed: datetime, *, ready: bool, reason: str = "ContainersNotReady"
+) -> list[dict[str, Any]]:
+    def condition(type_: str, holds: bool, at: datetime) -> dict[str, Any]:
+        why = {} if holds else {"reason": reason}
+        return {"type": type_, "status": str(holds), "lastProbeTime": None, "lastTransitionTime": _time(at), **why}
+
+    return [
+        condition("Initialized", True, since),
+        condition("Ready", ready, changed),
+        condition("ContainersReady", ready, changed),
+        condition("PodScheduled", True, since),
+    ]
+
+
+def _containers(
+    pod: V1Pod, state: dict[str, Any], last: dict[str, Any], restarts: int, *, started: bool, ready: bool
+) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": container.name,
+            "image": container.image or "",
+            "imageID": f"fake://{container.image}" if started or "terminated" in state else "",
+            "ready": ready,
+            "started": started,
+            "restartCount": restarts,
+            "state": state,
+            "lastState": last,
+        }
+        for container in pod.spec.containers or []
+    ]
+
+
+def _terminated(script: PodScript, started: datetime, ended: datetime) -> dict[str, Any]:
+    return {
+        "exitCode": script.exit_code,
+        "reason": "Error" if script.exit_code else "Completed",
+        "startedAt": _time(started),
+        "finishedAt": _time(ended),
+    }
+
+
+def _time(at: datetime) -> str:
+    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _seconds(annotations: Mapping[str, str], name: str, default: float) -> float:
+    text = annotations.get(name)
+    if text is None:
+        return default
+    if text == "never":
+        return math.inf
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 <= seconds < math.inf:
+        raise PodScriptError(f"annotation {name} is {text!r}: want seconds, or never")
+    return seconds
+
+
+def _exit_code(annotations: Mapping[str, str]) -> int:
+    text = annotations.get(EXIT_CODE, "0")
+    if not (text.isascii() and text.isdigit() and int(text) < 256):
+        raise PodScriptError(f"annotation {EXIT_CODE} is {text!r}: want 0 to 255")
+    return int(text)

@@ -1,0 +1,233 @@
+"""SharedInformerFactory: one informer for each resource, whoever asks for it.
+
+Controllers of one process ask the factory for the informers and listers that they need, add their handlers, and then
+have the factory run them all. So a hundred controllers that look at pods cost one watch of pods, and one copy of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, TypeVar, cast
+
+import anyio
+from anyio.abc import TaskGroup
+
+from kinformer.cache import (
+    NAMESPACE_INDEX,
+    Indexers,
+    ListWatch,
+    SharedIndexInformer,
+    TransformFunc,
+    wait_for_cache_sync,
+)
+from kinformer.cache.index import namespace_index_func
+from kinformer.client import Client
+from kinformer.clock import Clock, RealClock
+from kinformer.informers.lister import Lister
+from kinformer.meta import GroupVersionResource, accessor_for
+from kinformer.models import PartialObjectMetadata, resource_for
+
+__all__ = ("InformerTypeConflict", "SharedInformerFactory")
+
+T = TypeVar("T")
+
+
+class InformerTypeConflict(TypeError):
+    """Somebody asked for a resource's informer with one type of object, and somebody else with another."""
+
+    def __init__(self, gvr: GroupVersionResource, had: type, asked: type):
+        super().__init__(
+            f"the informer of {gvr} has objects of type {had.__qualname__}; "
+            f"it cannot have {asked.__qualname__} as well: let both ask for the same type"
+        )
+
+
+class SharedInformerFactory:
+    """
+    Makes informers, each once, and runs them.
+
+    ::
+
+        async with connect() as client, SharedInformerFactory(client) as informers:
+            pods = informers.informer_for(V1Pod)
+            pods.add_event_handler(ResourceEventHandlerFuncs(add=print))
+            informers.start()
+            await informers.wait_for_cache_sync()
+
+    :param namespace: only the objects of this namespace; kinds that belong to none are had whole
+    :param label_selector: only objects that it matches, of every kind
+    :param field_selector: only objects that it matches, of every kind
+    :param resync_period: seconds between resyncs of handlers that do not ask for another; 0 for never
+    :param custom_resync: the same for single types
+    :param transform: is given every object of every kind before it is stored
+    :param informer_options: further parameters for every :class:`~kinformer.cache.SharedIndexInformer`
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        namespace: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+        resync_period: float = 0.0,
+        custom_resync: Mapping[type, float] | None = None,
+        transform: TransformFunc[Any] | None = None,
+        informer_options: Mapping[str, Any] | None = None,
+        clock: Clock | None = None,
+    ):
+        self._client = client
+        self._namespace = namespace
+        self._label_selector = label_selector
+        self._field_selector = field_selector
+        self._resync_period = resync_period
+        self._custom_resync = dict(custom_resync or {})
+        self._transform = transform
+        self._informer_options = dict(informer_options or {})
+        self._clock = clock or RealClock()
+        self._informers: dict[GroupVersionResource, SharedIndexInformer[Any]] = {}
+        self._started: set[GroupVersionResource] = set()
+        self._tasks: TaskGroup | None = None
+
+    # --- asking
+
+    def informer_for(
+        self,
+        type_: type[T],
+        resource: GroupVersionResource | type[Any] | None = None,
+        *,
+        namespaced: bool = True,
+        kind: str = "",
+        indexers: Indexers[T] | None = None,
+    ) -> SharedIndexInformer[T]:
+        """
+        The informer of a resource, made if nobody asked for it before. It has the index by namespace.
+
+        :param type_: what its objects are: a model, a Struct with the fields that are wanted, or dict
+        :param resource: where they are served, or a model of the same resource; may be left out when `type_` is a model
+        :param namespaced: whether a custom resource's objects belong to namespaces; what has a model is known
+        :param kind: a custom resource's kind: dicts of another kind that come along are left out
+        :param indexers: index functions to add, by name; those that are there already are left as they are
+        :raises InformerTypeConflict: if the informer is there already, with objects of another type
+        :raises LookupError: if it is not known where objects of that type are served
+        """
+        if not isinstance(resource, GroupVersionResource):
+            info = resource_for(resource or type_)
+            gvr, namespaced, kind = info.gvr, info.namespaced, info.kind
+        else:
+            gvr = resource
+        informer = self._informers.get(gvr)
+        if informer is None:
+            informer = self._informers[gvr] = self._make(type_, gvr, namespaced, kind)
+        elif informer.type is not type_:
+            raise InformerTypeConflict(gvr, informer.type, type_)
+        if indexers:
+            there = informer.indexer.get_indexers()
+            if missing := {name: func for name, func in indexers.items() if name not in there}:
+                informer.add_indexers(missing)
+        return cast("SharedIndexInformer[T]", informer)
+
+    def metadata_informer_for(
+        self, resource: GroupVersionResource | type[Any], *, namespaced: bool = True
+    ) -> SharedIndexInformer[PartialObjectMetadata]:
+        """
+        An informer of a resource's metadata only, which is all that the server then sends.
+
+        :raises InformerTypeConflict: if there is an informer with the resource's whole objects already
+        """
+        return self.informer_for(PartialObjectMetadata, resource, namespaced=namespaced)
+
+    def lister(
+        self, type_: type[T], resource: GroupVersionResource | type[Any] | None = None, *, namespaced: bool = True
+    ) -> Lister[T]:
+        """
+        A lister over the informer that :meth:`informer_for` gives for the same arguments.
+
+        :raises InformerTypeConflict: as :meth:`informer_for`
+        :raises LookupError: as :meth:`informer_for`
+        """
+        informer = self.informer_for(type_, resource, namespaced=namespaced)
+        gvr = next(gvr for gvr, known in self._informers.items() if known is informer)
+        return Lister(informer.indexer, accessor_for(type_), gvr.group_resource)
+
+    @property
+    def informers(self) -> Mapping[GroupVersionResource, SharedIndexInformer[Any]]:
+        """Every informer that was asked for."""
+        return dict(self._informers)
+
+    def _make(self, type_: type[T], gvr: GroupVersionResource, namespaced: bool, kind: str) -> SharedIndexInformer[T]:
+        accessor = accessor_for(type_)
+        lister_watcher = ListWatch(
+            self._client.resource(
+                type_, gvr, namespaced=namespaced, kind=kind, metadata_only=type_ is PartialObjectMetadata
+            ),
+            self._namespace if namespaced else "",
+            self._label_selector,
+            self._field_selector,
+        )
+        return SharedIndexInformer(
+            lister_watcher,
+            type_,
+            name=str(gvr.group_resource),
+            indexers={NAMESPACE_INDEX: namespace_index_func(accessor)},
+            resync_period=self._custom_resync.get(type_, self._resync_period),
+            transform=self._transform,
+            expected_kind=kind,
+            clock=self._clock,
+            **self._informer_options,
+        )
+
+    # --- running
+
+    async def __aenter__(self) -> SharedInformerFactory:
+        if self._tasks is not None:
+            raise RuntimeError("the informer factory runs already")
+        self._tasks = await anyio.create_task_group().__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        tasks, self._tasks = self._tasks, None
+        assert tasks is not None
+        tasks.cancel_scope.cancel()
+        return await tasks.__aexit__(kind, error, trace)
+
+    def start(self) -> None:
+        """
+        Start every informer that was asked for and does not run yet.
+
+        Whoever asks for another one while the factory runs calls this again.
+
+        :raises RuntimeError: if the factory itself does not run: use it in ``async with``, or :meth:`run` it
+        """
+        if self._tasks is None:
+            raise RuntimeError("the informer factory does not run: use it in `async with`, or run() it")
+        for gvr, informer in self._informers.items():
+            if gvr not in self._started:
+                self._started.add(gvr)
+                self._tasks.start_soon(informer.run, name=f"informer {informer.name}")
+
+    async def run(self) -> None:
+        """Run, and start what was asked for, until cancelled; then wait until every informer has ended."""
+        async with self:
+            self.start()
+            await anyio.sleep_forever()
+
+    async def wait_for_cache_sync(self, timeout: float | None = None) -> None:
+        """
+        Wait until every informer that was started has synced.
+
+        :param timeout: seconds after which to give up; None for never
+        :raises CacheNotSynced: names those that had not synced when the time was up
+        """
+        started = (self._informers[gvr] for gvr in self._started)
+        await wait_for_cache_sync(*started, timeout=timeout, clock=self._clock)
+
+    async def shutdown(self) -> None:
+        """End every informer, and return once all have ended. They cannot be started again."""
+        if self._tasks is not None:
+            self._tasks.cancel_scope.cancel()
+        for informer in self._informers.values():
+            await informer.wait_stopped()

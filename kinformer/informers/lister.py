@@ -1,0 +1,95 @@
+"""Listers: reading an informer's cache the way one reads a server, without asking one.
+
+What a lister gives is the cache's own object, shared with everybody and not to be changed.
+"""
+
+from __future__ import annotations
+
+import builtins
+from typing import Generic, TypeVar
+
+from kinformer.cache import NAMESPACE_INDEX, Indexer
+from kinformer.client import NotFound, Status, StatusDetails
+from kinformer.meta import Accessor, GroupResource, ObjectName, Selector
+
+__all__ = ("Lister", "NamespaceLister")
+
+T = TypeVar("T")
+
+
+class Lister(Generic[T]):
+    """
+    The objects of one resource, as an informer has them.
+
+    :param resource: what errors call it
+    """
+
+    __slots__ = ("_accessor", "_indexer", "_resource")
+
+    def __init__(self, indexer: Indexer[T], accessor: Accessor[T], resource: GroupResource):
+        self._indexer = indexer
+        self._accessor = accessor
+        self._resource = resource
+
+    def list(self, selector: Selector | None = None) -> list[T]:
+        """All objects, or those whose labels the selector matches."""
+        return self._matching(self._indexer.list(), selector)
+
+    def get(self, name: str) -> T:
+        """
+        An object that belongs to no namespace; use :meth:`namespace` for others.
+
+        :raises NotFound: if the cache has none of that name
+        """
+        return self._get(ObjectName("", name))
+
+    def namespace(self, namespace: str) -> NamespaceLister[T]:
+        """The objects of one namespace."""
+        return NamespaceLister(self, namespace)
+
+    def _get(self, name: ObjectName) -> T:
+        obj = self._indexer.get_by_key(str(name))
+        if obj is None:
+            raise NotFound(
+                Status(
+                    status="Failure",
+                    code=404,
+                    reason="NotFound",
+                    message=f'{self._resource} "{name.name}" not found',
+                    details=StatusDetails(name=name.name, group=self._resource.group, kind=self._resource.resource),
+                )
+            )
+        return obj
+
+    def _in_namespace(self, namespace: str, selector: Selector | None) -> builtins.list[T]:
+        if not namespace:
+            return self.list(selector)
+        return self._matching(self._indexer.by_index(NAMESPACE_INDEX, namespace), selector)
+
+    def _matching(self, objects: builtins.list[T], selector: Selector | None) -> builtins.list[T]:
+        if selector is None or selector.is_empty:
+            return objects
+        matches, labels = selector.matches, self._accessor.labels
+        return [obj for obj in objects if matches(labels(obj))]
+
+
+class NamespaceLister(Generic[T]):
+    """The objects of one namespace; ``""`` stands for all of them, as in a list."""
+
+    __slots__ = ("_lister", "_namespace")
+
+    def __init__(self, lister: Lister[T], namespace: str):
+        self._lister = lister
+        self._namespace = namespace
+
+    def list(self, selector: Selector | None = None) -> list[T]:
+        """The namespace's objects, or those whose labels the selector matches."""
+        return self._lister._in_namespace(self._namespace, selector)
+
+    def get(self, name: str) -> T:
+        """
+        The namespace's object of that name.
+
+        :raises NotFound: if the cache has none
+        """
+        return self._lister._get(ObjectName(self._namespace, name))
