@@ -1,0 +1,43 @@
+"""Controllers, one's own and the project's, and the manager that runs several of them.
+
+A :class:`Controller` is a ``sync(key)`` function with event sources, a queue and workers around it; a :class:`Manager`
+makes those that were asked for by name, gives them one client and one set of informers, and ends with them.
+"""
+
+from __future__ import annotations
+
+from kinformer.manager.context import ControllerContext, ControllerFactory, OptionError, Runnable
+from kinformer.manager.controller import Controller, Sync
+from kinformer.manager.manager import ControllerLoadError, Manager, known_controllers
+from kinformer.manager.predicates import (
+    Predicate,
+    annotations_changed,
+    any_of,
+    generation_changed,
+    labels_changed,
+    resource_version_changed,
+)
+from kinformer.manager.selection import UnknownControllerError, select_controllers
+from kinformer.manager.sources import EnqueueKeys, KeysOf
+
+__all__ = (
+    "Controller",
+    "ControllerContext",
+    "ControllerFactory",
+    "ControllerLoadError",
+    "EnqueueKeys",
+    "KeysOf",
+    "Manager",
+    "OptionError",
+    "Predicate",
+    "Runnable",
+    "Sync",
+    "UnknownControllerError",
+    "annotations_changed",
+    "any_of",
+    "generation_changed",
+    "known_controllers",
+    "labels_changed",
+    "resource_version_changed",
+    "select_controllers",
+)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import structlog
 
 from kinformer.client.errors import AlreadyExists, ApiError, NotFound, has_status_cause
+from kinformer.client.types import PatchType
 from kinformer.clock import Clock
 from kinformer.record.correlator import EventCorrelator
 
@@ -57,10 +58,8 @@ class ClientSink:
         return await self._events.create(event)
 
     async def patch(self, event: CoreV1Event, patch: dict[str, Any]) -> CoreV1Event:
-        from kinformer.client import PatchType
-
         meta = event.metadata
-        return await self._events.patch(meta.name, meta.namespace, patch, PatchType.STRATEGIC)
+        return await self._events.patch(meta.name, patch, meta.namespace, patch_type=PatchType.STRATEGIC)
 
 
 class EventWriter:

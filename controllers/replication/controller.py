@@ -1,0 +1,173 @@
+"""The ReplicationController controller: keeps each one's number of pods what it asks for.
+
+It is kube-controller-manager's, which is its ReplicaSet controller over another kind: the order of what a sync does,
+what wakes it and what it writes are the same. What is not here: the status field terminatingReplicas, which
+ReplicationControllers do not have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import structlog
+
+from controllers.pods.claim import ControllerRefManager, recheck_deletion
+from controllers.pods.control import PodControl, PodWriter
+from controllers.pods.expectations import UIDTrackingExpectations
+from controllers.pods.index import add_pod_controller_index
+from controllers.pods.status import is_pod_active, next_availability_check
+from controllers.replication.handlers import PodHandler, ReplicationControllerHandler, key_of
+from controllers.replication.kind import KIND
+from controllers.replication.owners import ByLabels, ByReference, PodOwnership, selects
+from controllers.replication.replicas import BURST_REPLICAS, ReplicaManager
+from controllers.replication.status import compute_status, update_status
+from kinformer.cache import NAMESPACE_INDEX
+from kinformer.client import Client
+from kinformer.clock import Clock, RealClock
+from kinformer.informers import SharedInformerFactory
+from kinformer.manager import Controller, ControllerContext
+from kinformer.meta import get_controller_of, label_selector_as_selector
+from kinformer.models import V1Pod, V1ReplicationController
+from kinformer.record import EventRecorder
+
+__all__ = ("ReplicationManager", "make_controller")
+
+log = structlog.get_logger(__name__)
+
+#: The component that its Events are from.
+COMPONENT = "replication-controller"
+#: What its queue's metrics call it.
+QUEUE = "replicationmanager"
+#: ReplicationControllers by the uid of what controls them.
+_CONTROLLER_UID_INDEX = "controllerUID"
+
+
+def make_controller(context: ControllerContext) -> Controller:
+    """
+    The entry point ``replicationcontroller``.
+
+    Options: ``concurrent_rc_syncs`` (5), ``enable_garbage_collector`` (True).
+    """
+    return ReplicationManager(
+        context.client,
+        context.informers,
+        context.recorder(COMPONENT),
+        clock=context.clock,
+        workers=context.option("concurrent_rc_syncs", 5),
+        enable_garbage_collector=context.option("enable_garbage_collector", True),
+    ).controller
+
+
+class ReplicationManager:
+    """
+    Syncs ReplicationControllers.
+
+    :param pods: writes pods; to the client's server if None
+    :param workers: how many are synced at once
+    :param enable_garbage_collector: whether pods are owned by reference, adopted and released. If not, every pod that
+        matches counts, whoever else counts it
+    :param burst: pods that one sync makes or removes at most
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        informers: SharedInformerFactory,
+        recorder: EventRecorder,
+        *,
+        pods: PodWriter | None = None,
+        clock: Clock | None = None,
+        workers: int = 5,
+        enable_garbage_collector: bool = True,
+        burst: int = BURST_REPLICAS,
+    ) -> None:
+        rc_informer = informers.informer_for(V1ReplicationController, indexers={_CONTROLLER_UID_INDEX: _controller_uid})
+        pod_informer = informers.informer_for(V1Pod)
+        self._rcs = rc_informer.indexer
+        self._pods = pod_informer.indexer
+        self._clock = clock or RealClock()
+        self._server = client.resource(V1ReplicationController)
+        self._pod_control = pods or PodControl(client, recorder)
+        self._claims = enable_garbage_collector
+        self._ownership: PodOwnership
+        if enable_garbage_collector:
+            self._ownership = ByReference(self._rcs, self._pods)
+            add_pod_controller_index(pod_informer)
+        else:
+            self._ownership = ByLabels(self._rcs, self._pods)
+        self.expectations = UIDTrackingExpectations(self._clock)
+        self._replicas = ReplicaManager(
+            self._pod_control,
+            self.expectations,
+            self._related_pods,
+            self._clock,
+            owner_references=enable_garbage_collector,
+            burst=burst,
+        )
+        self.controller = Controller(
+            "replicationcontroller", self.sync, workers=workers, queue_name=QUEUE, clock=self._clock
+        )
+        queue = self.controller.queue
+        self.controller.handle(rc_informer, ReplicationControllerHandler(queue, self.expectations))
+        self.controller.handle(pod_informer, PodHandler(queue, self.expectations, self._ownership))
+
+    async def sync(self, key: str) -> float | None:
+        """
+        Bring one ReplicationController to where it should be; never called for the same key twice at a time.
+
+        :return: seconds until one of its pods becomes available, if that is all that there is to wait for
+        """
+        rc = self._rcs.get_by_key(key)
+        if rc is None:
+            self.expectations.forget(key)
+            return None
+        may_act = self.expectations.satisfied(key)
+        pods = await self._active_pods(rc)
+        failure: Exception | None = None
+        if may_act and not rc.metadata.deletion_timestamp:
+            failure = await self._replicas.manage(rc, pods)
+        now = self._clock.now()
+        rc = await update_status(self._server, rc, compute_status(rc, pods, failure, now))
+        if failure is not None:
+            raise failure
+        min_ready_seconds = rc.spec.min_ready_seconds or 0
+        if min_ready_seconds > 0 and rc.status.ready_replicas != rc.status.available_replicas:
+            check = next_availability_check(pods, min_ready_seconds, now, self._clock)
+            return check if check is not None else float(min_ready_seconds)
+        return None
+
+    async def _active_pods(self, rc: V1ReplicationController) -> list[V1Pod]:
+        """The pods that count, after adopting and releasing what has to be."""
+        active = filter(is_pod_active, self._ownership.pods_for(rc))
+        if not self._claims:
+            return list(active)
+        meta = rc.metadata
+
+        async def read_fresh() -> V1ReplicationController:
+            return await self._server.get(meta.name, meta.namespace)
+
+        manager: ControllerRefManager[V1Pod] = ControllerRefManager(
+            rc,
+            KIND,
+            label_selector_as_selector({"matchLabels": rc.spec.selector} if rc.spec.selector else None),
+            self._pod_control.patch,
+            recheck_deletion(read_fresh, meta.uid),
+        )
+        return await manager.claim(active)
+
+    def _related_pods(self, rc: V1ReplicationController) -> Iterable[V1Pod]:
+        """The pods of all ReplicationControllers that have the same controller; none if it has no controller."""
+        reference = get_controller_of(rc)
+        if reference is None:
+            return []
+        seen: dict[str, V1Pod] = {}
+        for related in self._rcs.by_index(_CONTROLLER_UID_INDEX, reference.uid):
+            for pod in self._pods.by_index(NAMESPACE_INDEX, related.metadata.namespace):
+                if selects(related, pod):
+                    seen.setdefault(key_of(pod), pod)
+        return seen.values()
+
+
+def _controller_uid(rc: V1ReplicationController) -> tuple[str, ...]:
+    reference = get_controller_of(rc)
+    return (reference.uid,) if reference is not None else ()

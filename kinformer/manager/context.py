@@ -1,0 +1,67 @@
+"""What a manager gives to each of its controllers to be made from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+from kinformer.client import Client
+from kinformer.clock import Clock, RealClock
+from kinformer.informers import SharedInformerFactory
+from kinformer.record import ClientSink, EventBroadcaster, Recorder
+
+__all__ = ("ControllerContext", "ControllerFactory", "OptionError", "Runnable")
+
+T = TypeVar("T")
+
+
+class OptionError(ValueError):
+    """An option has a value of the wrong type."""
+
+
+class Runnable(Protocol):
+    """What a manager runs: a :class:`~kinformer.manager.Controller`, or anything else with a `run`."""
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+
+
+@dataclass(eq=False, slots=True)
+class ControllerContext:
+    """
+    :param client: the server to write to
+    :param informers: shared by all controllers of the manager, which starts it
+    :param options: flags by their names in Python's spelling: ``concurrent_rc_syncs``
+    """
+
+    client: Client
+    informers: SharedInformerFactory
+    options: Mapping[str, Any] = field(default_factory=dict)
+    clock: Clock = field(default_factory=RealClock)
+    #: Those that :meth:`recorder` has made; the manager runs them.
+    broadcasters: list[EventBroadcaster] = field(default_factory=list, init=False)
+
+    def recorder(self, component: str) -> Recorder:
+        """A recorder of one's own: another controller's flood of events does not push out this one's."""
+        broadcaster = EventBroadcaster(clock=self.clock)
+        broadcaster.start_recording_to_sink(ClientSink(self.client))
+        self.broadcasters.append(broadcaster)
+        return broadcaster.new_recorder(component)
+
+    def option(self, name: str, default: T) -> T:
+        """
+        The option of that name, of the type of `default`; `default` if it was not given.
+
+        :raises OptionError: if it has another type
+        """
+        value = self.options.get(name)
+        if value is None:
+            return default
+        if type(value) is not type(default):
+            raise OptionError(f"option {name} is {value!r}: want {type(default).__name__}")
+        return value
+
+
+#: What an entry point of the group ``kinformer.controllers`` names.
+ControllerFactory: TypeAlias = Callable[[ControllerContext], Runnable]

@@ -1,0 +1,166 @@
+"""Controller: what every controller is made of, so that one's own is a function and a line of wiring.
+
+A controller watches objects through informers. Each change becomes a key in a work queue, and workers call
+``sync(key)`` with it. Sync looks at what is there and at what should be, and does something about the difference::
+
+    configmaps = informers.informer_for(V1ConfigMap)
+
+    async def sync(key: str) -> None:
+        configmap = configmaps.indexer.get_by_key(key)
+        print(key, "is gone" if configmap is None else "is there")
+
+    controller = Controller("configmap-printer", sync).watch(configmaps)
+    await controller.run()
+
+What is promised: a key is never synced twice at a time; a change during its sync has it synced once more; a sync that
+raises is tried again, later each time; no sync starts before every informer that is watched has its first list in the
+cache and the controller has been told of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Any, Protocol, TypeVar
+
+import anyio
+import structlog
+
+from kinformer.cache import ResourceEventHandler, SharedIndexInformer
+from kinformer.client.errors import ClientError
+from kinformer.clock import Clock, RealClock
+from kinformer.manager.metrics import ControllerMetrics
+from kinformer.manager.predicates import Predicate
+from kinformer.manager.sources import EnqueueKeys, KeysOf, own_key, owner_keys
+from kinformer.meta import GroupKind
+from kinformer.models import resource_for
+from kinformer.workqueue import RateLimiter, RateLimitingQueue, ShutDown
+
+__all__ = ("Controller", "Sync")
+
+T = TypeVar("T")
+
+log = structlog.get_logger(__name__)
+
+#: Brings one object, by its key, to where it should be. Returns after how long to look again, or None.
+Sync = Callable[[str], Awaitable["float | timedelta | None"]]
+
+
+class _Registration(Protocol):
+    async def wait_synced(self) -> None: ...
+
+
+class Controller:
+    """
+    Event sources, a queue and workers around a `sync` function.
+
+    :param name: what its log lines and metrics call it
+    :param sync: called with a key. Returns None when all is done, or seconds (or a timedelta) after which the key is
+        to be synced again; raises when it could not be done, and is then called again when the rate limiter says so
+    :param workers: how many keys are synced at once
+    :param queue_name: what the queue's metrics call it, if not `name`
+    :param limiter: how long a key that failed has to wait; client-go's default if None
+    """
+
+    def __init__(
+        self,
+        name: str,
+        sync: Sync,
+        *,
+        workers: int = 1,
+        queue_name: str = "",
+        limiter: RateLimiter[str] | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        if workers < 1:
+            raise ValueError(f"controller {name} has {workers} workers: want at least 1")
+        self.name = name
+        self.workers = workers
+        #: For what the event sources below cannot say: ``controller.queue.add(key)``.
+        self.queue: RateLimitingQueue[str] = RateLimitingQueue(queue_name or name, limiter=limiter, clock=clock)
+        self._sync = sync
+        self._clock = clock or RealClock()
+        self._metrics = ControllerMetrics(name, workers)
+        self._registrations: list[_Registration] = []
+        self._log = log.bind(controller=name)
+        self._has_synced = False
+
+    @property
+    def has_synced(self) -> bool:
+        """Whether the caches were complete and the workers have started."""
+        return self._has_synced
+
+    def watch(self, informer: SharedIndexInformer[Any], *predicates: Predicate) -> Controller:
+        """Sync the informer's objects themselves: each change of one adds its key."""
+        return self.watch_mapped(informer, own_key, *predicates)
+
+    def watch_owned(
+        self, informer: SharedIndexInformer[Any], owner: type[Any] | GroupKind, *predicates: Predicate
+    ) -> Controller:
+        """
+        Sync the controllers of the informer's objects: each change of one adds the key of its controller reference.
+
+        :param owner: the kind of controller, as a model or by name; objects that another kind controls are ignored
+        """
+        if isinstance(owner, GroupKind):
+            return self.watch_mapped(informer, owner_keys(owner), *predicates)
+        resource = resource_for(owner)
+        keys_of = owner_keys(resource.gvk.group_kind, namespaced=resource.namespaced)
+        return self.watch_mapped(informer, keys_of, *predicates)
+
+    def watch_mapped(self, informer: SharedIndexInformer[Any], keys_of: KeysOf, *predicates: Predicate) -> Controller:
+        """Sync whatever `keys_of` says: each change of an object adds the keys that it gives for it."""
+        return self.handle(informer, EnqueueKeys(self.queue.add, keys_of, predicates))
+
+    def handle(self, informer: SharedIndexInformer[T], handler: ResourceEventHandler[T]) -> Controller:
+        """Have a handler of one's own told of each change, and wait for it as for the other sources."""
+        self._registrations.append(informer.add_event_handler(handler))
+        return self
+
+    async def run(self) -> None:
+        """
+        Work until cancelled. Runs once: what is queued at the end is dropped, a sync that is under way is cancelled.
+
+        The informers are started by whoever made them.
+        """
+        try:
+            self._log.info("controller_starting")
+            for registration in self._registrations:
+                await registration.wait_synced()
+            self._has_synced = True
+            self._log.info("controller_started", workers=self.workers)
+            async with anyio.create_task_group() as tasks:
+                for _ in range(self.workers):
+                    tasks.start_soon(self._work)
+        finally:
+            self._has_synced = False
+            self.queue.shut_down()
+            self._log.info("controller_stopped")
+
+    async def _work(self) -> None:
+        while True:
+            try:
+                key = await self.queue.get()
+            except ShutDown:
+                return
+            with self.queue.processing(key), self._metrics.active.track_inprogress():
+                await self._sync_key(key)
+
+    async def _sync_key(self, key: str) -> None:
+        began = self._clock.monotonic()
+        try:
+            after = await self._sync(key)
+        except Exception as error:  # whatever a sync raises, the other keys are to be synced
+            self._metrics.sync_failed()
+            # The server's refusals and a broken line are not mistakes of the code: no traceback helps there.
+            self._log.error("sync_failed", key=key, error=str(error), exc_info=not isinstance(error, ClientError))
+            self.queue.add_rate_limited(key)
+        else:
+            self.queue.forget(key)
+            if after is None:
+                self._metrics.succeeded.inc()
+            else:
+                self._metrics.requeued.inc()
+                self.queue.add_after(key, after.total_seconds() if isinstance(after, timedelta) else after)
+        finally:
+            self._metrics.seconds.observe(self._clock.monotonic() - began)

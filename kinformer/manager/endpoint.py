@@ -1,0 +1,76 @@
+"""The endpoint: where a probe asks whether the process is well, and Prometheus what it has to tell.
+
+``/healthz`` and ``/livez`` answer as long as the event loop turns, ``/readyz`` once every controller's caches are
+complete, ``/metrics`` with all metrics of the process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import anyio
+import structlog
+
+__all__ = ("Endpoint",)
+
+log = structlog.get_logger(__name__)
+
+
+class Endpoint:
+    """
+    A small HTTP server.
+
+    :param checks: for ``/readyz``, by name: whether that part is ready
+    :param port: 0 for any that is free; :attr:`port` has it once the server listens
+    """
+
+    def __init__(self, checks: Mapping[str, Callable[[], bool]], host: str = "127.0.0.1", port: int = 0) -> None:
+        self._checks = checks
+        self.host = host
+        self.port = port
+        self.listening = anyio.Event()
+
+    async def run(self) -> None:
+        """
+        Serve until cancelled.
+
+        :raises OSError: if the port is taken, or not to be had
+        """
+        # Imported here: half of aiohttp is its server, and most processes have no use for it.
+        from aiohttp import web
+        from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+
+        async def well(_: web.Request) -> web.Response:
+            return web.Response(text="ok")
+
+        async def ready(_: web.Request) -> web.Response:
+            waiting = [name for name, check in self._checks.items() if not check()]
+            lines = [f"[{'-' if name in waiting else '+'}]{name}" for name in self._checks]
+            return web.Response(
+                text="\n".join([*lines, "not ready" if waiting else "ok"]), status=503 if waiting else 200
+            )
+
+        async def metrics(_: web.Request) -> web.Response:
+            return web.Response(body=generate_latest(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+        app = web.Application()
+        app.add_routes(
+            [
+                web.get("/healthz", well),
+                web.get("/livez", well),
+                web.get("/readyz", ready),
+                web.get("/metrics", metrics),
+            ]
+        )
+        runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=0.2)
+        try:
+            await runner.setup()
+            site = web.TCPSite(runner, self.host, self.port)
+            await site.start()
+            self.port = runner.addresses[0][1]
+            self.listening.set()
+            log.info("endpoint_listening", host=self.host, port=self.port)
+            await anyio.sleep_forever()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await runner.cleanup()

@@ -1,0 +1,106 @@
+"""Manager: several controllers in one process, on one client and one set of informers.
+
+Controllers are found by name, through the entry points of the group ``kinformer.controllers``: a package that is
+installed adds its own with three lines of its pyproject.toml::
+
+    [project.entry-points."kinformer.controllers"]
+    mycontroller = "my_package:make_controller"
+
+where ``make_controller`` is given a :class:`ControllerContext` and returns a :class:`Controller`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from importlib.metadata import entry_points
+from typing import Any, cast
+
+import anyio
+import structlog
+
+from kinformer.client import Client
+from kinformer.clock import Clock, RealClock
+from kinformer.informers import SharedInformerFactory
+from kinformer.manager.context import ControllerContext, ControllerFactory, Runnable
+from kinformer.manager.endpoint import Endpoint
+from kinformer.manager.selection import select_controllers
+
+__all__ = ("ControllerLoadError", "Manager", "known_controllers")
+
+log = structlog.get_logger(__name__)
+
+#: Where packages put their controllers.
+GROUP = "kinformer.controllers"
+
+
+class ControllerLoadError(Exception):
+    """A controller is installed, and cannot be imported or made."""
+
+
+class Manager:
+    """
+    Makes the selected controllers, and runs them.
+
+    :param client: the server to work for
+    :param controllers: which ones: names, ``-name``, ``*``
+    :param known: controllers by name; those that are installed if None
+    :param options: what the controllers are told: flags by their names in Python's spelling
+    :param informers: the factory they share, a new one if None
+    :param endpoint: host and port of the health and metrics endpoint, None for none
+    :raises UnknownControllerError: if one is asked for that is not known
+    :raises ControllerLoadError: if one is installed and cannot be loaded
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        controllers: Iterable[str] = ("*",),
+        known: Mapping[str, ControllerFactory] | None = None,
+        options: Mapping[str, Any] | None = None,
+        informers: SharedInformerFactory | None = None,
+        clock: Clock | None = None,
+        endpoint: tuple[str, int] | None = None,
+    ) -> None:
+        clock = clock or RealClock()
+        self.context = ControllerContext(
+            client, informers or SharedInformerFactory(client, clock=clock), options or {}, clock
+        )
+        #: Those that were selected, by name.
+        self.controllers: dict[str, Runnable] = _make(controllers, known, self.context)
+        checks = {name: lambda made=made: getattr(made, "has_synced", True) for name, made in self.controllers.items()}
+        self.endpoint = Endpoint(checks, *endpoint) if endpoint is not None else None
+
+    async def run(self) -> None:
+        """Run everything until cancelled, or until a controller raises."""
+        log.info("manager_starting", controllers=list(self.controllers))
+        async with anyio.create_task_group() as tasks:
+            if self.endpoint is not None:
+                tasks.start_soon(self.endpoint.run)
+            for broadcaster in self.context.broadcasters:
+                tasks.start_soon(broadcaster.run)
+            tasks.start_soon(self.context.informers.run)
+            for name, controller in self.controllers.items():
+                tasks.start_soon(controller.run, name=name)
+
+
+def known_controllers() -> dict[str, Any]:
+    """The entry points of all controllers that are installed, by name; ``.load()`` imports one."""
+    return {entry.name: entry for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name)}
+
+
+def _make(
+    selection: Iterable[str], known: Mapping[str, ControllerFactory] | None, context: ControllerContext
+) -> dict[str, Runnable]:
+    if known is not None:
+        return {name: known[name](context) for name in select_controllers(selection, known)}
+    # What is not selected is not imported: it costs nothing, and may be broken.
+    installed = known_controllers()
+    return {name: _load(installed[name])(context) for name in select_controllers(selection, installed)}
+
+
+def _load(entry: Any) -> ControllerFactory:
+    try:
+        return cast("ControllerFactory", entry.load())
+    except Exception as error:  # importing runs whatever the package's author wrote
+        raise ControllerLoadError(f"controller {entry.name} cannot be loaded from {entry.value}: {error}") from error

@@ -1,0 +1,57 @@
+"""What a controller's workers tell of themselves, under controller-runtime's names; the label is the controller's.
+
+Those of its queue are the queue's own (:mod:`kinformer.workqueue.metrics`).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from prometheus_client import Counter, Gauge, Histogram
+
+__all__ = ("ControllerMetrics",)
+
+_TOTAL: Final = Counter(
+    "controller_runtime_reconcile_total",
+    "Total number of reconciliations per controller",
+    ("controller", "result"),
+)
+_ERRORS: Final = Counter(
+    "controller_runtime_reconcile_errors_total",
+    "Total number of reconciliation errors per controller",
+    ("controller",),
+)
+_SECONDS: Final = Histogram(
+    "controller_runtime_reconcile_time_seconds",
+    "Length of time per reconciliation per controller",
+    ("controller",),
+    buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60),
+)
+_WORKERS: Final = Gauge(
+    "controller_runtime_max_concurrent_reconciles",
+    "Maximum number of concurrent reconciles per controller",
+    ("controller",),
+)
+_ACTIVE: Final = Gauge(
+    "controller_runtime_active_workers",
+    "Number of currently used workers per controller",
+    ("controller",),
+)
+
+
+class ControllerMetrics:
+    """One controller's share of them, looked up once."""
+
+    __slots__ = ("active", "failed", "requeued", "seconds", "succeeded")
+
+    def __init__(self, name: str, workers: int) -> None:
+        self.active = _ACTIVE.labels(name)
+        self.seconds = _SECONDS.labels(name)
+        self.succeeded = _TOTAL.labels(name, "success")
+        self.requeued = _TOTAL.labels(name, "requeue_after")
+        self.failed = _TOTAL.labels(name, "error"), _ERRORS.labels(name)
+        _WORKERS.labels(name).set(workers)
+
+    def sync_failed(self) -> None:
+        for counter in self.failed:
+            counter.inc()

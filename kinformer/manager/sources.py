@@ -1,0 +1,86 @@
+"""Sources: how a change of an object becomes the keys that a controller is to sync.
+
+Each of these is an event handler for an informer. What the change was is forgotten on the way: a key is all that a
+queue carries, and the sync looks at what is there when it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from kinformer.cache import DeletedFinalStateUnknown
+from kinformer.manager.predicates import Predicate
+from kinformer.meta import GroupKind, GroupVersion, accessor_of, get_controller_of
+
+__all__ = ("EnqueueKeys", "KeysOf", "own_key", "owner_keys")
+
+#: Gives the keys to sync when an object has changed.
+KeysOf = Callable[[Any], Iterable[str]]
+
+
+class EnqueueKeys:
+    """
+    An event handler that adds keys to a queue.
+
+    An update adds those of the object as it was and as it is: who lost it has as much to do as who won it. A tombstone
+    counts as the last state that was seen.
+
+    :param add: takes a key; a queue's ``add``
+    :param keys_of: the keys of an object
+    :param predicates: all must let a change through
+    """
+
+    __slots__ = ("_add", "_keys_of", "_predicates")
+
+    def __init__(self, add: Callable[[str], object], keys_of: KeysOf, predicates: Sequence[Predicate] = ()) -> None:
+        self._add = add
+        self._keys_of = keys_of
+        self._predicates = tuple(predicates)
+
+    def on_add(self, obj: Any, is_in_initial_list: bool, /) -> None:
+        self._enqueue(None, obj)
+
+    def on_update(self, old: Any, new: Any, /) -> None:
+        self._enqueue(old, new)
+
+    def on_delete(self, obj: Any, /) -> None:
+        if isinstance(obj, DeletedFinalStateUnknown):
+            obj = obj.obj
+        if obj is not None:
+            self._enqueue(obj, None)
+
+    def _enqueue(self, old: Any, new: Any) -> None:
+        for predicate in self._predicates:
+            if not predicate(old, new):
+                return
+        before = () if old is None else tuple(self._keys_of(old))
+        for key in before:
+            self._add(key)
+        for key in () if new is None else self._keys_of(new):
+            if key not in before:
+                self._add(key)
+
+
+def own_key(obj: Any) -> tuple[str]:
+    """An object's own key."""
+    return (accessor_of(obj).key(obj),)
+
+
+def owner_keys(owner: GroupKind, *, namespaced: bool = True) -> KeysOf:
+    """
+    The key of an object's controller, by its controller reference, if that is of kind `owner`.
+
+    Whether the owner is there, and is still the one of that uid, is for the sync to see.
+    """
+
+    def keys_of(obj: Any) -> tuple[str, ...]:
+        reference = get_controller_of(obj)
+        if reference is None or reference.kind != owner.kind:
+            return ()
+        if GroupVersion.parse(reference.api_version).group != owner.group:
+            return ()
+        namespace = accessor_of(obj).namespace(obj) if namespaced else ""
+        return (f"{namespace}/{reference.name}" if namespace else reference.name,)
+
+    return keys_of
