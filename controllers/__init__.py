@@ -1,0 +1,1 @@
+"""The controllers of Kubernetes' kube-controller-manager, each a package of its own."""

@@ -1,0 +1,164 @@
+"""How the demo looks: a live table on a terminal, lines elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+__all__ = ("DemoView", "Row", "StepResult")
+
+_EVENTS_SHOWN = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A ReplicationController and its pods."""
+
+    uid: str
+    namespace: str
+    name: str
+    desired: int
+    current: int
+    pending: int
+    ready: int
+    terminating: int
+    is_told: bool
+
+    @classmethod
+    def of(cls, rc: Any, pods: Sequence[Any]) -> Row:
+        """
+        :param pods: those that it controls
+        """
+        meta, spec, status = rc.metadata, rc.spec, rc.status
+        desired = spec.replicas if spec.replicas is not None else 1
+        leaving = sum(pod.metadata.deletion_timestamp is not None for pod in pods)
+        staying = [pod for pod in pods if pod.metadata.deletion_timestamp is None]
+        is_told = (
+            status is not None
+            and (status.observed_generation or 0) >= (meta.generation or 0)
+            and (status.replicas or 0) == (status.ready_replicas or 0) == desired
+        )
+        return cls(
+            meta.uid,
+            meta.namespace,
+            meta.name,
+            desired,
+            len(staying),
+            sum(pod.status is None or pod.status.phase in (None, "Pending") for pod in staying),
+            sum(_is_ready(pod) for pod in staying),
+            leaving,
+            is_told,
+        )
+
+    @property
+    def converged(self) -> bool:
+        """Whether it has exactly the pods that it should have, all ready, and says so in its status."""
+        return self.is_told and self.current == self.ready == self.desired and not self.terminating
+
+    def __str__(self) -> str:
+        counts = f"{self.desired} desired, {self.current} current, {self.pending} pending, {self.ready} ready"
+        return f"{self.namespace}/{self.name}: {counts}, {self.terminating} terminating"
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """
+    :param before: pods before the step
+    :param after: pods after it
+    """
+
+    title: str
+    before: int
+    after: int
+    seconds: float
+    converged: bool
+
+
+class DemoView:
+    """Shows what goes on while it is entered, and what came of it afterwards."""
+
+    def __init__(self, console: Console | None = None):
+        self._console = console or Console(highlight=False)
+        self._live = Live(console=self._console, auto_refresh=False) if self._console.is_terminal else None
+        self._step = ""
+        self._last: list[str] = []
+
+    def __enter__(self) -> DemoView:
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def say(self, text: str) -> None:
+        self._console.print(text, soft_wrap=True)
+
+    def begin(self, title: str) -> None:
+        self._step = title
+        self._last = []
+        if self._live is None:
+            self.say(f"--> {title}")
+
+    def end(self, result: StepResult, rows: Sequence[Row]) -> None:
+        if result.converged:
+            self.say(f"[green]done[/green]  {result.title}: {result.seconds:.2f} s")
+        else:
+            self.say(f"[red]late[/red]  {result.title}: not converged after {result.seconds:.1f} s")
+            for row in rows:
+                if not row.converged:
+                    self.say(f"      {row}")
+
+    def draw(self, rows: Sequence[Row], events: Sequence[str]) -> None:
+        """What is there now; called only when something has changed."""
+        if self._live is not None:
+            self._live.update(self._picture(rows, events), refresh=True)
+            return
+        lines = [str(row) for row in rows]
+        for line in lines:
+            if line not in self._last:
+                self.say(f"    {line}")
+        self._last = lines
+
+    def summary(self, results: Sequence[StepResult], writes: int, seconds: float) -> None:
+        table = Table(title="What converged, and how fast", title_justify="left")
+        table.add_column("step")
+        table.add_column("pods", justify="right")
+        table.add_column("seconds", justify="right")
+        table.add_column("")
+        for result in results:
+            mark = Text("converged", "green") if result.converged else Text("NOT CONVERGED", "red")
+            table.add_row(result.title, f"{result.before} -> {result.after}", f"{result.seconds:.2f}", mark)
+        self._console.print(table)
+        converged = sum(result.converged for result in results)
+        self.say(f"{converged} of {len(results)} steps converged; {writes} writes to the server in {seconds:.1f} s")
+
+    def _picture(self, rows: Sequence[Row], events: Sequence[str]) -> Group:
+        table = Table(title=self._step, title_justify="left", title_style="bold")
+        for column in ("namespace", "controller"):
+            table.add_column(column)
+        for column in ("desired", "current", "pending", "ready", "terminating"):
+            table.add_column(column, justify="right")
+        table.add_column("", width=24)
+        for row in rows:
+            counts = (row.desired, row.current, row.pending, row.ready, row.terminating)
+            bar = ProgressBar(total=max(row.desired, row.current, 1), completed=row.ready)
+            table.add_row(row.namespace, row.name, *map(str, counts), bar)
+        told = Text("\n".join(events[-_EVENTS_SHOWN:]), style="dim", no_wrap=True, overflow="ellipsis")
+        return Group(table, told)
+
+
+def _is_ready(pod: Any) -> bool:
+    conditions = pod.status.conditions if pod.status is not None else None
+    return any(condition.type == "Ready" and condition.status == "True" for condition in conditions or [])

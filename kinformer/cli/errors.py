@@ -1,0 +1,21 @@
+"""Which errors are a user's to mend: those are told in one line, all others are bugs and keep their traceback."""
+
+from __future__ import annotations
+
+from kinformer.cli.manifests import ManifestError
+from kinformer.client import ClientError
+from kinformer.envtest import ServerError
+from kinformer.manager import ControllerLoadError, OptionError, UnknownControllerError
+
+__all__ = ("plain_error",)
+
+_USERS = (ClientError, ControllerLoadError, ManifestError, OptionError, ServerError, UnknownControllerError)
+
+
+def plain_error(error: BaseException) -> str | None:
+    """One line for a user, None where the error is not theirs."""
+    if isinstance(error, _USERS):
+        return " ".join(str(error).split())
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    return None

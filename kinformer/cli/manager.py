@@ -1,0 +1,59 @@
+"""``kinformer manager``: controllers for a cluster until somebody interrupts them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kinformer.client import connect
+from kinformer.informers import SharedInformerFactory
+from kinformer.manager import Manager, OptionError
+
+__all__ = ("run",)
+
+
+async def run(
+    *,
+    kubeconfig: Path | None,
+    context: str | None,
+    controllers: str,
+    namespace: str,
+    kube_api_qps: float | None,
+    kube_api_burst: int,
+    metrics_bind_address: str,
+    **options: Any,
+) -> int:
+    """
+    Run controllers until cancelled.
+
+    :param controllers: kube-controller-manager's list: ``*``, names and ``-names``, with commas between them
+    :param options: what the controllers are told
+    :raises ClientError: if the cluster cannot be reached, or refuses
+    :raises UnknownControllerError: if a controller is not known
+    :raises OptionError: if an option does not say what it should
+    """
+    selection = [name.strip() for name in controllers.split(",") if name.strip()]
+    async with connect(kubeconfig, context, qps=kube_api_qps, burst=kube_api_burst) as client:
+        manager = Manager(
+            client,
+            controllers=selection,
+            options={name: value for name, value in options.items() if value is not None},
+            informers=SharedInformerFactory(client, namespace=namespace),
+            endpoint=_address(metrics_bind_address),
+        )
+        # Before anything runs: a server that cannot be reached is told once, not by each informer again and again.
+        version = await client.server_version()
+        click.echo(f"running {', '.join(manager.controllers)} for {client.server} ({version.git_version})")
+        await manager.run()
+    return 0
+
+
+def _address(text: str) -> tuple[str, int] | None:
+    if not text:
+        return None
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdecimal() or int(port) > 65535:
+        raise OptionError(f"--metrics-bind-address is {text!r}: want HOST:PORT or :PORT")
+    return host.strip("[]") or "0.0.0.0", int(port)

@@ -1,0 +1,102 @@
+"""Manifests: YAML files with any number of objects, read with what a person needs to find a mistake, and applied."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from kinformer.client import AlreadyExists, ApiError, Client, NoKindMatch, PatchType
+
+__all__ = ("Manifest", "ManifestError", "apply_manifests", "read_manifests")
+
+
+class ManifestError(Exception):
+    """A manifest cannot be read or applied; the text says where and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """
+    One object as somebody wrote it.
+
+    :param source: where: file and the line at which it begins
+    """
+
+    source: str
+    obj: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        return f"{self.obj['kind']} {self.obj['metadata']['name']}"
+
+
+def read_manifests(path: Path) -> list[Manifest]:
+    """
+    The objects of a YAML file, or of all ``.yaml`` and ``.yml`` files of a folder in the order of their names.
+
+    :raises ManifestError: if there are none, or one of them is not an object
+    """
+    files = sorted(file for file in path.iterdir() if file.suffix in (".yaml", ".yml")) if path.is_dir() else [path]
+    manifests = [manifest for file in files for manifest in _read(file)]
+    if not manifests:
+        raise ManifestError(f"{path}: no manifests in it")
+    return manifests
+
+
+def _read(file: Path) -> Iterator[Manifest]:
+    try:
+        text = file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ManifestError(f"{file}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ManifestError(f"{file}: is not text: {error.reason} at byte {error.start}") from error
+    loader = yaml.SafeLoader(text)
+    try:
+        while loader.check_node():
+            node = loader.get_node()
+            if node is None:
+                continue
+            obj = loader.construct_document(node)
+            if obj is not None:
+                yield _checked(f"{file}:{node.start_mark.line + 1}", obj)
+    except yaml.MarkedYAMLError as error:
+        line = f":{error.problem_mark.line + 1}" if error.problem_mark is not None else ""
+        raise ManifestError(f"{file}{line}: is not YAML: {error.problem or error.context}") from error
+    except yaml.YAMLError as error:
+        raise ManifestError(f"{file}: is not YAML: {error}") from error
+    finally:
+        loader.dispose()
+
+
+def _checked(source: str, obj: Any) -> Manifest:
+    if not isinstance(obj, dict):
+        raise ManifestError(f"{source}: is not an object: want apiVersion, kind and metadata")
+    for field in ("apiVersion", "kind"):
+        if not isinstance(obj.get(field), str) or not obj[field]:
+            raise ManifestError(f"{source}: has no {field}")
+    metadata = obj.get("metadata")
+    if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
+        raise ManifestError(f"{source}: {obj['kind']} has no metadata.name")
+    return Manifest(source, obj)
+
+
+async def apply_manifests(client: Client, manifests: list[Manifest]) -> None:
+    """
+    Make each object, in their order; one that is there already gets what its manifest says merged into it.
+
+    :raises ManifestError: if the server does not know a kind, or refuses an object
+    """
+    for manifest in manifests:
+        try:
+            resource = await client.resource_for_object(manifest.obj)
+            try:
+                await resource.create(manifest.obj)
+            except AlreadyExists:
+                metadata = manifest.obj["metadata"]
+                namespace = metadata.get("namespace", "")
+                await resource.patch(metadata["name"], manifest.obj, namespace, patch_type=PatchType.MERGE)
+        except (NoKindMatch, ApiError) as error:
+            raise ManifestError(f"{manifest.source}: {manifest}: {error}") from error
