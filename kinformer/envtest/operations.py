@@ -44,6 +44,13 @@ def timestamp(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def _drop_empty(metadata: Obj) -> None:
+    """The API leaves these out when nothing is in them, as after a patch that took out the last."""
+    for name in ("labels", "annotations", "ownerReferences", "finalizers"):
+        if name in metadata and not metadata[name]:
+            del metadata[name]
+
+
 def parse_timestamp(text: str) -> datetime:
     return datetime.fromisoformat(text.replace("Z", "+00:00"))
 
@@ -156,6 +163,7 @@ class Operations:
             metadata.pop(name, None)
         metadata["uid"] = self.new_uid()
         metadata["creationTimestamp"] = self.now()
+        _drop_empty(metadata)
         if namespace:
             metadata["namespace"] = namespace
         strategy.prepare_for_create(obj)
@@ -276,6 +284,7 @@ class Operations:
         metadata.setdefault("generation", old.get("generation", 0))
         if not metadata["generation"]:
             del metadata["generation"]
+        _drop_empty(metadata)
 
     def _store(self, strategy: Strategy, before: Version, obj: Obj, old: Obj, how: WriteOptions) -> Version:
         metadata = obj["metadata"]
