@@ -56,9 +56,10 @@ def compute_status(
             available += is_pod_available(pod, min_ready_seconds, now)
     return V1ReplicationControllerStatus(
         replicas=len(pods),
-        fully_labeled_replicas=fully_labeled,
-        ready_replicas=ready,
-        available_replicas=available,
+        # The API leaves out these when they are 0, and never leaves out replicas.
+        fully_labeled_replicas=fully_labeled or None,
+        ready_replicas=ready or None,
+        available_replicas=available or None,
         observed_generation=status_of(rc).observed_generation,
         conditions=_conditions(rc, len(pods), failure, now) or None,
     )
@@ -112,9 +113,9 @@ def _says_the_same(rc: V1ReplicationController, status: V1ReplicationControllerS
     current = status_of(rc)
     return (
         (current.replicas or 0) == status.replicas
-        and (current.fully_labeled_replicas or 0) == status.fully_labeled_replicas
-        and (current.ready_replicas or 0) == status.ready_replicas
-        and (current.available_replicas or 0) == status.available_replicas
+        and (current.fully_labeled_replicas or None) == status.fully_labeled_replicas
+        and (current.ready_replicas or None) == status.ready_replicas
+        and (current.available_replicas or None) == status.available_replicas
         and (current.observed_generation or 0) == (rc.metadata.generation or 0)
         and (current.conditions or []) == (status.conditions or [])
     )

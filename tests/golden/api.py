@@ -1,0 +1,85 @@
+"""A server as a scenario sees it: JSON over HTTP and nothing of this project between, so that any server will do."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import aiohttp
+
+from kinformer.models import builtin_resources
+
+__all__ = ("Api", "Refused", "connected")
+
+_MERGE = "application/merge-patch+json"
+_STRATEGIC = "application/strategic-merge-patch+json"
+_JSON = "application/json-patch+json"
+_PATCHES = {"merge": _MERGE, "strategic": _STRATEGIC, "json": _JSON}
+
+
+class Refused(Exception):
+    """The server said no."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(f"{code} {message}")
+        self.code = code
+        self.message = message
+
+
+@asynccontextmanager
+async def connected(url: str, token: str = "", *, namespace: str) -> AsyncIterator[Api]:
+    """An API for one namespace, made and deleted by somebody else."""
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    async with aiohttp.ClientSession(url, headers=headers, connector=aiohttp.TCPConnector(ssl=False)) as session:
+        yield Api(session, namespace)
+
+
+class Api:
+    """Verbs by kind, within one namespace where the kind has one."""
+
+    def __init__(self, session: aiohttp.ClientSession, namespace: str) -> None:
+        self._session = session
+        self.namespace = namespace
+
+    async def create(self, obj: dict[str, Any], *subresource: str) -> dict[str, Any]:
+        name = [obj["metadata"]["name"]] if subresource else []
+        return await self._ask("POST", self._path(obj["kind"], *name, *subresource), json=obj)
+
+    async def list(self, kind: str) -> list[dict[str, Any]]:
+        """All of a kind, each with its kind filled in."""
+        items = (await self._ask("GET", self._path(kind)))["items"] or []
+        return [{**item, "kind": kind} for item in items]
+
+    async def revision(self) -> str:
+        """The server's current resource version: where it has not moved, nothing has."""
+        return str((await self._ask("GET", self._path("ConfigMap")))["metadata"]["resourceVersion"])
+
+    async def patch(
+        self, kind: str, name: str, body: Any, *, type_: str = "strategic", subresource: str = ""
+    ) -> dict[str, Any]:
+        path = self._path(kind, name, *([subresource] if subresource else []))
+        return await self._ask("PATCH", path, json=body, headers={"Content-Type": _PATCHES.get(type_, type_)})
+
+    async def delete(self, kind: str, name: str, options: dict[str, Any] | None = None) -> None:
+        await self._ask("DELETE", self._path(kind, name), json=options)
+
+    async def bind(self, pod: str, node: str) -> None:
+        """What a scheduler does."""
+        target = {"apiVersion": "v1", "kind": "Node", "name": node}
+        body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": pod}, "target": target}
+        await self._ask("POST", self._path("Pod", pod, "binding"), json=body)
+
+    def _path(self, kind: str, *rest: str) -> str:
+        served = builtin_resources().values()
+        resource = next(each for each in served if each.kind == kind and each.group != "events.k8s.io")
+        root = f"/apis/{resource.group}/{resource.version}" if resource.group else f"/api/{resource.version}"
+        scope = f"/namespaces/{self.namespace}" if resource.namespaced else ""
+        return "/".join([f"{root}{scope}/{resource.plural}", *rest])
+
+    async def _ask(self, method: str, path: str, **request: Any) -> dict[str, Any]:
+        async with self._session.request(method, path, **request) as response:
+            answer: dict[str, Any] = await response.json(content_type=None)
+            if response.status >= 400:
+                raise Refused(response.status, answer.get("message", ""))
+            return answer

@@ -1,0 +1,130 @@
+"""Reducing a state to what can be compared: the rules of golden scenarios for what differs from run to run."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any
+
+__all__ = ("Reducer",)
+
+_DROPPED = {
+    "managedFields",
+    "resourceVersion",
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "selfLink",
+    "lastTransitionTime",
+    "lastUpdateTime",
+    "lastProbeTime",
+    "clusterIP",
+    "clusterIPs",
+    "startTime",
+    "completionTime",
+    "time",
+}
+_UNORDERED = {
+    "addresses",
+    "notReadyAddresses",
+    "ports",
+    "subsets",
+    "ownerReferences",
+    "conditions",
+    "endpoints",
+    "finalizers",
+}
+#: The letters of generated names.
+_SUFFIX = "[bcdfghjklmnpqrstvwxz2456789]{5}"
+_UID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
+_TIME = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
+_IP = re.compile(r"\b10\.1\.\d+\.\d+\b")
+
+
+class Reducer:
+    """
+    The rules, for one run of one scenario.
+
+    :param namespace: that the run has for itself
+    """
+
+    def __init__(self, namespace: str) -> None:
+        self._namespace = namespace
+        self._prefixes: set[str] = set()
+
+    def state(self, objects: dict[str, list[dict[str, Any]]]) -> dict[str, list[Any]]:
+        """A snapshot: objects by kind."""
+        for obj in (obj for listed in objects.values() for obj in listed):
+            self.saw(obj)
+        return {kind: self._kind(kind, listed) for kind, listed in objects.items() if kind != "Service"}
+
+    def saw(self, obj: dict[str, Any]) -> None:
+        """Remember after what names are generated: they may turn up in texts after the object is gone."""
+        meta = obj.get("metadata", {})
+        if prefix := meta.get("generateName"):
+            self._prefixes.add(prefix)
+        if obj.get("kind") == "ReplicationController":
+            self._prefixes.add(f"{meta['name']}-")
+
+    def text(self, text: str) -> str:
+        """A message, or any other string."""
+        text = text.replace(self._namespace, "<ns>")
+        for prefix in sorted(self._prefixes, key=len, reverse=True):
+            text = re.sub(rf"\b{re.escape(prefix)}{_SUFFIX}\b", f"{prefix}*", text)
+        text = _UID.sub("<uid>", text)
+        text = _TIME.sub("<time>", text)
+        return _IP.sub("<ip>", text)
+
+    def _kind(self, kind: str, objects: Iterable[dict[str, Any]]) -> list[Any]:
+        if kind == "Event":
+            events = {_json(self._event(event)) for event in objects}
+            return [json.loads(text) for text in sorted(events)]
+        reduced = [self._value(_pod(obj) if kind == "Pod" else obj) for obj in objects]
+        for obj in reduced:
+            obj.pop("kind", None)
+            obj.pop("apiVersion", None)
+        return sorted(reduced, key=_json)
+
+    def _event(self, event: dict[str, Any]) -> dict[str, Any]:
+        involved = event["involvedObject"]
+        return {
+            "type": event["type"],
+            "reason": event["reason"],
+            "object": self.text(f"{involved['kind']}/{involved['name']}"),
+            "source": event.get("source", {}).get("component", ""),
+            "message": self.text(event["message"]),
+        }
+
+    def _value(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, list):
+            return [self._value(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        reduced: dict[str, Any] = {}
+        for key, part in value.items():
+            if key not in _DROPPED:
+                reduced[key] = self._value(part)
+            if key in _UNORDERED and isinstance(part, list):
+                reduced[key].sort(key=_json)
+        if value.get("deletionTimestamp"):
+            reduced["deleting"] = True
+        return reduced
+
+
+def _pod(pod: dict[str, Any]) -> dict[str, Any]:
+    spec = pod["spec"]
+    return {
+        "metadata": pod["metadata"],
+        "spec": {
+            "nodeName": spec.get("nodeName"),
+            "containers": [{"name": each["name"], "image": each.get("image")} for each in spec["containers"]],
+        },
+        "status": {"phase": pod.get("status", {}).get("phase")},
+    }
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)

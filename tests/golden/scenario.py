@@ -1,0 +1,244 @@
+"""Replaying golden scenarios: what users do, step by step, and the state that controllers make of it.
+
+A scenario runs in a namespace of its own, against whatever server and controllers there are. What comes out is a list
+to compare with the recorded one: an entry for each snapshot and each try_create.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from tests.golden.api import Api, Refused, connected
+from tests.golden.reduce import Reducer
+from tests.golden.run import difference, same_json
+
+__all__ = ("Outcome", "Scenario", "ScenarioError", "replay")
+
+#: What is looked at to see whether anything changes still.
+_WATCHED = (
+    "Pod",
+    "ReplicationController",
+    "ResourceQuota",
+    "Service",
+    "Endpoints",
+    "EndpointSlice",
+    "ConfigMap",
+    "Secret",
+    "PersistentVolumeClaim",
+    "Event",
+)
+#: Seconds for which a state has to stand before a snapshot of it, and between two looks.
+_SNAPSHOT_SETTLE = 2.0
+_LOOK = 0.1
+#: A state that never settles is a failure, after so many seconds.
+_SETTLE_TIMEOUT = 60.0
+
+
+class ScenarioError(Exception):
+    """A file is no scenario, or a step of it could not be done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    name: str
+    steps: Sequence[dict[str, Any]]
+    want: list[Any]
+
+    @classmethod
+    def read(cls, file: Path) -> Scenario:
+        """
+        :raises ScenarioError: if the file cannot be read, or is none
+        """
+        try:
+            data = json.loads(file.read_bytes())
+            return cls(data["name"], data["steps"], data["want"])
+        except OSError as error:
+            raise ScenarioError(f"{file}: {error.strerror or error}") from error
+        except (ValueError, KeyError, TypeError) as error:
+            raise ScenarioError(f"{file}: not a scenario: {error!r}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """
+    What came of a scenario.
+
+    :param problem: what differs, or what step could not be done; ``""`` if it passed
+    """
+
+    scenario: Scenario
+    seconds: float
+    problem: str = ""
+
+
+async def replay(scenario: Scenario, url: str, token: str = "", *, patience: float = 1.0) -> Outcome:
+    """
+    Run a scenario and compare.
+
+    :param patience: by what to multiply the time that a state has to stand still; less than 1 for a server that is
+        known to be quick
+    """
+    began = anyio.current_time()
+    namespace = f"{scenario.name.replace('_', '-')}-{secrets.token_hex(3)}"
+    async with connected(url, token, namespace=namespace) as api:
+        run = _Run(api, patience)
+        try:
+            await api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
+            for step in scenario.steps:
+                await run.step(step)
+            got: list[Any] = run.answers
+            problem = "" if same_json(got, scenario.want) else difference(got, scenario.want)
+        except (Refused, ScenarioError) as error:
+            problem = str(error)
+        finally:
+            with anyio.move_on_after(2, shield=True):
+                await _remove(api)
+    return Outcome(scenario, anyio.current_time() - began, problem)
+
+
+async def _remove(api: Api) -> None:
+    """Leave nothing behind that a controller would go on with."""
+    try:
+        for kind in ("ReplicationController", "Pod"):
+            for obj in await api.list(kind):
+                await api.delete(kind, obj["metadata"]["name"], {"gracePeriodSeconds": 0})
+        await api.delete("Namespace", api.namespace)
+    except Refused:
+        return  # it goes with the server
+
+
+class _Run:
+    """A scenario under way."""
+
+    def __init__(self, api: Api, patience: float) -> None:
+        self._api = api
+        self._patience = patience
+        self._reducer = Reducer(api.namespace)
+        self._last_ip = 1
+        self.answers: list[Any] = []
+
+    async def step(self, step: dict[str, Any]) -> None:
+        for verb, argument in step.items():
+            do = getattr(self, f"_{verb}", None)
+            if do is None:
+                raise ScenarioError(f"unknown step {verb!r}")
+            try:
+                await do(argument)
+            except Refused as error:
+                raise ScenarioError(f"{verb} {json.dumps(argument)[:200]}: {error}") from error
+
+    async def _create(self, objects: Any) -> None:
+        for obj in _expanded(objects):
+            self._reducer.saw(await self._api.create(obj))
+
+    async def _ensure(self, objects: Any) -> None:
+        for obj in _expanded(objects):
+            try:
+                await self._api.create(obj)
+            except Refused as error:
+                if error.code != 409:
+                    raise
+
+    async def _try_create(self, obj: dict[str, Any]) -> None:
+        code, message = 201, ""
+        try:
+            await self._api.create(obj)
+        except Refused as error:
+            code, message = error.code, self._reducer.text(error.message)
+        name = f"{obj['kind']}/{obj['metadata']['name']}"
+        self.answers.append({"try_create": name, "status": code, "message": message})
+
+    async def _patch(self, what: dict[str, Any]) -> None:
+        await self._api.patch(
+            what["kind"],
+            what["name"],
+            what["body"],
+            type_=what.get("type", "merge"),
+            subresource=what.get("subresource", ""),
+        )
+
+    async def _delete(self, what: dict[str, Any]) -> None:
+        await self._api.delete(what["kind"], what["name"], what.get("options"))
+
+    async def _delete_pods(self, what: dict[str, Any]) -> None:
+        for pod in await self._pods(what):
+            await self._api.delete("Pod", pod["metadata"]["name"], what.get("options", {"gracePeriodSeconds": 0}))
+
+    async def _patch_pods(self, what: dict[str, Any]) -> None:
+        for pod in await self._pods(what):
+            name = pod["metadata"]["name"]
+            await self._api.patch("Pod", name, what["body"], type_=what.get("type", "merge"))
+
+    async def _run_pods(self, what: dict[str, Any]) -> None:
+        """What a scheduler and a kubelet do."""
+        ready = "True" if what.get("ready", True) else "False"
+        for pod in await self._pods(what):
+            name = pod["metadata"]["name"]
+            if not pod["spec"].get("nodeName"):
+                await self._api.bind(name, what.get("node", "n1"))
+            ip = pod.get("status", {}).get("podIP") or self._next_ip()
+            status = {
+                "phase": what.get("phase", "Running"),
+                "podIP": ip,
+                "podIPs": [{"ip": ip}],
+                "conditions": [{"type": "Ready", "status": ready, "lastTransitionTime": "2026-01-01T00:00:00Z"}],
+            }
+            await self._api.patch("Pod", name, {"status": status}, type_="strategic", subresource="status")
+
+    async def _sleep(self, seconds: float) -> None:
+        await anyio.sleep(seconds)
+
+    async def _settle(self, seconds: float) -> None:
+        """Return once nothing has changed for so long."""
+        still = seconds * self._patience
+        last: Any = None
+        revision = ""
+        since = began = anyio.current_time()
+        while (now := anyio.current_time()) - since < still:
+            if now - began > _SETTLE_TIMEOUT:
+                raise ScenarioError(f"the state did not settle within {_SETTLE_TIMEOUT:.0f} s")
+            # The server's version may move by what others do, and by events: then the objects tell.
+            if revision != (revision := await self._api.revision()) and last != (last := await self._versions()):
+                since = anyio.current_time()
+            await anyio.sleep(_LOOK)
+
+    async def _snapshot(self, kinds: list[str]) -> None:
+        await self._settle(_SNAPSHOT_SETTLE)
+        self.answers.append(self._reducer.state({kind: await self._api.list(kind) for kind in kinds}))
+
+    async def _versions(self) -> list[str]:
+        return [
+            f"{kind}/{obj['metadata']['name']}@{obj['metadata']['resourceVersion']}"
+            for kind in _WATCHED
+            for obj in await self._api.list(kind)
+        ]
+
+    async def _pods(self, what: dict[str, Any]) -> list[dict[str, Any]]:
+        """The pods that a step is about: by name, as many as it says."""
+        pods = sorted(await self._api.list("Pod"), key=lambda pod: str(pod["metadata"]["name"]))
+        return pods[: what.get("count", len(pods))]
+
+    def _next_ip(self) -> str:
+        self._last_ip += 1
+        return f"10.1.{self._last_ip // 256}.{self._last_ip % 256}"
+
+
+def _expanded(objects: Any) -> list[dict[str, Any]]:
+    """One object or several; one with ``x-count`` is so many, ``{i}`` in its texts the index of each."""
+    expanded: list[dict[str, Any]] = []
+    for obj in objects if isinstance(objects, list) else [objects]:
+        if "x-count" not in obj:
+            expanded.append(obj)
+            continue
+        template = copy.deepcopy(obj)
+        count = template.pop("x-count")
+        expanded += [json.loads(json.dumps(template).replace("{i}", str(index))) for index in range(count)]
+    return expanded

@@ -1,0 +1,87 @@
+"""``python -m tests.golden scenario FILE…``: scenarios, all at once, against the embedded server or a given one."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import anyio
+import click
+import structlog
+
+from tests.golden.scenario import Outcome, Scenario, ScenarioError, replay
+
+__all__ = ("scenario", "serving")
+
+#: Scenarios under way at once: they mostly wait, but two hundred pods of one are work for all.
+_AT_ONCE = 6
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
+@click.option("--server", "url", help="URL of a server to use instead of the embedded one.")
+@click.option("--token", default="", help="Bearer token for that server.")
+@click.option("--no-controllers", is_flag=True, help="Run no controllers: the server has its own.")
+@click.option("--patience", default=1.0, show_default=True, help="Multiplies the time a state has to stand still.")
+@click.pass_context
+def scenario(
+    context: click.Context, files: tuple[Path, ...], url: str | None, token: str, no_controllers: bool, patience: float
+) -> None:
+    """Replay the scenarios of FILE... and compare the states that settle with what Kubernetes' controllers made."""
+    try:
+        scenarios = [Scenario.read(file) for file in files]
+    except ScenarioError as error:
+        raise click.ClickException(str(error)) from error
+    # What the controllers have to say goes to nobody here; what differs is shown.
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
+    failed = 0
+
+    async def run_all() -> None:
+        limiter = anyio.CapacityLimiter(_AT_ONCE)
+
+        async def run_one(each: Scenario) -> None:
+            nonlocal failed
+            async with limiter:
+                outcome = await replay(each, base, secret, patience=patience)
+            _report(outcome)
+            failed += bool(outcome.problem)
+
+        async with AsyncExitStack() as stack:
+            serve = serving(url, token, controllers=not no_controllers)
+            base, secret = await stack.enter_async_context(serve)
+            async with anyio.create_task_group() as tasks:
+                for each in scenarios:
+                    tasks.start_soon(run_one, each)
+
+    anyio.run(run_all)
+    click.echo(f"{len(scenarios) - failed} passed, {failed} failed")
+    context.exit(1 if failed else 0)
+
+
+@asynccontextmanager
+async def serving(
+    url: str | None = None, token: str = "", *, controllers: bool = True
+) -> AsyncIterator[tuple[str, str]]:
+    """URL and token of a server, the embedded one if none is given, with this project's controllers at work."""
+    from kinformer.client import connect
+    from kinformer.envtest import ApiServer
+    from kinformer.manager import Manager
+
+    async with AsyncExitStack() as stack:
+        if url is None:
+            server = await stack.enter_async_context(ApiServer())
+            url, token = server.url, server.token
+        if controllers:
+            client = await stack.enter_async_context(connect(url=url, token=token))
+            tasks = await stack.enter_async_context(anyio.create_task_group())
+            stack.callback(tasks.cancel_scope.cancel)
+            tasks.start_soon(Manager(client).run)
+        yield url, token
+
+
+def _report(outcome: Outcome) -> None:
+    verdict = "failed" if outcome.problem else "passed"
+    click.echo(f"{outcome.scenario.name}: {verdict} in {outcome.seconds:.1f} s")
+    if outcome.problem:
+        click.echo(outcome.problem)

@@ -1,0 +1,55 @@
+"""The scenarios of ReplicationControllers, against the embedded server with this project's controllers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.golden.scenario import Scenario, ScenarioError, replay
+from tests.golden.scenario_command import serving
+
+FILES = sorted((Path(__file__).parent / "scenarios").glob("rc_*.json"))
+
+#: Needs the quota controller, and quota's admission.
+WITH_QUOTA = {"rc_quota_refused"}
+
+#: The embedded server and controllers in one process settle within milliseconds; a state has to stand for that long.
+PATIENCE = 0.2
+
+
+@pytest.mark.parametrize("file", [file for file in FILES if file.stem not in WITH_QUOTA], ids=lambda file: file.stem)
+async def test_this_scenario_settles_as_with_kubernetes_controllers(file: Path) -> None:
+    async with serving() as (url, token):
+        outcome = await replay(Scenario.read(file), url, token, patience=PATIENCE)
+
+    assert not outcome.problem, outcome.problem
+    assert outcome.seconds < 10
+
+
+async def test_a_difference_is_shown_and_nothing_is_left_behind() -> None:
+    namespace = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}
+    scenario = Scenario("made_up", [{"try_create": namespace}, {"snapshot": ["Pod"]}], [{"Pod": ["something"]}])
+    async with serving(controllers=False) as (url, token):
+        outcome = await replay(scenario, url, token, patience=0.05)
+
+    assert '+  "try_create": "ConfigMap/c"' in outcome.problem
+
+
+async def test_a_step_that_the_server_refuses_or_nobody_knows_is_named() -> None:
+    async with serving(controllers=False) as (url, token):
+        refused = await replay(Scenario("made_up", [{"delete": {"kind": "Pod", "name": "nobody"}}], []), url, token)
+        unknown = await replay(Scenario("made_up", [{"juggle": {}}], []), url, token)
+
+    assert refused.problem.startswith('delete {"kind": "Pod", "name": "nobody"}: 404')
+    assert unknown.problem == "unknown step 'juggle'"
+
+
+def test_a_file_that_is_no_scenario_is_named(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.json"
+    broken.write_text("{")
+
+    with pytest.raises(ScenarioError, match=r"broken\.json: not a scenario"):
+        Scenario.read(broken)
+    with pytest.raises(ScenarioError, match="No such file"):
+        Scenario.read(tmp_path / "missing.json")

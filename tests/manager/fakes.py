@@ -1,0 +1,45 @@
+"""An informer that a test speaks for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anyio
+
+from kinformer.cache import ResourceEventHandler
+
+__all__ = ("FakeInformer",)
+
+
+class _Registration:
+    def __init__(self, synced: anyio.Event) -> None:
+        self._synced = synced
+
+    async def wait_synced(self) -> None:
+        await self._synced.wait()
+
+
+class FakeInformer:
+    """Keeps its handlers; the test calls them."""
+
+    def __init__(self, *, synced: bool = True) -> None:
+        self.synced = anyio.Event()
+        if synced:
+            self.synced.set()
+        self._handlers: list[ResourceEventHandler[Any]] = []
+
+    def add_event_handler(self, handler: ResourceEventHandler[Any]) -> Any:
+        self._handlers.append(handler)
+        return _Registration(self.synced)
+
+    def add(self, obj: Any) -> None:
+        for handler in self._handlers:
+            handler.on_add(obj, False)
+
+    def update(self, old: Any, new: Any) -> None:
+        for handler in self._handlers:
+            handler.on_update(old, new)
+
+    def delete(self, obj: Any) -> None:
+        for handler in self._handlers:
+            handler.on_delete(obj)

@@ -1,0 +1,252 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import Any
+
+import anyio
+import pytest
+import structlog.testing
+from prometheus_client import REGISTRY
+
+from kinformer.cache import DeletedFinalStateUnknown
+from kinformer.clock import FakeClock
+from kinformer.manager import Controller, any_of, generation_changed, labels_changed
+from kinformer.meta import GroupKind
+from kinformer.models import V1ReplicaSet, V1ReplicationController
+from tests.manager.fakes import FakeInformer
+
+
+def obj(name: str, *, namespace: str = "ns", **metadata: Any) -> dict[str, Any]:
+    return {"metadata": {"name": name, "namespace": namespace, **metadata}}
+
+
+def owned(name: str, owner: str, kind: str = "ReplicationController", api_version: str = "v1") -> dict[str, Any]:
+    reference = {"apiVersion": api_version, "kind": kind, "name": owner, "uid": "u", "controller": True}
+    return obj(name, ownerReferences=[reference])
+
+
+class Syncs:
+    """Notes keys, and does as told."""
+
+    def __init__(self) -> None:
+        self.keys: list[str] = []
+        self.answers: list[Any] = []
+
+    async def __call__(self, key: str) -> float | timedelta | None:
+        self.keys.append(key)
+        answer = self.answers.pop(0) if self.answers else None
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def taken(self) -> list[str]:
+        keys, self.keys = self.keys, []
+        return keys
+
+
+@pytest.fixture
+def syncs() -> Syncs:
+    return Syncs()
+
+
+@asynccontextmanager
+async def running(controller: Controller) -> AsyncIterator[None]:
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(controller.run)
+        await anyio.wait_all_tasks_blocked()
+        yield
+        tasks.cancel_scope.cancel()
+
+
+async def test_each_change_of_a_watched_object_has_it_synced(syncs: Syncs) -> None:
+    informer: Any = FakeInformer()
+    async with running(Controller("test", syncs).watch(informer)):
+        informer.add(obj("a"))
+        await anyio.wait_all_tasks_blocked()
+        informer.update(obj("a"), obj("a"))
+        await anyio.wait_all_tasks_blocked()
+        informer.delete(obj("a"))
+        informer.add(obj("node", namespace=""))
+        await anyio.wait_all_tasks_blocked()
+
+    assert syncs.keys == ["ns/a", "ns/a", "ns/a", "node"]
+
+
+async def test_a_change_of_an_owned_object_has_its_controller_synced(syncs: Syncs) -> None:
+    informer: Any = FakeInformer()
+    async with running(Controller("test", syncs).watch_owned(informer, V1ReplicationController)):
+        informer.add(owned("pod", "web"))
+        informer.add(owned("pod", "not-mine", "ReplicaSet", "apps/v1"))
+        informer.add(owned("pod", "not-mine-either", "ReplicationController", "apps.openshift.io/v1"))
+        informer.add(obj("orphan"))
+        await anyio.wait_all_tasks_blocked()
+        assert syncs.taken() == ["ns/web"]
+
+        informer.update(owned("pod", "web"), owned("pod", "other"))
+        await anyio.wait_all_tasks_blocked()
+        assert syncs.taken() == ["ns/web", "ns/other"]
+
+
+async def test_an_owner_may_be_named_whatever_its_version(syncs: Syncs) -> None:
+    informer: Any = FakeInformer()
+    controller = Controller("test", syncs).watch_owned(informer, GroupKind("apps", "ReplicaSet"))
+    async with running(controller.watch_owned(informer, V1ReplicaSet)):
+        informer.add(owned("pod", "web", "ReplicaSet", "apps/v1beta2"))
+        await anyio.wait_all_tasks_blocked()
+
+    assert syncs.keys == ["ns/web"]
+
+
+async def test_a_mapped_object_has_synced_what_the_map_says_for_it_before_and_after(syncs: Syncs) -> None:
+    informer: Any = FakeInformer()
+
+    def targets(config: Any) -> list[str]:
+        return list(config["metadata"]["labels"].values())
+
+    async with running(Controller("test", syncs).watch_mapped(informer, targets)):
+        informer.update(obj("a", labels={"x": "one", "y": "two"}), obj("a", labels={"x": "two", "y": "three"}))
+        await anyio.wait_all_tasks_blocked()
+
+    assert syncs.keys == ["one", "two", "three"]
+
+
+async def test_a_tombstone_counts_as_the_last_state_seen(syncs: Syncs) -> None:
+    informer: Any = FakeInformer()
+    async with running(Controller("test", syncs).watch(informer)):
+        informer.delete(DeletedFinalStateUnknown("ns/a", obj("a")))
+        informer.delete(DeletedFinalStateUnknown("ns/b", None))
+        await anyio.wait_all_tasks_blocked()
+
+    assert syncs.keys == ["ns/a"]
+
+
+async def test_predicates_must_all_let_a_change_through(syncs: Syncs) -> None:
+    informer: Any = FakeInformer()
+    async with running(Controller("test", syncs).watch(informer, any_of(generation_changed, labels_changed))):
+        informer.update(obj("status", generation=1), obj("status", generation=1))
+        informer.update(obj("spec", generation=1), obj("spec", generation=2))
+        informer.update(obj("labels", labels={"a": "b"}), obj("labels"))
+        informer.add(obj("new"))
+        informer.delete(obj("gone"))
+        await anyio.wait_all_tasks_blocked()
+
+    assert syncs.keys == ["ns/spec", "ns/labels", "ns/new", "ns/gone"]
+
+
+async def test_no_sync_starts_before_every_cache_is_complete(syncs: Syncs) -> None:
+    first, second = FakeInformer(), FakeInformer(synced=False)
+    controller = Controller("test", syncs).watch(first).watch(second)  # type: ignore[arg-type]  # all that is used
+    async with running(controller):
+        first.add(obj("a"))
+        await anyio.wait_all_tasks_blocked()
+        assert (syncs.keys, controller.has_synced) == ([], False)
+
+        second.synced.set()
+        await anyio.wait_all_tasks_blocked()
+        assert (syncs.keys, controller.has_synced) == (["ns/a"], True)
+    assert not controller.has_synced
+
+
+async def test_a_sync_that_raises_is_tried_again_later_each_time(syncs: Syncs) -> None:
+    clock = FakeClock()
+    controller = Controller("test", syncs, clock=clock)
+    syncs.answers = [ValueError("one"), ValueError("two"), None, ValueError("three")]
+    with structlog.testing.capture_logs() as logs:
+        async with running(controller):
+            controller.queue.add("k")
+            await clock.advance(0.005)
+            assert syncs.taken() == ["k", "k"]
+            await clock.advance(0.01)
+            assert syncs.taken() == ["k"]
+
+            # It went well in between: the next failure is the first again.
+            controller.queue.add("k")
+            await clock.advance(0.005)
+            assert syncs.taken() == ["k", "k"]
+
+    failures = [line for line in logs if line["event"] == "sync_failed"]
+    assert [(line["controller"], line["key"], line["error"]) for line in failures] == [
+        ("test", "k", "one"),
+        ("test", "k", "two"),
+        ("test", "k", "three"),
+    ]
+
+
+@pytest.mark.parametrize("after", [30.0, timedelta(seconds=30)])
+async def test_a_sync_may_say_when_to_look_again(syncs: Syncs, after: float | timedelta) -> None:
+    clock = FakeClock()
+    controller = Controller("test", syncs, clock=clock)
+    syncs.answers = [after]
+    async with running(controller):
+        controller.queue.add("k")
+        await clock.advance(29)
+        assert syncs.taken() == ["k"]
+        await clock.advance(1)
+        assert syncs.taken() == ["k"]
+
+
+async def test_as_many_keys_as_workers_are_synced_at_once_and_one_key_never_twice() -> None:
+    under_way: list[str] = []
+    gate = anyio.Event()
+
+    async def sync(key: str) -> None:
+        under_way.append(key)
+        await gate.wait()
+        under_way.remove(key)
+
+    controller = Controller("test", sync, workers=2)
+    async with running(controller):
+        for key in ("a", "b", "c"):
+            controller.queue.add(key)
+        await anyio.wait_all_tasks_blocked()
+        controller.queue.add("a")
+        await anyio.wait_all_tasks_blocked()
+        assert under_way == ["a", "b"]
+        gate.set()
+        await anyio.wait_all_tasks_blocked()
+        assert under_way == []
+
+
+async def test_when_it_is_cancelled_syncs_end_and_the_queue_takes_nothing_more(syncs: Syncs) -> None:
+    ended = anyio.Event()
+
+    async def sync(key: str) -> None:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            ended.set()
+
+    controller = Controller("test", sync)
+    async with running(controller):
+        controller.queue.add("a")
+        controller.queue.add("b")
+        await anyio.wait_all_tasks_blocked()
+
+    assert ended.is_set()
+    assert controller.queue.shutting_down
+
+
+async def test_workers_say_how_they_fare(syncs: Syncs) -> None:
+    controller = Controller("metered", syncs, workers=3)
+    syncs.answers = [None, 5.0, ValueError("no")]
+    with structlog.testing.capture_logs():
+        async with running(controller):
+            for key in ("a", "b", "c"):
+                controller.queue.add(key)
+            await anyio.wait_all_tasks_blocked()
+
+    def metric(name: str, **labels: str) -> float | None:
+        return REGISTRY.get_sample_value(f"controller_runtime_{name}", {"controller": "metered", **labels})
+
+    assert [metric("reconcile_total", result=result) for result in ("success", "requeue_after", "error")] == [1, 1, 1]
+    assert metric("reconcile_errors_total") == 1
+    assert metric("reconcile_time_seconds_count") == 3
+    assert metric("max_concurrent_reconciles") == 3
+    assert metric("active_workers") == 0
+
+
+def test_a_controller_without_workers_is_a_mistake(syncs: Syncs) -> None:
+    with pytest.raises(ValueError, match="controller test has 0 workers"):
+        Controller("test", syncs, workers=0)

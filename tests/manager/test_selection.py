@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import pytest
+
+from kinformer.manager import UnknownControllerError, select_controllers
+
+KNOWN = ["endpoint", "quota", "replicationcontroller"]
+
+
+@pytest.mark.parametrize(
+    ("selection", "selected"),
+    [
+        (["*"], ["endpoint", "quota"]),
+        ([], []),
+        (["quota"], ["quota"]),
+        (["*", "replicationcontroller"], KNOWN),
+        (["*", "-quota"], ["endpoint"]),
+        (["-quota", "quota"], []),
+        (["quota", "-quota"], ["quota"]),
+    ],
+)
+def test_the_first_entry_that_names_a_controller_decides(selection: list[str], selected: list[str]) -> None:
+    assert select_controllers(selection, KNOWN, off_by_default=["replicationcontroller"]) == selected
+
+
+def test_unknown_names_are_one_error_that_names_what_there_is() -> None:
+    with pytest.raises(UnknownControllerError) as raised:
+        select_controllers(["*", "replicaset", "-job"], KNOWN)
+
+    assert str(raised.value) == (
+        "unknown controllers 'replicaset', 'job': want '*', or NAME or -NAME of endpoint, quota, replicationcontroller"
+    )
