@@ -106,10 +106,10 @@ class WorkQueue(ABC, Generic[T]):
 
         An item that nobody holds is ignored.
         """
-        if self._metrics is not None:
-            self._metrics.done(item)
         if item not in self._processing:
             return
+        if self._metrics is not None:
+            self._metrics.done(item)
         self._processing.discard(item)
         self._release(item)
         if self._drained is not None and self._is_drained():

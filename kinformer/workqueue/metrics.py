@@ -43,7 +43,7 @@ class QueueMetrics(Protocol):
         """A worker has `item` now."""
 
     def done(self, item: Hashable) -> None:
-        """The worker is done with `item`."""
+        """The worker that had `item` is done with it."""
 
     def retry(self) -> None:
         """An item was added to be ready later."""
@@ -122,20 +122,15 @@ class _Queue:
     def add(self, item: Hashable) -> None:
         self._name.adds += 1
         self._name.depth += 1
-        if item not in self._added:
-            self._added[item] = self.now()
+        self._added[item] = self.now()
 
     def get(self, item: Hashable) -> None:
         self._name.depth -= 1
         self.started[item] = now = self.now()
-        added = self._added.pop(item, None)
-        if added is not None:
-            self._name.latency.observe(now - added)
+        self._name.latency.observe(now - self._added.pop(item))
 
     def done(self, item: Hashable) -> None:
-        started = self.started.pop(item, None)
-        if started is not None:
-            self._name.work.observe(self.now() - started)
+        self._name.work.observe(self.now() - self.started.pop(item))
 
     def retry(self) -> None:
         self._name.retries += 1

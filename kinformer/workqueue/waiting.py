@@ -94,8 +94,8 @@ class Waiting(Generic[T]):
         self._timer = self._clock.call_later(due - self._clock.monotonic(), self._fire)
 
     def _fire(self) -> None:
-        # Timers are as coarse as the event loop's clock, and a sum of floats may fall short of the time it was made
-        # from: what the timer was set for is due when it fires, whatever the clock reads.
+        # Event loops fire timers a little early, by their clock's resolution: what this one was set for is due when it
+        # fires, whatever the clock reads, or the queue would spin until it reads so.
         now = max(self._clock.monotonic(), self._armed_for)
         self._timer = None
         heap = self._heap
