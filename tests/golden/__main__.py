@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from tests.golden.functions_command import functions
+from tests.golden.scenario_command import scenario
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -13,6 +14,7 @@ def golden() -> None:
 
 
 golden.add_command(functions)
+golden.add_command(scenario)
 
 
 if __name__ == "__main__":
