@@ -17,12 +17,15 @@ from __future__ import annotations
 import asyncio
 import functools
 import socket
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeAlias
 
 import aiohttp
 from aiohttp.client_proto import ResponseHandler
 
-__all__ = ("Body", "Connector", "Dechunker", "RawBody", "body_of", "configure_socket")
+__all__ = ("Body", "Connector", "Dechunker", "Piece", "RawBody", "body_of", "configure_socket")
+
+#: Bytes of a body; views keep the whole read that they are a part of in memory.
+Piece: TypeAlias = bytes | memoryview
 
 _KEEPALIVE_IDLE: Final = 20
 _KEEPALIVE_INTERVAL: Final = 5
@@ -71,9 +74,9 @@ class RawBody(int):
 class Body(Protocol):
     """The body of an answer, as it arrives."""
 
-    async def read(self) -> bytes:
+    async def read(self) -> list[Piece]:
         """
-        All that has arrived and was not read yet; waits for some; ``b""`` at the end.
+        All that has arrived and was not read yet, in the pieces it came in; waits for some; none at the end.
 
         :raises aiohttp.ClientError: if the connection breaks, once everything before was read
         :raises OSError: likewise
@@ -100,8 +103,9 @@ class _ParsedBody:
     def __init__(self, content: aiohttp.StreamReader):
         self._content = content
 
-    async def read(self) -> bytes:
-        return await self._content.readany()
+    async def read(self) -> list[Piece]:
+        data = await self._content.readany()
+        return [data] if data else []
 
     @property
     def has_unread(self) -> bool:
@@ -201,11 +205,11 @@ class _RawChunkedBody:
     def has_unread(self) -> bool:
         return bool(self._arrived) or self._ended or self._dechunker.finished
 
-    async def read(self) -> bytes:
+    async def read(self) -> list[Piece]:
         while not self._dechunker.finished:
             if self._arrived:
-                if data := self._take():
-                    return data
+                if pieces := self._take():
+                    return pieces
             elif self._ended:
                 raise aiohttp.ClientPayloadError("the connection was closed in the middle of it") from self._error
             else:
@@ -214,9 +218,9 @@ class _RawChunkedBody:
                     await self._waiter
                 finally:
                     self._waiter = None
-        return b""
+        return []
 
-    def _take(self) -> bytes:
+    def _take(self) -> list[Piece]:
         raw = self._arrived[0] if len(self._arrived) == 1 else b"".join(self._arrived)
         self._arrived.clear()
         self._size = 0
@@ -236,15 +240,17 @@ class Dechunker:
         self._left = 0  # of the body of this chunk, still to come
         self._skip = 0  # of the line end after it
 
-    def feed(self, raw: bytes) -> bytes:
+    def feed(self, raw: bytes) -> list[Piece]:
         """
-        The payload in these bytes.
+        The payload in these bytes: for each chunk, as much of it as is here. Nothing is copied.
 
         :raises aiohttp.ClientPayloadError: if they are no chunks
         """
+        if self.finished:  # trailers
+            return []
         if self._head:
             raw, self._head = self._head + raw, b""
-        pieces: list[memoryview] = []
+        pieces: list[Piece] = []
         view = memoryview(raw)
         size = len(raw)
         find = raw.find
@@ -267,16 +273,17 @@ class Dechunker:
             if end == start:
                 self.finished = True
                 break
+            at = end + 2
             if end > size:
                 self._left = end - size
-                end = size
+                if start == size:
+                    break
             pieces.append(view[start:end])
-            at = end + 2
         if self._left:
             self._skip = 2
         elif at > size:
             self._skip = at - size
-        return b"".join(pieces)
+        return pieces
 
 
 def _chunk_size(line: bytes) -> int:

@@ -136,7 +136,7 @@ class ServerUnreachable(ClientError):
     """
 
     def __init__(self, url: str, cause: BaseException | str):
-        super().__init__(f"cannot reach the server at {url}: {cause or type(cause).__name__}")
+        super().__init__(f"cannot reach the server at {url}: {str(cause) or type(cause).__name__}")
         self.url = url
         self.cause = cause
 
@@ -150,7 +150,7 @@ class ConnectionLost(ClientError):
     """
 
     def __init__(self, url: str, cause: BaseException | str):
-        super().__init__(f"lost the connection to {url}: {cause or type(cause).__name__}")
+        super().__init__(f"lost the connection to {url}: {str(cause) or type(cause).__name__}")
         self.url = url
         self.cause = cause
 

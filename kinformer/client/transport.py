@@ -29,7 +29,7 @@ import structlog
 from yarl import URL
 
 from kinformer.client.config import Endpoint
-from kinformer.client.connection import Body, Connector, RawBody, body_of
+from kinformer.client.connection import Body, Connector, Piece, RawBody, body_of
 from kinformer.client.errors import About, ClientError, ConnectionLost, ServerUnreachable, error_from_response
 from kinformer.client.flow_control import RateLimiter
 from kinformer.client.metrics import HostMetrics
@@ -144,12 +144,10 @@ class Transport:
                 if response is None:
                     continue
                 try:
-                    data = await response.read()
+                    data = await response.read()  # closes it, should anything go wrong
                 except (aiohttp.ClientError, OSError, TimeoutError) as error:
                     await tries.broken(error)
                     continue
-                finally:
-                    response.release()
                 if response.status < 300 or not await tries.refused(response, data):
                     return data
         finally:
@@ -179,8 +177,6 @@ class Transport:
             except (aiohttp.ClientError, OSError, TimeoutError) as error:
                 await tries.broken(error)
                 continue
-            finally:
-                response.release()
             await tries.refused(response, data)
 
     def _url(self, path: str, params: Mapping[str, str] | None) -> URL:
@@ -202,9 +198,9 @@ class BodyStream:
         self._response = response
         self._body: Body = body_of(response)
 
-    async def read(self) -> bytes:
+    async def read(self) -> list[Piece]:
         """
-        All that has arrived; waits for some; ``b""`` at the end.
+        All that has arrived, in pieces; waits for some; none at the end.
 
         :raises ConnectionLost: if the connection breaks, once everything that came before was read
         """

@@ -47,6 +47,7 @@ from kinformer.clock import Clock, Timer
 from kinformer.meta import accessor_of
 
 if TYPE_CHECKING:
+    from kinformer.client.connection import Piece
     from kinformer.client.transport import BodyStream
 
 __all__ = ("DEFAULT_IDLE_TIMEOUT", "Opener", "WatchStream")
@@ -58,6 +59,7 @@ T = TypeVar("T")
 DEFAULT_IDLE_TIMEOUT: Final = 90.0
 _GRACE: Final = 15.0
 _OPEN_TIMEOUT: Final = 65.0
+_LINE_END: Final = ord("\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,17 +144,21 @@ class WatchStream(Generic[T]):
         """
         while self._failure is None:
             try:
-                data = await self._read()
+                pieces = await self._read()
             except ConnectionLost as error:
                 self._failure = error
                 break
-            at_end = not data
-            if at_end:
+            if not pieces:
                 # The last line need not have a line end. What is cut off, the connection's end is an error for.
-                data, self._rest = self._rest, b""
-                if not data.strip():
+                rest, self._rest = self._rest, b""
+                if not rest.strip():
                     raise StopAsyncIteration
-            batch = self._decode(data, at_end=at_end)
+                pieces = [rest]
+            else:
+                pieces = self._whole_lines(pieces)
+            batch, broken = self._codec.decode_events(pieces)
+            if broken is not None:
+                self._failure = error_from_status(broken, self._opener.url) if isinstance(broken, Status) else broken
             self._heard = self._clock.monotonic()
             if batch:
                 self._note_version(batch)
@@ -160,18 +166,23 @@ class WatchStream(Generic[T]):
         failure, self._failure = self._failure, ConnectionLost(self._opener.url, "it has ended")
         raise failure
 
-    def _decode(self, data: bytes, *, at_end: bool) -> list[WatchEvent[T]]:
-        if self._rest:
-            data, self._rest = self._rest + data, b""
-        whole = len(data) if at_end else data.rfind(b"\n") + 1
-        if whole < len(data):
-            self._rest = data[whole:]
-        if not whole:
-            return []
-        batch, failure = self._codec.decode_events(data if whole == len(data) else memoryview(data)[:whole])
-        if failure is not None:
-            self._failure = error_from_status(failure, self._opener.url) if isinstance(failure, Status) else failure
-        return batch
+    def _whole_lines(self, pieces: list[Piece]) -> list[Piece]:
+        """These pieces, changed only where a line does not end with its piece: at the end of a read, mostly."""
+        if not self._rest and all(piece[-1] == _LINE_END for piece in pieces):
+            return pieces
+        lines: list[Piece] = []
+        rest = self._rest
+        for piece in pieces:
+            if not rest and piece[-1] == _LINE_END:
+                lines.append(piece)
+                continue
+            joined = rest + piece
+            whole = joined.rfind(b"\n") + 1
+            if whole:
+                lines.append(joined[:whole])
+            rest = joined[whole:]
+        self._rest = rest
+        return lines
 
     def _note_version(self, batch: list[WatchEvent[T]]) -> None:
         if not self.resource_version:
@@ -190,7 +201,7 @@ class WatchStream(Generic[T]):
             return True
         return accessor_of(event.object).annotations(event.object).get(INITIAL_EVENTS_ANNOTATION) == "true"
 
-    async def _read(self) -> bytes:
+    async def _read(self) -> list[Piece]:
         while True:
             stream = self._stream
             if stream is None:

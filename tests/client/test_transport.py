@@ -1,0 +1,306 @@
+"""Requests: what is sent, what is sent again, and what an answer that never comes turns into."""
+
+from __future__ import annotations
+
+import ssl
+from typing import Any
+
+import aiohttp
+import anyio
+import pytest
+from prometheus_client import REGISTRY
+from structlog.testing import capture_logs
+
+from kinformer.client import (
+    ApiError,
+    Client,
+    ClientError,
+    ConnectionLost,
+    Endpoint,
+    NotFound,
+    ServerUnreachable,
+    TokenBucket,
+    TooManyRequests,
+    Unauthorized,
+    connect,
+    is_connection_refused,
+)
+from kinformer.client.config import Credentials
+from kinformer.client.transport import _cause
+from kinformer.clock import FakeClock
+from tests.client.conftest import ScriptedServer
+
+
+async def test_a_request_says_who_asks_and_what_it_takes(server: ScriptedServer, client: Client) -> None:
+    server.answer({"a": 1})
+
+    assert await client.request("get", "/x", params={"q": "a b"}, type_=dict) == {"a": 1}
+
+    request = server.requests[0]
+    assert (request.method, request.target) == ("GET", "/x?q=a+b")
+    assert request.headers["authorization"] == "Bearer secret"
+    assert request.headers["accept"] == "application/json"
+    assert request.headers["accept-encoding"] == "identity"
+    assert request.headers["user-agent"].startswith("kinformer/")
+    assert "content-type" not in request.headers
+
+
+async def test_a_body_is_json_unless_it_says_otherwise(server: ScriptedServer, client: Client) -> None:
+    server.answer(times=3)
+
+    await client.request("POST", "/x", body={"a": 1})
+    await client.request("PATCH", "/x", body=b"[]", headers={"Content-Type": "application/json-patch+json"})
+    await client.request("POST", "/x", body=b"y", headers={"X-Other": "z"})
+
+    assert [request.headers["content-type"] for request in server.requests] == [
+        "application/json",
+        "application/json-patch+json",
+        "application/json",
+    ]
+    assert server.requests[0].json() == {"a": 1}
+    assert server.requests[2].headers["x-other"] == "z"
+
+
+async def test_what_the_user_sets_goes_with_every_request(server: ScriptedServer) -> None:
+    server.answer()
+    async with connect(url=server.url, user_agent="me/1", headers={"X-Mine": "1"}, compression=True) as client:
+        await client.request("GET", "/x")
+
+    headers = server.requests[0].headers
+    assert (headers["user-agent"], headers["x-mine"], headers["accept-encoding"]) == ("me/1", "1", "gzip")
+    assert "authorization" not in headers
+
+
+@pytest.mark.parametrize("code", [429, 500, 503])
+async def test_a_server_that_says_when_is_asked_again_then(
+    code: int, server: ScriptedServer, client: Client, clock: FakeClock
+) -> None:
+    server.answer(b"busy", code, headers={"Retry-After": "3"})
+    server.answer(b"done")
+    got: list[bytes] = []
+
+    async def post() -> None:
+        got.append(await client.request("POST", "/x", body=b"{}"))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(post)
+        await server.wait_for_requests(1)
+        while clock.next_due is None:
+            await anyio.lowlevel.checkpoint()
+        assert clock.next_due == 3
+        clock.turn(3)
+
+    assert got == [b"done"]
+    assert server.requests[1].body == b"{}"
+
+
+async def test_after_ten_more_tries_the_answer_stands(server: ScriptedServer, client: Client) -> None:
+    server.answer(b"busy", 429, headers={"Retry-After": "0"}, times=11)
+
+    with pytest.raises(TooManyRequests, match="too many requests"):
+        await client.request("GET", "/x")
+
+    assert len(server.requests) == 11
+
+
+async def test_a_server_that_does_not_say_when_is_not_asked_again(server: ScriptedServer, client: Client) -> None:
+    server.answer(b"busy", 429)
+    server.answer(b"busy", 503, headers={"Retry-After": "Wed, 21 Oct 2026 07:28:00 GMT"})
+    server.answer(b"no", 404, headers={"Retry-After": "1"})
+
+    for _ in range(3):
+        with pytest.raises(ApiError):
+            await client.request("GET", "/x")
+
+    assert len(server.requests) == 3
+
+
+async def test_a_get_whose_connection_broke_is_sent_again(
+    server: ScriptedServer, client: Client, clock: FakeClock
+) -> None:
+    server.hang_up()  # and aiohttp itself tries once more
+    server.hang_up()
+    server.hang_up(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
+    server.answer(b"whole")
+    got: list[bytes] = []
+
+    async def get() -> None:
+        got.append(await client.request("GET", "/x"))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(get)
+        for expected in (2, 3):
+            await server.wait_for_requests(expected)
+            while clock.next_due is None:
+                await anyio.lowlevel.checkpoint()
+            assert clock.next_due == 1
+            clock.turn(1)
+
+    assert got == [b"whole"]
+
+
+async def test_a_write_whose_connection_broke_may_have_happened_and_is_not_sent_again(
+    server: ScriptedServer, client: Client
+) -> None:
+    server.hang_up()
+
+    with pytest.raises(ConnectionLost, match=r"lost the connection to http://.*/x: "):
+        await client.request("POST", "/x", body=b"{}")
+
+    assert len(server.requests) == 1
+
+
+async def test_an_answer_that_does_not_come_is_given_up(server: ScriptedServer) -> None:
+    server.hang()
+    async with connect(url=server.url, read_timeout=0.02) as client:
+        with pytest.raises(ConnectionLost, match=r"nothing came for 0\.02 s"):
+            await client.request("GET", "/x")
+
+
+async def test_a_server_that_is_not_there_is_one_line(server: ScriptedServer) -> None:
+    async with connect(url="http://127.0.0.1:1") as client:
+        with pytest.raises(ServerUnreachable) as caught:
+            await client.request("GET", "/x")
+
+    assert str(caught.value) == "cannot reach the server at http://127.0.0.1:1: Connection refused"
+    assert is_connection_refused(caught.value)
+    assert caught.value.url == "http://127.0.0.1:1"
+
+
+async def test_a_name_that_does_not_resolve_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with connect(url="http://does-not-exist.invalid") as client:
+        with pytest.raises(ServerUnreachable, match=r"at http://does-not-exist.invalid: \w"):
+            await client.request("GET", "/x")
+
+
+def test_causes_are_as_short_as_they_can_be() -> None:
+    assert str(_cause(OSError(104, "whatever"))) == "Connection reset by peer"
+    assert str(_cause(OSError("plain"))) == "plain"
+    assert _cause(TimeoutError()) == "no answer in time"
+    assert "wrong version" in str(_cause(ssl.SSLError(1, "wrong version")))
+    key: Any = None
+    untrusted = aiohttp.ClientConnectorCertificateError(key, ssl.SSLCertVerificationError("self-signed"))
+    assert "its certificate is not trusted: " in str(_cause(untrusted))
+
+
+async def test_credentials_that_are_refused_are_renewed_once(server: ScriptedServer) -> None:
+    asked: list[bool] = []
+
+    async def reload(refused: bool) -> str:
+        asked.append(refused)
+        return "Bearer new"
+
+    server.refuse(401, "Unauthorized")
+    server.answer(b"ok")
+    server.refuse(401, "Unauthorized")
+    async with connect(endpoint=Endpoint(server=server.url, credentials=Credentials("Bearer old", reload))) as client:
+        assert await client.request("POST", "/x", body=b"{}") == b"ok"
+        with pytest.raises(Unauthorized, match="refused the credentials for http"):
+            await client.request("GET", "/x")
+
+    assert [request.headers["authorization"] for request in server.requests] == [
+        "Bearer old",
+        "Bearer new",
+        "Bearer new",
+    ]
+    assert asked == [True, True]
+
+
+async def test_credentials_are_looked_after_each_minute(server: ScriptedServer, clock: FakeClock) -> None:
+    tokens = iter(["Bearer 2", "Bearer 3"])
+
+    async def reload(refused: bool) -> str:
+        return next(tokens)
+
+    server.answer(times=3)
+    credentials = Credentials("Bearer 1", reload, clock)
+    async with connect(endpoint=Endpoint(server=server.url, credentials=credentials), clock=clock) as client:
+        for wait in (0, 59.9, 0.2):
+            clock.turn(wait)
+            await client.request("GET", "/x")
+
+    assert [request.headers["authorization"] for request in server.requests] == ["Bearer 1", "Bearer 1", "Bearer 2"]
+
+
+async def test_every_try_passes_the_limiter(server: ScriptedServer, clock: FakeClock) -> None:
+    server.answer(b"busy", 429, headers={"Retry-After": "0"})
+    server.answer(b"ok")
+    bucket = TokenBucket(1, 2, clock=clock)
+    async with connect(url=server.url, rate_limiter=bucket, clock=clock) as client:
+        await client.request("GET", "/x")
+
+    assert not bucket.try_accept()
+
+
+async def test_a_client_that_slows_itself_down_says_so(server: ScriptedServer, clock: FakeClock) -> None:
+    server.answer(times=2)
+    async with connect(url=server.url, qps=0.5, burst=1, clock=clock) as client:
+        with capture_logs() as logs:
+            await client.request("GET", "/x")
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(client.request, "GET", "/x")
+                await clock.advance(2)
+
+    assert [entry["event"] for entry in logs] == ["request_throttled"]
+
+
+async def test_each_warning_of_the_server_is_logged_once(server: ScriptedServer, client: Client) -> None:
+    server.answer(headers={"Warning": '299 - "v1 Endpoints is deprecated in v1.33+"'}, times=2)
+
+    with capture_logs() as logs:
+        await client.request("GET", "/x")
+        await client.request("GET", "/x")
+
+    assert [entry["warning"] for entry in logs] == ["v1 Endpoints is deprecated in v1.33+"]
+
+
+async def test_requests_are_counted_under_client_gos_names(server: ScriptedServer, client: Client) -> None:
+    server.answer(b"busy", 503, headers={"Retry-After": "0"})
+    server.answer(b"ok")
+    await client.request("GET", "/x")
+    host = server.url.removeprefix("http://")
+
+    def value(name: str, **labels: str) -> float | None:
+        return REGISTRY.get_sample_value(name, {**labels, "host": host})
+
+    assert value("rest_client_requests_total", code="503", method="GET") == 1
+    assert value("rest_client_requests_total", code="200", method="GET") == 1
+    assert value("rest_client_request_retries_total", code="200", verb="GET") == 1
+    assert value("rest_client_request_duration_seconds_count", verb="GET") == 1
+
+
+async def test_a_request_without_an_answer_is_counted_as_an_error() -> None:
+    async with connect(url="http://127.0.0.1:2") as client:
+        with pytest.raises(ServerUnreachable):
+            await client.request("GET", "/x")
+
+    labels = {"code": "<error>", "method": "GET", "host": "127.0.0.1:2"}
+    assert REGISTRY.get_sample_value("rest_client_requests_total", labels) == 1
+
+
+async def test_a_request_that_is_cancelled_closes_its_connection(server: ScriptedServer, client: Client) -> None:
+    server.hang()
+    stream = server._script[0]
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(client.request, "GET", "/x")
+        await server.wait_for_requests(1)
+        tasks.cancel_scope.cancel()
+
+    with anyio.fail_after(5):
+        await stream.closed.wait()
+
+
+async def test_a_closed_client_says_so(server: ScriptedServer) -> None:
+    async with connect(url=server.url) as client:
+        pass
+
+    with pytest.raises(ClientError, match="is closed"):
+        await client.request("GET", "/x")
+
+
+async def test_what_is_not_there_is_named(server: ScriptedServer, client: Client) -> None:
+    server.answer(b"404 page not found", 404)
+
+    with pytest.raises(NotFound, match="could not find the requested resource"):
+        await client.request("GET", "/nope")
