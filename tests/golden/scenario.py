@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import json
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -79,17 +79,25 @@ class Outcome:
     problem: str = ""
 
 
-async def replay(scenario: Scenario, url: str, token: str = "", *, patience: float = 1.0) -> Outcome:
+async def replay(
+    scenario: Scenario,
+    url: str,
+    token: str = "",
+    *,
+    patience: float = 1.0,
+    is_busy: Callable[[], bool] = lambda: False,
+) -> Outcome:
     """
     Run a scenario and compare.
 
     :param patience: by what to multiply the time that a state has to stand still; less than 1 for a server that is
         known to be quick
+    :param is_busy: whether something is known to be still to come, however still it looks
     """
     began = anyio.current_time()
     namespace = f"{scenario.name.replace('_', '-')}-{secrets.token_hex(3)}"
     async with connected(url, token, namespace=namespace) as api:
-        run = _Run(api, patience)
+        run = _Run(api, patience, is_busy)
         try:
             await api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
             for step in scenario.steps:
@@ -118,9 +126,10 @@ async def _remove(api: Api) -> None:
 class _Run:
     """A scenario under way."""
 
-    def __init__(self, api: Api, patience: float) -> None:
+    def __init__(self, api: Api, patience: float, is_busy: Callable[[], bool]) -> None:
         self._api = api
         self._patience = patience
+        self._is_busy = is_busy
         self._reducer = Reducer(api.namespace)
         self._last_ip = 1
         self.answers: list[Any] = []
@@ -207,6 +216,8 @@ class _Run:
                 raise ScenarioError(f"the state did not settle within {_SETTLE_TIMEOUT:.0f} s")
             # The server's version may move by what others do, and by events: then the objects tell.
             if revision != (revision := await self._api.revision()) and last != (last := await self._versions()):
+                since = anyio.current_time()
+            if self._is_busy():
                 since = anyio.current_time()
             await anyio.sleep(_LOOK)
 
