@@ -29,6 +29,32 @@ VERSION = {
     "platform": "linux/amd64",
 }
 
+#: Paths that are not the API's, and the names of the checks and start-up hooks that the health paths are made of:
+#: what kube-apiserver lists, for who looks whether something is there.
+_OTHER_PATHS = (
+    *("/.well-known/openid-configuration", "/flagz", "/metrics", "/metrics/slis", "/openapi/v2", "/openapi/v3"),
+    *("/openapi/v3/", "/openid/v1/jwks", "/statusz", "/version"),
+)
+_COMMON_CHECKS = "log ping"
+_CHECKS = {
+    "healthz": "autoregister-completion etcd loopback-serving-certificate",
+    "livez": "autoregister-completion etcd loopback-serving-certificate",
+    "readyz": "autoregister-completion informer-sync shutdown",
+}
+_HOOKS = """
+apiservice-discovery-controller apiservice-openapi-controller apiservice-openapiv3-controller
+apiservice-registration-controller apiservice-status-local-available-controller
+apiservice-status-remote-available-controller apiservice-wait-for-first-sync bootstrap-controller crd-informer-synced
+generic-apiserver-start-informers kube-apiserver-autoregistration peer-endpoint-reconciler-controller
+priority-and-fairness-config-consumer priority-and-fairness-config-producer priority-and-fairness-filter
+rbac/bootstrap-roles scheduling/bootstrap-system-priority-classes start-apiextensions-controllers
+start-apiextensions-informers start-apiserver-admission-initializer start-cluster-authentication-info-controller
+start-kube-aggregator-informers start-kube-apiserver-identity-lease-controller
+start-kube-apiserver-identity-lease-garbage-collector start-kubernetes-service-cidr-controller
+start-legacy-token-tracking-controller start-service-ip-repair-controllers start-system-namespaces-controller
+storage-object-count-tracker-hook storage-readiness
+"""
+
 Document = dict[str, Any]
 
 
@@ -53,6 +79,8 @@ class Discovery:
         :return: None if there is none
         """
         match segments:
+            case []:
+                return {"paths": self._paths()}
             case ["version"]:
                 return dict(self._version)
             case ["api"]:
@@ -67,6 +95,17 @@ class Discovery:
             case ["apis", group, version]:
                 return self._resources(group, version)
         return None
+
+    def _paths(self) -> list[str]:
+        groups = {group for group, _ in self._registry.group_versions() if group}
+        paths = {"/api", "/api/v1", "/apis", "/apis/", *_OTHER_PATHS}
+        paths.update(f"/apis/{group}" for group in groups)
+        paths.update(f"/apis/{group}/{version}" for group, version in self._registry.group_versions() if group)
+        for probe, checks in _CHECKS.items():
+            paths.add(f"/{probe}")
+            paths.update(f"/{probe}/{check}" for check in (*checks.split(), *_COMMON_CHECKS.split()))
+            paths.update(f"/{probe}/poststarthook/{hook}" for hook in _HOOKS.split())
+        return sorted(paths)
 
     def _core_versions(self) -> Document:
         addresses = [{"clientCIDR": "0.0.0.0/0", "serverAddress": self._address}]

@@ -174,6 +174,7 @@ class Operations:
         name = metadata["name"]
         if self.storage.get(resource.storage, namespace, name) is not None:
             raise status.already_exists(resource.group_resource, name)
+        strategy.finish(obj, None)
         if how.dry_run:
             return Version(name, 0, _encode(obj))
         return self.storage.create(resource.storage, namespace, name, obj)
@@ -181,18 +182,19 @@ class Operations:
     def _generate_name(self, prefix: str) -> str:
         return prefix[:_LONGEST_GENERATED] + "".join(self.rng.choices(_ALPHANUMS, k=5))
 
-    def _validate(self, strategy: Strategy, obj: Obj, old: Obj | None) -> None:
+    def _validate(self, strategy: Strategy, obj: Obj, old: Obj | None, subresource: str = "") -> None:
         metadata = obj["metadata"]
         causes: list[status.Cause] = []
         if old is not None:
-            causes += validate_metadata_update(metadata, old["metadata"])
+            # The real server looks twice, once for all kinds and once for this one, and says it twice.
+            causes += 2 * validate_metadata_update(metadata, old["metadata"])
         causes += validate_metadata(metadata, strategy.validate_name)
-        if old is not None:
-            # The generic update and the kind's own each look at the metadata, as the real server's do.
-            causes += validate_metadata_update(metadata, old["metadata"])
-        causes += strategy.validate(obj)
-        if old is not None:
-            causes += strategy.validate_update(obj, old)
+        if subresource:
+            causes += strategy.validate_subresource(subresource, obj)
+        else:
+            causes += strategy.validate(obj)
+            if old is not None:
+                causes += strategy.validate_update(obj, old)
         if causes:
             raise status.invalid(strategy.resource.group_kind, metadata.get("name", ""), causes)
 
@@ -239,7 +241,7 @@ class Operations:
             strategy.prepare_for_subresource_update(subresource, obj, old)
         else:
             strategy.prepare_for_update(obj, old)
-        self._validate(strategy, obj, old)
+        self._validate(strategy, obj, old, subresource)
         self.admission.validate(attributes)
         return self._store(strategy, before, obj, old, how), False
 
@@ -294,6 +296,7 @@ class Operations:
             and not old["metadata"].get("deletionGracePeriodSeconds")
             and strategy.may_delete(obj)
         )
+        strategy.finish(obj, old)
         if how.dry_run:
             return Version(before.key, before.number, _encode(obj))
         if done:

@@ -27,7 +27,7 @@ from kinformer.envtest.operations import Operations
 from kinformer.envtest.plugins import NamespaceLifecycle
 from kinformer.envtest.registry import Registry
 from kinformer.envtest.storage import Storage
-from kinformer.envtest.strategy import strategy_for
+from kinformer.envtest.strategy import Strategies
 
 __all__ = ("ApiServer", "ServerError")
 
@@ -87,7 +87,13 @@ class ApiServer:
         self.watches = WatchSet()
         self.admission = Admission()
         self.operations = Operations(
-            self.storage, self.registry, self.clock, self.admission, strategy_for, self._rng, self._issue_token
+            self.storage,
+            self.registry,
+            self.clock,
+            self.admission,
+            Strategies(self.storage),
+            self._rng,
+            self._issue_token,
         )
         self._users: dict[str, User] = {self.token: User("admin", groups=("system:masters", "system:authenticated"))}
         self._stack: AsyncExitStack | None = None

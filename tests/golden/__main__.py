@@ -6,6 +6,7 @@ import click
 
 from tests.golden.functions_command import functions
 from tests.golden.scenario_command import scenario
+from tests.golden.wire_command import wire
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -14,6 +15,7 @@ def golden() -> None:
 
 
 golden.add_command(functions)
+golden.add_command(wire)
 golden.add_command(scenario)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import traceback
 from collections.abc import Callable
 from urllib.parse import unquote
 
@@ -69,8 +70,9 @@ class HttpHandler:
         except ClientConnectionError:
             # The client went away in the middle of an answer; there is nobody to tell.
             raise
-        except Exception:
-            log.exception("request_failed", method=request.method, path=request.raw_path)
+        except Exception as error:
+            text = traceback.format_exc()
+            log.error("request_failed", method=request.method, path=request.raw_path, error=repr(error), traceback=text)
             return _refusal(status.StatusError(500, "InternalError", "Internal error occurred", {}))
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -137,7 +139,7 @@ class HttpHandler:
         aggregated = ""
         if "as=APIGroupDiscoveryList" in accept:
             aggregated = "v2" if "v=v2;" in f"{accept};".replace(",", ";") else "v2beta1"
-        document = self._discovery.document(segments, aggregated)
+        document = self._discovery.document([] if segments == [""] else segments, aggregated)
         if document is None:
             return _text(404, "404 page not found\n")
         type_ = "application/json"

@@ -1,13 +1,35 @@
-"""Checking an object against the type of its kind. For now every object is taken as it comes."""
+"""Checking an object against the type of its kind, as kube-apiserver's decoding and encoding do together.
+
+An object goes in as any JSON; out comes what would be stored: fields that the type does not have are left out (and
+named, for warnings), so are nulls and empty values that the wire form leaves out, what the wire form always has is
+there, and quantities, times and the like are in their canonical form. A value of a wrong type ends it.
+
+The types are those of kubernetes_asyncio's metadata, with :mod:`.forms` for what that does not tell. Each is compiled
+when it is first needed: a pod's takes some milliseconds once, and checking one some 40 µs.
+"""
 
 from __future__ import annotations
 
+import base64
+import binascii
+import copy
+import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
+from kinformer.envtest.registry.forms import FORMS
 from kinformer.envtest.registry.resources import Resource
+from kinformer.meta.names import GroupVersionKind
+from kinformer.meta.quantity import QuantityError, canonical_quantity
+from kinformer.models._resources import model_name_of
+from kinformer.models._source import model_names, shape_of
 
-__all__ = ("Problems", "check", "zero_of")
+__all__ = ("Problems", "WrongType", "check", "check_model", "zero_of")
+
+Obj = dict[str, Any]
 
 
 @dataclass(slots=True)
@@ -18,11 +40,356 @@ class Problems:
     unknown: list[str] = field(default_factory=list)
 
 
-def check(resource: Resource, data: dict[str, Any], problems: Problems) -> dict[str, Any]:
-    """The object in the form in which it is stored."""
-    return data
+class WrongType(Exception):
+    """
+    A value that is not of its field's type.
+
+    :param what: what is wrong, up to where it is
+    :param type_: the type that was wanted, in Go's words; empty where `what` says all
+    """
+
+    def __init__(self, what: str, type_: str = ""):
+        super().__init__(what)
+        self.what = what
+        self.type = type_
+        self.struct = ""
+        self.path: list[str] = []
+
+    def __str__(self) -> str:
+        if not self.type:
+            return self.what
+        where = f"Go struct field {self.struct}.{'.'.join(reversed(self.path))}" if self.struct else "Go value"
+        return f"{self.what} into {where} of type {self.type}"
 
 
-def zero_of(resource: Resource) -> dict[str, Any]:
-    """What an object of that kind has that has nothing."""
-    return {}
+def check(resource: Resource, data: Obj, problems: Problems) -> Obj:
+    """
+    An object of a resource in the form in which it is stored.
+
+    :param data: the object without kind and apiVersion
+    """
+    model = _model_of(resource)
+    if model is None:
+        return data
+    try:
+        return _object(model).read(data, "", problems)
+    except WrongType as wrong:
+        problems.error = str(wrong)
+        return {}
+
+
+def check_model(model: str, data: Obj, problems: Problems) -> Obj:
+    """The same for a type by its name, kind and apiVersion included."""
+    try:
+        return _object(model).read(data, "", problems)
+    except WrongType as wrong:
+        problems.error = str(wrong)
+        return {}
+
+
+def zero_of(resource: Resource) -> Obj:
+    """What the wire has of an object of that kind that has nothing, without its metadata."""
+    model = _model_of(resource)
+    return copy.deepcopy(_zero(model)) if model is not None else {}
+
+
+@cache
+def _zero(model: str) -> Obj:
+    zero = _object(model).read({}, "", Problems())
+    zero.pop("metadata", None)
+    return zero
+
+
+def _model_of(resource: Resource) -> str | None:
+    if resource.is_custom:
+        return None
+    return _model_by_kind(GroupVersionKind(resource.group, resource.version, resource.kind))
+
+
+@cache
+def _model_by_kind(kind: GroupVersionKind) -> str | None:
+    try:
+        return model_name_of(kind)
+    except KeyError:
+        return None
+
+
+@cache
+def _forms() -> dict[str, dict[str, str]]:
+    forms: dict[str, dict[str, str]] = {}
+    of_type: dict[str, str] = {}
+    for line in FORMS.splitlines():
+        words = line.split()
+        if not line.startswith(" "):
+            of_type = forms[words.pop(0)] = {}
+        of_type.update(word.partition(":")[::2] for word in words)
+    return forms
+
+
+#: Gives the canonical form of a value; (value, path, problems).
+Reader = Callable[[Any, str, Problems], Any]
+
+
+class _Field:
+    __slots__ = ("drops", "name", "read")
+
+    def __init__(self, name: str, read: Reader, drops: bool):
+        self.name = name
+        self.read = read
+        self.drops = drops
+
+
+class _Object:
+    """A type with fields; they are compiled when the first value is read."""
+
+    __slots__ = ("_always", "_fields", "_model", "_name")
+
+    def __init__(self, model: str):
+        self._model = model
+        self._name = re.sub(r"^[A-Za-z]*?V\d+(?:alpha\d+|beta\d+)?(?=[A-Z])", "", model)
+        self._fields: dict[str, _Field] | None = None
+        self._always: list[tuple[str, Callable[[], Any]]] = []
+
+    def _compile(self) -> dict[str, _Field]:
+        shape = shape_of(self._model)
+        forms = _forms().get(self._model, {})
+        fields: dict[str, _Field] = {}
+        for attribute, type_ in shape.types.items():
+            name = shape.json_names[attribute]
+            form = forms.get(name, "")
+            read = _reader(type_, form)
+            collection = type_.startswith(("list[", "dict("))
+            fields[name] = _Field(name, read, "~" in form or (collection and "!" not in form))
+            if "=" in form:
+                of_field = _object(type_)
+                self._always.append((name, lambda of_field=of_field: of_field.read({}, "", _NO_PROBLEMS)))  # type: ignore[misc]
+            elif "!" in form:
+                self._always.append((name, _zero_value(type_, form)))
+        self._fields = fields
+        return fields
+
+    def read(self, value: Any, path: str, problems: Problems) -> Obj:
+        fields = self._fields or self._compile()
+        if type(value) is not dict:
+            raise WrongType(f"json: cannot unmarshal {_word(value)}", f"v1.{self._name}")
+        out: Obj = {}
+        for key, item in value.items():
+            known = fields.get(key)
+            if known is None:
+                problems.unknown.append(f'unknown field "{path}{key}"')
+                continue
+            if item is None:
+                continue
+            try:
+                read = known.read(item, f"{path}{key}", problems)
+            except WrongType as wrong:
+                wrong.struct = wrong.struct or self._name
+                wrong.path.append(key)
+                raise
+            if read or not known.drops:
+                out[key] = read
+        for name, zero in self._always:
+            if name not in out:
+                out[name] = zero()
+        return out
+
+    def read_nested(self, value: Any, path: str, problems: Problems) -> Obj:
+        return self.read(value, f"{path}.", problems)
+
+
+_NO_PROBLEMS = Problems()
+
+
+@cache
+def _object(model: str) -> _Object:
+    return _Object(model)
+
+
+def _zero_value(type_: str, form: str) -> Callable[[], Any]:
+    if "n" in form:
+        return lambda: None
+    if "i" in form:
+        return lambda: 0
+    if "q" in form and type_ == "str":
+        return lambda: "0"
+    zero = {"str": "", "int": 0, "bool": False, "float": 0}.get(type_)
+    return lambda: zero
+
+
+def _reader(type_: str, form: str) -> Reader:
+    if type_.startswith("list["):
+        return _list_reader(_reader(type_[5:-1], form), type_[5:-1])
+    if type_.startswith("dict("):
+        return _map_reader(_reader(type_.partition(", ")[2][:-1], form), type_)
+    for mark, reader in _FORM_READERS.items():
+        if mark in form:
+            return reader
+    if type_ in _READERS:
+        return _long if type_ == "int" and "L" in form else _READERS[type_]
+    return _object(type_).read_nested if type_ in model_names() else _anything
+
+
+def _go_type(type_: str) -> str:
+    if type_ in _GO_TYPES:
+        return _GO_TYPES[type_]
+    if type_.startswith("list["):
+        return f"[]{_go_type(type_[5:-1])}"
+    if type_.startswith("dict("):
+        return f"map[string]{_go_type(type_.partition(', ')[2][:-1])}"
+    return "v1." + re.sub(r"^[A-Za-z]*?V\d+(?:alpha\d+|beta\d+)?(?=[A-Z])", "", type_)
+
+
+def _list_reader(read: Reader, item_type: str) -> Reader:
+    go_type = f"[]{_go_type(item_type)}"
+    nested = item_type in model_names()
+
+    def read_list(value: Any, path: str, problems: Problems) -> Any:
+        if type(value) is not list:
+            raise WrongType(f"json: cannot unmarshal {_word(value)}", go_type)
+        if nested:
+            return [
+                read({} if item is None else item, f"{path}[{index}]", problems) for index, item in enumerate(value)
+            ]
+        return [read("" if item is None else item, path, problems) for item in value]
+
+    return read_list
+
+
+def _map_reader(read: Reader, type_: str) -> Reader:
+    go_type = _go_type(type_)
+
+    def read_map(value: Any, path: str, problems: Problems) -> Any:
+        if type(value) is not dict:
+            raise WrongType(f"json: cannot unmarshal {_word(value)}", go_type)
+        return {key: read("" if item is None else item, f"{path}.{key}", problems) for key, item in value.items()}
+
+    return read_map
+
+
+def _word(value: Any) -> str:
+    """What JSON calls a value, as Go's errors say it."""
+    if isinstance(value, str):
+        return "string"
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, list):
+        return "array"
+    return "object" if isinstance(value, dict) else "number"
+
+
+def _string(value: Any, path: str, problems: Problems) -> Any:
+    if type(value) is not str:
+        raise WrongType(f"json: cannot unmarshal {_word(value)}", "string")
+    return value
+
+
+def _integer(value: Any, bits: int) -> Any:
+    if type(value) is float and value.is_integer():
+        value = int(value)
+    if type(value) is not int:
+        word = f"number {value}" if type(value) is float else _word(value)
+        raise WrongType(f"json: cannot unmarshal {word}", f"int{bits}")
+    if not -(1 << (bits - 1)) <= value < 1 << (bits - 1):
+        raise WrongType(f"json: cannot unmarshal number {value}", f"int{bits}")
+    return value
+
+
+def _short(value: Any, path: str, problems: Problems) -> Any:
+    return _integer(value, 32)
+
+
+def _long(value: Any, path: str, problems: Problems) -> Any:
+    return _integer(value, 64)
+
+
+def _float(value: Any, path: str, problems: Problems) -> Any:
+    if type(value) not in (int, float):
+        raise WrongType(f"json: cannot unmarshal {_word(value)}", "float64")
+    return value
+
+
+def _boolean(value: Any, path: str, problems: Problems) -> Any:
+    if type(value) is not bool:
+        raise WrongType(f"json: cannot unmarshal {_word(value)}", "bool")
+    return value
+
+
+def _anything(value: Any, path: str, problems: Problems) -> Any:
+    return value
+
+
+def _moment(value: Any) -> datetime:
+    if type(value) is not str:
+        raise WrongType(f"json: cannot unmarshal {_word(value)}", "string")
+    if _is_time(value):
+        try:
+            return datetime.fromisoformat(value.replace("Z", "+00:00")).astimezone(UTC)
+        except (ValueError, OverflowError):
+            pass
+    layout = "2006-01-02T15:04:05Z07:00"
+    raise WrongType(f'parsing time "{value}" as "{layout}": cannot parse "{value}" as "2006"')
+
+
+_is_time = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)").fullmatch
+
+
+def _time(value: Any, path: str, problems: Problems) -> Any:
+    if type(value) is str and len(value) == 20 and value[-1] == "Z" and _is_time(value):
+        return value
+    return _moment(value).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _micro_time(value: Any, path: str, problems: Problems) -> Any:
+    return _moment(value).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def _quantity(value: Any, path: str, problems: Problems) -> Any:
+    if type(value) not in (str, int, float):
+        raise WrongType(f"json: cannot unmarshal {_word(value)}", "resource.Quantity")
+    try:
+        return canonical_quantity(value)
+    except QuantityError as error:
+        raise WrongType(error.reason) from None
+
+
+def _int_or_string(value: Any, path: str, problems: Problems) -> Any:
+    if type(value) is str:
+        return value
+    if type(value) is int:
+        return _integer(value, 32)
+    raise WrongType(f"json: cannot unmarshal {_word(value)}", "int32")
+
+
+def _bytes(value: Any, path: str, problems: Problems) -> Any:
+    if type(value) is not str:
+        raise WrongType(f"json: cannot unmarshal {_word(value)}", "[]uint8")
+    try:
+        return base64.b64encode(base64.b64decode(value.replace("\n", "").replace("\r", ""), validate=True)).decode()
+    except (binascii.Error, ValueError):
+        bad = next((i for i, char in enumerate(value) if not (char.isalnum() or char in "+/")), len(value))
+        raise WrongType(f"illegal base64 data at input byte {bad}") from None
+
+
+_READERS: dict[str, Reader] = {
+    "str": _string,
+    "int": _short,
+    "float": _float,
+    "bool": _boolean,
+    "datetime": _time,
+    "object": _anything,
+}
+_FORM_READERS: dict[str, Reader] = {
+    "q": _quantity,
+    "b": _bytes,
+    "i": _int_or_string,
+    "u": _micro_time,
+    "r": _anything,
+}
+_GO_TYPES = {
+    "str": "string",
+    "int": "int32",
+    "float": "float64",
+    "bool": "bool",
+    "datetime": "v1.Time",
+    "object": "v1.JSON",
+}

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from kinformer.envtest.strategy.base import Strategy
-from kinformer.envtest.strategy.kinds import strategy_for
+from kinformer.envtest.strategy.kinds import Strategies
 
-__all__ = ("Strategy", "strategy_for")
+__all__ = ("Strategies", "Strategy")

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal
 
 from kinformer.envtest.registry import Resource
+from kinformer.envtest.registry.schema import zero_of
 from kinformer.envtest.status import Cause
 from kinformer.meta.validation import dns1123_subdomain_errors
 
@@ -60,7 +61,10 @@ class Strategy:
 
     def prepare_for_create(self, obj: Obj) -> None:
         if self.has_status:
-            with_field(obj, "status", self.initial_status(obj))
+            initial = self.initial_status(obj)
+            with_field(
+                obj, "status", None if initial is None else {**zero_of(self.resource).get("status", {}), **initial}
+            )
         if self.has_generation:
             obj["metadata"]["generation"] = 1
 
@@ -103,6 +107,17 @@ class Strategy:
     def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
         """What is wrong with the change."""
         return []
+
+    def validate_subresource(self, subresource: str, obj: Obj) -> list[Cause]:
+        """What is wrong with the object after a subresource was written: its spec was checked when that was."""
+        return []
+
+    def finish(self, obj: Obj, old: Obj | None) -> None:
+        """
+        The last step before an object that is right is stored: to take for it what only one object can have.
+
+        :raises StatusError: if that is not to be had
+        """
 
     def warnings(self, obj: Obj) -> list[str]:
         """What the user is told about an object that was written all the same."""

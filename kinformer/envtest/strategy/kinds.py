@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kinformer.envtest.registry import Resource
+from kinformer.envtest.storage import Storage
 from kinformer.envtest.strategy import core, workloads
 from kinformer.envtest.strategy.base import Strategy
 from kinformer.envtest.strategy.pods import PodStrategy
+from kinformer.envtest.strategy.services import ServiceAddresses, ServiceStrategy
 
-__all__ = ("strategy_for",)
+__all__ = ("Strategies",)
 
 
 class _Versioned(Strategy):
@@ -38,12 +40,12 @@ _STRATEGIES: dict[tuple[str, str], Callable[[Resource], Strategy]] = {
     ("", "nodes"): core.NodeStrategy,
     ("", "events"): core.EventStrategy,
     ("events.k8s.io", "events"): core.EventStrategy,
+    ("", "configmaps"): core.ConfigMapStrategy,
     ("", "secrets"): core.SecretStrategy,
     ("", "endpoints"): core.EndpointsStrategy,
     ("", "persistentvolumes"): core.VolumeStrategy,
     ("", "persistentvolumeclaims"): core.VolumeClaimStrategy,
     ("", "resourcequotas"): core.ResourceQuotaStrategy,
-    ("", "services"): core.ServiceStrategy,
     ("", "limitranges"): _CreatedByPut,
     ("", "podtemplates"): workloads.PodTemplateStrategy,
     ("", "serviceaccounts"): _ReturnsDeleted,
@@ -75,6 +77,17 @@ _STRATEGIES: dict[tuple[str, str], Callable[[Resource], Strategy]] = {
 }
 
 
-def strategy_for(resource: Resource) -> Strategy:
-    """How objects of a built-in resource are written."""
-    return _STRATEGIES.get((resource.group, resource.plural), Strategy)(resource)
+class Strategies:
+    """
+    How objects of each resource are written, on one server.
+
+    :param storage: what the strategies look at that must know of other objects
+    """
+
+    def __init__(self, storage: Storage):
+        self._addresses = ServiceAddresses(storage)
+
+    def __call__(self, resource: Resource) -> Strategy:
+        if (resource.group, resource.plural) == ("", "services"):
+            return ServiceStrategy(resource, self._addresses)
+        return _STRATEGIES.get((resource.group, resource.plural), Strategy)(resource)

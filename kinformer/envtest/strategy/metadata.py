@@ -16,6 +16,7 @@ __all__ = (
     "NameRule",
     "path_segment",
     "service_name",
+    "validate_annotations",
     "validate_labels",
     "validate_metadata",
     "validate_metadata_update",
@@ -56,8 +57,7 @@ def validate_labels(labels: Mapping[str, str], path: str) -> Iterator[Cause]:
             yield Cause(path, "FieldValueInvalid", f'Invalid value: "{value}": {why}')
 
 
-def _validate_annotations(annotations: Mapping[str, str]) -> Iterator[Cause]:
-    path = "metadata.annotations"
+def validate_annotations(annotations: Mapping[str, str], path: str) -> Iterator[Cause]:
     for key in sorted(annotations):
         for why in label_key_errors(key.lower()):
             yield Cause(path, "FieldValueInvalid", f'Invalid value: "{key}": {why}')
@@ -126,7 +126,7 @@ def validate_metadata(metadata: Mapping[str, Any], name_rule: NameRule) -> list[
         text = f"Invalid value: {generation}: must be greater than or equal to 0"
         causes.append(Cause("metadata.generation", "FieldValueInvalid", text))
     causes += validate_labels(metadata.get("labels") or {}, "metadata.labels")
-    causes += _validate_annotations(metadata.get("annotations") or {})
+    causes += validate_annotations(metadata.get("annotations") or {}, "metadata.annotations")
     causes += _validate_owners(metadata.get("ownerReferences") or ())
     causes += _validate_finalizers(metadata.get("finalizers") or ())
     return causes

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy.base import Obj, Strategy
+from kinformer.envtest.strategy.pod_checks import check_pod_spec, check_pod_update
 from kinformer.envtest.strategy.podspec import default_pod_spec
 
 __all__ = ("PodStrategy",)
@@ -55,6 +57,19 @@ class PodStrategy(Strategy):
             condition = {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated", "message": text}
             status["conditions"] = [{**condition, "lastProbeTime": None, "lastTransitionTime": None}] if gates else []
         return status
+
+    def prepare_for_update(self, obj: Obj, old: Obj) -> None:
+        spec = obj["spec"]
+        _tolerate(spec)
+        if "priority" in old["spec"]:
+            spec.setdefault("priority", old["spec"]["priority"])
+        super().prepare_for_update(obj, old)
+
+    def validate(self, obj: Obj) -> list[Cause]:
+        return list(check_pod_spec(obj["spec"], "spec"))
+
+    def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
+        return list(check_pod_update(obj["spec"], old["spec"]))
 
     def prepare_for_status_update(self, obj: Obj, old: Obj) -> None:
         super().prepare_for_status_update(obj, old)

@@ -4,8 +4,21 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
+from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy.base import Obj, Strategy
+from kinformer.envtest.strategy.checks import forbidden, immutable
+from kinformer.envtest.strategy.pod_checks import check_template
 from kinformer.envtest.strategy.podspec import default_template
+from kinformer.envtest.strategy.workload_checks import (
+    check_cron_job,
+    check_daemon_set,
+    check_deployment,
+    check_disruption_budget,
+    check_job,
+    check_replica_set,
+    check_replication_controller,
+    check_stateful_set,
+)
 
 __all__ = (
     "CronJobStrategy",
@@ -30,6 +43,9 @@ class PodTemplateStrategy(Strategy):
     def counts(self, obj: Obj, old: Obj) -> bool:
         return bool(obj.get("template") != old.get("template"))
 
+    def validate(self, obj: Obj) -> list[Cause]:
+        return list(check_template(obj["template"], "template"))
+
 
 class ReplicationControllerStrategy(Strategy):
     has_generation = True
@@ -52,6 +68,9 @@ class ReplicationControllerStrategy(Strategy):
     def initial_status(self, obj: Obj) -> Obj:
         return {"replicas": 0}
 
+    def validate(self, obj: Obj) -> list[Cause]:
+        return list(check_replication_controller(obj["spec"]))
+
 
 class ReplicaSetStrategy(Strategy):
     has_generation = True
@@ -64,6 +83,12 @@ class ReplicaSetStrategy(Strategy):
 
     def initial_status(self, obj: Obj) -> Obj:
         return {"replicas": 0}
+
+    def validate(self, obj: Obj) -> list[Cause]:
+        return list(check_replica_set(obj["spec"]))
+
+    def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
+        return list(immutable(obj["spec"].get("selector"), old["spec"].get("selector"), "spec.selector"))
 
 
 class DeploymentStrategy(Strategy):
@@ -85,6 +110,12 @@ class DeploymentStrategy(Strategy):
     def counts(self, obj: Obj, old: Obj) -> bool:
         annotations = obj["metadata"].get("annotations") != old["metadata"].get("annotations")
         return super().counts(obj, old) or annotations
+
+    def validate(self, obj: Obj) -> list[Cause]:
+        return list(check_deployment(obj["spec"]))
+
+    def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
+        return list(immutable(obj["spec"].get("selector"), old["spec"].get("selector"), "spec.selector"))
 
 
 class DaemonSetStrategy(Strategy):
@@ -119,6 +150,20 @@ class DaemonSetStrategy(Strategy):
     def initial_status(self, obj: Obj) -> Obj:
         return {"currentNumberScheduled": 0, "desiredNumberScheduled": 0, "numberMisscheduled": 0, "numberReady": 0}
 
+    def validate(self, obj: Obj) -> list[Cause]:
+        return list(check_daemon_set(obj["spec"]))
+
+    def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
+        return list(immutable(obj["spec"].get("selector"), old["spec"].get("selector"), "spec.selector"))
+
+
+_STATEFUL_UPDATABLE = frozenset(
+    (
+        *("replicas", "ordinals", "template", "updateStrategy", "revisionHistoryLimit", "minReadySeconds"),
+        "persistentVolumeClaimRetentionPolicy",
+    )
+)
+
 
 class StatefulSetStrategy(Strategy):
     has_generation = True
@@ -144,6 +189,21 @@ class StatefulSetStrategy(Strategy):
 
     def initial_status(self, obj: Obj) -> Obj:
         return {"replicas": 0, "availableReplicas": 0}
+
+    def validate(self, obj: Obj) -> list[Cause]:
+        return list(check_stateful_set(obj["spec"]))
+
+    def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
+        def fixed(spec: Obj) -> Obj:
+            return {key: value for key, value in spec.items() if key not in _STATEFUL_UPDATABLE}
+
+        if fixed(obj["spec"]) == fixed(old["spec"]):
+            return []
+        text = (
+            "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
+            "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
+        )
+        return [forbidden("spec", text)]
 
 
 _JOB_LABELS = ("controller-uid", "job-name")
@@ -182,6 +242,16 @@ class JobStrategy(Strategy):
         selector = spec.setdefault("selector", {}).setdefault("matchLabels", {})
         selector.setdefault(f"{_JOB_PREFIX}controller-uid", metadata["uid"])
 
+    def validate(self, obj: Obj) -> list[Cause]:
+        return list(check_job(obj["spec"]))
+
+    def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
+        spec, before = obj["spec"], old["spec"]
+        fixed = ["completions", "selector", "template", "completionMode", "podFailurePolicy", "backoffLimitPerIndex"]
+        if spec.get("completionMode") == "Indexed" and spec.get("completions") == spec.get("parallelism"):
+            fixed.remove("completions")  # an elastic job grows and shrinks
+        return [cause for name in fixed for cause in immutable(spec.get(name), before.get(name), f"spec.{name}")]
+
 
 def default_job(spec: Obj) -> None:
     """What a job's spec gets, in a job."""
@@ -218,6 +288,9 @@ class CronJobStrategy(Strategy):
         job_spec = job.setdefault("spec", {})
         default_template(job_spec.setdefault("template", {}))
 
+    def validate(self, obj: Obj) -> list[Cause]:
+        return list(check_cron_job(obj["spec"]))
+
 
 class DisruptionBudgetStrategy(Strategy):
     has_generation = True
@@ -225,3 +298,6 @@ class DisruptionBudgetStrategy(Strategy):
 
     def initial_status(self, obj: Obj) -> Obj:
         return {"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0}
+
+    def validate(self, obj: Obj) -> list[Cause]:
+        return list(check_disruption_budget(obj["spec"]))

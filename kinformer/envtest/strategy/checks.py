@@ -1,0 +1,164 @@
+"""The words in which the API says what is wrong with a field, and rules that many kinds share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from kinformer.envtest.status import Cause
+from kinformer.meta.quantity import Quantity
+from kinformer.meta.selectors import Selector, label_selector_as_selector
+from kinformer.meta.validation import dns1123_label_errors, label_key_errors, label_value_errors
+
+__all__ = (
+    "check_label_selector",
+    "check_labels",
+    "check_names",
+    "check_port",
+    "check_port_number_or_name",
+    "check_selects",
+    "duplicate",
+    "forbidden",
+    "immutable",
+    "invalid",
+    "not_found",
+    "not_less_than_zero",
+    "not_supported",
+    "port_name_errors",
+    "required",
+    "too_long",
+)
+
+NEGATIVE = "must be greater than or equal to 0"
+_PORTS = "must be between 1 and 65535, inclusive"
+_is_port_name = re.compile("[a-z0-9-]+").fullmatch
+
+
+def _said(value: Any) -> str:
+    """A value as an error shows it."""
+    if isinstance(value, Quantity):
+        value = str(value)
+    return msgspec.json.encode(value).decode()
+
+
+def required(field: str, detail: str = "") -> Cause:
+    return Cause(field, "FieldValueRequired", "Required value" + (f": {detail}" if detail else ""))
+
+
+def invalid(field: str, value: Any, detail: str) -> Cause:
+    return Cause(field, "FieldValueInvalid", f"Invalid value: {_said(value)}: {detail}")
+
+
+def not_supported(field: str, value: Any, supported: Iterable[str]) -> Cause:
+    listed = ", ".join(f'"{one}"' for one in supported)
+    return Cause(field, "FieldValueNotSupported", f"Unsupported value: {_said(value)}: supported values: {listed}")
+
+
+def duplicate(field: str, value: Any) -> Cause:
+    return Cause(field, "FieldValueDuplicate", f"Duplicate value: {_said(value)}")
+
+
+def not_found(field: str, value: Any) -> Cause:
+    return Cause(field, "FieldValueNotFound", f"Not found: {_said(value)}")
+
+
+def forbidden(field: str, detail: str) -> Cause:
+    return Cause(field, "FieldValueForbidden", f"Forbidden: {detail}")
+
+
+def too_long(field: str, limit: int) -> Cause:
+    return Cause(field, "FieldValueTooLong", f"Too long: may not be more than {limit} bytes")
+
+
+def not_less_than_zero(obj: Mapping[str, Any], path: str, *names: str) -> Iterator[Cause]:
+    """Numbers that may be left out, and may not be negative."""
+    for name in names:
+        value = obj.get(name)
+        if value is not None and value < 0:
+            yield invalid(f"{path}.{name}", value, NEGATIVE)
+
+
+def immutable(new: Any, old: Any, field: str) -> Iterator[Cause]:
+    if new != old:
+        yield invalid(field, new, "field is immutable")
+
+
+def check_names(value: str, field: str, rule: Callable[[str], list[str]] = dns1123_label_errors) -> Iterator[Cause]:
+    """A name by a rule; most parts of objects are called by DNS labels."""
+    for why in rule(value):
+        yield invalid(field, value, why)
+
+
+def check_labels(labels: Mapping[str, str], field: str) -> Iterator[Cause]:
+    for key, value in sorted(labels.items()):
+        for why in label_key_errors(key):
+            yield invalid(field, key, why)
+        for why in label_value_errors(value):
+            yield invalid(field, value, why)
+
+
+def check_label_selector(selector: Mapping[str, Any] | None, field: str) -> Iterator[Cause]:
+    """A LabelSelector as an object has it."""
+    if selector is None:
+        return
+    yield from check_labels(selector.get("matchLabels") or {}, f"{field}.matchLabels")
+    for index, one in enumerate(selector.get("matchExpressions") or ()):
+        path = f"{field}.matchExpressions[{index}]"
+        operator, values = one.get("operator", ""), one.get("values") or ()
+        if operator in ("In", "NotIn"):
+            if not values:
+                yield required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'")
+        elif operator in ("Exists", "DoesNotExist"):
+            if values:
+                yield forbidden(f"{path}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
+        else:
+            yield invalid(f"{path}.operator", operator, "not a valid selector operator")
+        for why in label_key_errors(one.get("key", "")):
+            yield invalid(f"{path}.key", one.get("key", ""), why)
+        for place, value in enumerate(values):
+            for why in label_value_errors(value):
+                yield invalid(f"{path}.values[{place}]", value, why)
+
+
+def check_selects(selector: Any, template: Mapping[str, Any], field: str) -> Iterator[Cause]:
+    """A workload's selector selects the pods that its template makes."""
+    parsed: Selector | None
+    try:
+        parsed = label_selector_as_selector(selector)
+    except ValueError:
+        return
+    labels = (template.get("metadata") or {}).get("labels") or {}
+    if not parsed.matches(labels):
+        yield invalid(f"{field}.metadata.labels", labels or None, "`selector` does not match template `labels`")
+
+
+def check_port(value: int, field: str) -> Iterator[Cause]:
+    if not 1 <= value <= 65535:
+        yield invalid(field, value, _PORTS)
+
+
+def port_name_errors(name: str) -> list[str]:
+    """What is wrong with the name of a port (an IANA service name)."""
+    wrong = []
+    if len(name) > 15:
+        wrong.append("must be no more than 15 characters")
+    if not _is_port_name(name):
+        wrong.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
+    if not any("a" <= char <= "z" for char in name):
+        wrong.append("must contain at least one letter (a-z)")
+    if "--" in name:
+        wrong.append("must not contain consecutive hyphens")
+    if name and (name[0] == "-" or name[-1] == "-"):
+        wrong.append("must not begin or end with a hyphen")
+    return wrong
+
+
+def check_port_number_or_name(value: Any, field: str) -> Iterator[Cause]:
+    if isinstance(value, str):
+        for why in port_name_errors(value):
+            yield invalid(field, value, why)
+    else:
+        yield from check_port(value or 0, field)
