@@ -11,7 +11,7 @@ keeps objects for long calls :func:`kinformer.models.detacher_for` on them first
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import msgspec
 
@@ -110,16 +110,18 @@ class ObjectCodec(Generic[T]):
         data = encode(obj)
         if not self.kind or not self.api_version:
             return data
-        missing = b""
-        has = _has_field(obj)
-        if not has("api_version", "apiVersion"):
-            missing = b'"apiVersion":' + msgspec.json.encode(self.api_version) + b","
-        if not has("kind", "kind"):
-            missing += b'"kind":' + msgspec.json.encode(self.kind) + b","
-        if not missing:
+        value_of = _reader(obj)
+        own = {"apiVersion": self.api_version, "kind": self.kind}
+        said = {name: value_of(name) for name in own}
+        fill = {name: own[name] for name, value in said.items() if value is _ABSENT or not value}
+        if not fill:
             return data
-        rest = data[1:]
-        return b"{" + (missing[:-1] if rest == b"}" else missing) + rest
+        if all(said[name] is _ABSENT or (said[name] is None and _leaves_out_none(obj)) for name in fill):
+            # The usual case, an object that does not say what it is: nothing has to be written twice.
+            rest = data[1:]
+            return encode(fill)[:-1] + (rest if rest == b"}" else b"," + rest)
+        whole = msgspec.json.decode(data)
+        return encode({**fill, **{name: value for name, value in whole.items() if name not in fill}})
 
     def decode(self, data: bytes, url: str = "") -> T:
         """
@@ -193,12 +195,31 @@ class ObjectCodec(Generic[T]):
         return events, None
 
 
-def _has_field(obj: Any) -> Callable[[str, str], bool]:
+_ABSENT: Final = object()
+
+#: What these objects are called by, where it is not what the API calls it: kubernetes_asyncio's own models.
+_ATTRIBUTES: Final = {"apiVersion": "api_version", "kind": "kind"}
+
+
+def _reader(obj: Any) -> Callable[[str], Any]:
+    """Reads a top-level field by its JSON name; what the object cannot have is absent."""
     if isinstance(obj, Mapping):
-        return lambda _, json_name: bool(obj.get(json_name))
+        return lambda json_name: obj.get(json_name, _ABSENT)
     if isinstance(obj, msgspec.Struct):
-        return lambda attribute, json_name: bool(getattr(obj, _attribute(type(obj), json_name) or attribute, None))
-    return lambda attribute, _: bool(getattr(obj, attribute, None))
+
+        def read(json_name: str) -> Any:
+            attribute = _attribute(type(obj), json_name)
+            return getattr(obj, attribute) if attribute is not None else _ABSENT
+
+        return read
+    return lambda json_name: getattr(obj, _ATTRIBUTES[json_name], _ABSENT)
+
+
+def _leaves_out_none(obj: Any) -> bool:
+    """Whether a field that is None leaves no trace in the object's JSON."""
+    if isinstance(obj, msgspec.Struct):
+        return bool(type(obj).__struct_config__.omit_defaults)
+    return not isinstance(obj, Mapping)
 
 
 def _attribute(struct: type[msgspec.Struct], json_name: str) -> str | None:

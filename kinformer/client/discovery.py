@@ -186,11 +186,12 @@ class Discovery:
         :raises NoKindMatch: if the server, asked anew, serves no such kind
         """
         version = kind.version if isinstance(kind, GroupVersionKind) else ""
+        where = str(GroupVersion(kind.group, version)) if version else f"the group {kind.group!r}"
         return await self._find(
             lambda one: (
                 one.kind == kind.kind and one.gvr.group == kind.group and (not version or one.gvr.version == version)
             ),
-            f"the server serves no {kind.kind} in {GroupVersion(kind.group, version) if version else kind.group!r}",
+            f"the server serves no {kind.kind} in {where}",
         )
 
     async def resource_for(self, gvr: GroupVersionResource) -> ApiResource:

@@ -149,7 +149,7 @@ class Resource(Generic[T]):
             )
 
         async def probe() -> object:
-            return await self._transport.request("GET", "/version")
+            return await self._transport.request("GET", "/version", retries=0)
 
         opener = Opener(open_, probe, self._transport.clock, f"{self._transport.endpoint.server}{path}")
         return WatchStream(opener, self._codec, options, idle_timeout=idle_timeout)

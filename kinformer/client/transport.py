@@ -39,7 +39,8 @@ __all__ = ("BodyStream", "Transport")
 
 log = structlog.get_logger(__name__)
 
-_MAX_RETRIES: Final = 10
+#: client-go's; a request is sent once more than that at most.
+MAX_RETRIES: Final = 10
 _RETRY_LOST_AFTER: Final = 1.0
 _CONNECT_TIMEOUT: Final = 30.0
 _LONG_THROTTLE: Final = 1.0
@@ -123,12 +124,14 @@ class Transport:
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
         about: About = _NOTHING,
+        retries: int = MAX_RETRIES,
     ) -> bytes:
         """
         Ask for something and return the body of the answer.
 
         :param path: as it stands in the URL, with what is special in it already escaped
         :param body: JSON, unless `headers` name another Content-Type
+        :param retries: how often it is sent again at most
         :raises ApiError: if the server refuses
         :raises ServerUnreachable: if there is no connection to it
         :raises ConnectionLost: if the connection breaks before the answer is complete
@@ -137,7 +140,7 @@ class Transport:
         started = clock.monotonic()
         if body is not None and (headers is None or "Content-Type" not in headers):
             headers = {"Content-Type": _JSON, **(headers or {})}
-        tries = _Tries(self, method, self._url(path, params), about)
+        tries = _Tries(self, method, self._url(path, params), about, retries)
         try:
             while True:
                 response = await tries.send(headers, body)
@@ -165,7 +168,7 @@ class Transport:
         :raises ServerUnreachable: if there is no connection to it
         :raises ConnectionLost: if it did not begin to answer
         """
-        tries = _Tries(self, _GET, self._url(path, params), about, is_stream=True)
+        tries = _Tries(self, _GET, self._url(path, params), about, MAX_RETRIES, is_stream=True)
         while True:
             response = await tries.send(headers, None)
             if response is None:
@@ -222,13 +225,16 @@ class BodyStream:
 class _Tries:
     """One request through all its tries: what each came to, and whether there is to be another."""
 
-    __slots__ = ("_about", "_is_stream", "_method", "_renewed", "_retries", "_transport", "url")
+    __slots__ = ("_about", "_is_stream", "_limit", "_method", "_renewed", "_retries", "_transport", "url")
 
-    def __init__(self, transport: Transport, method: str, url: URL, about: About, *, is_stream: bool = False):
+    def __init__(
+        self, transport: Transport, method: str, url: URL, about: About, limit: int, *, is_stream: bool = False
+    ):
         self.url = url
         self._transport = transport
         self._method = method
         self._about = about
+        self._limit = limit
         self._is_stream = is_stream
         self._retries = 0
         self._renewed = False
@@ -277,7 +283,7 @@ class _Tries:
             raise ServerUnreachable(self._transport.endpoint.server, _cause(error)) from error
         timed_out = isinstance(error, TimeoutError)
         retryable = self._method == _GET and (self._is_stream or not timed_out)
-        if not retryable or self._retries >= _MAX_RETRIES:
+        if not retryable or self._retries >= self._limit:
             what = f"nothing came for {self._transport.read_timeout:g} s" if timed_out else _cause(error)
             raise ConnectionLost(url, what) from error
         await self._wait(_RETRY_LOST_AFTER, f"the connection was lost: {error}")
@@ -290,7 +296,7 @@ class _Tries:
         """
         code = response.status
         retry_after = _seconds(response.headers.get("Retry-After"))
-        if (code == 429 or code >= 500) and retry_after is not None and self._retries < _MAX_RETRIES:
+        if (code == 429 or code >= 500) and retry_after is not None and self._retries < self._limit:
             await self._wait(retry_after, f"the server answered {code}")
             return True
         if code == 401 and not self._renewed:

@@ -5,15 +5,23 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from kinformer.client import Client, connect
 from kinformer.clock import FakeClock
+
+
+async def eventually(condition: Callable[[], object]) -> None:
+    """Give the loop its turn until something is so: bytes are on their way, and nothing tells when they are there."""
+    with anyio.fail_after(5):
+        while not condition():
+            await anyio.lowlevel.checkpoint()
 
 
 @dataclass
@@ -85,7 +93,6 @@ class ScriptedServer:
     url: str = ""
     requests: list[Request] = field(default_factory=list)
     _script: deque[Any] = field(default_factory=deque)
-    _arrived: anyio.Event = field(default_factory=anyio.Event)
     _writers: set[asyncio.StreamWriter] = field(default_factory=set)
 
     def answer(
@@ -117,10 +124,7 @@ class ScriptedServer:
         return stream
 
     async def wait_for_requests(self, count: int) -> Request:
-        with anyio.fail_after(5):
-            while len(self.requests) < count:
-                self._arrived = anyio.Event()
-                await self._arrived.wait()
+        await eventually(lambda: len(self.requests) >= count)
         return self.requests[count - 1]
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -141,7 +145,6 @@ class ScriptedServer:
         body = await reader.readexactly(int(headers.get("content-length", 0)))
         method, target, _ = first.split(" ")
         self.requests.append(Request(method, target, headers, body))
-        self._arrived.set()
         step = self._script.popleft() if self._script else b"HTTP/1.1 500 X\r\nContent-Length: 10\r\n\r\nunscripted"
         if isinstance(step, Stream):
             await step.run(reader, writer)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from kinformer.client import connection
 from kinformer.client.connection import Connector, Dechunker, RawBody, body_of, configure_socket
-from tests.client.conftest import ScriptedServer
+from tests.client.conftest import ScriptedServer, eventually
 
 
 def chunked(payloads: list[bytes]) -> bytes:
@@ -176,8 +176,7 @@ async def test_a_server_that_is_faster_than_the_reader_has_to_wait(server: Scrip
         async with opened(server.url, 2**16) as response:
             body = body_of(response)
             protocol = response.connection.protocol
-            while not protocol.raw._paused:
-                await anyio.lowlevel.checkpoint()
+            await eventually(lambda: protocol.raw._paused)
             await anyio.wait_all_tasks_blocked()
             assert protocol.raw._size < 2**20
             assert sent < 300 * len(line)

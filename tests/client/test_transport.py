@@ -28,7 +28,7 @@ from kinformer.client import (
 from kinformer.client.config import Credentials
 from kinformer.client.transport import _cause
 from kinformer.clock import FakeClock
-from tests.client.conftest import ScriptedServer
+from tests.client.conftest import ScriptedServer, eventually
 
 
 async def test_a_request_says_who_asks_and_what_it_takes(server: ScriptedServer, client: Client) -> None:
@@ -85,9 +85,7 @@ async def test_a_server_that_says_when_is_asked_again_then(
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(post)
         await server.wait_for_requests(1)
-        while clock.next_due is None:
-            await anyio.lowlevel.checkpoint()
-        assert clock.next_due == 3
+        await eventually(lambda: clock.next_due == 3)
         clock.turn(3)
 
     assert got == [b"done"]
@@ -131,9 +129,7 @@ async def test_a_get_whose_connection_broke_is_sent_again(
         tasks.start_soon(get)
         for expected in (2, 3):
             await server.wait_for_requests(expected)
-            while clock.next_due is None:
-                await anyio.lowlevel.checkpoint()
-            assert clock.next_due == 1
+            await eventually(lambda: clock.next_due == 1)
             clock.turn(1)
 
     assert got == [b"whole"]

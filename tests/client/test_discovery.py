@@ -1,0 +1,191 @@
+"""Discovery: what a server serves, told in two ways."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from kinformer.client import Client, Discovery, NoKindMatch
+from kinformer.meta import GroupKind, GroupVersionKind, GroupVersionResource
+from tests.client.conftest import ScriptedServer
+
+CORE: dict[str, Any] = {
+    "groupVersion": "v1",
+    "kind": "APIResourceList",
+    "resources": [
+        {
+            "name": "pods",
+            "kind": "Pod",
+            "namespaced": True,
+            "singularName": "pod",
+            "shortNames": ["po"],
+            "verbs": ["get", "list"],
+        },
+        {"name": "pods/status", "kind": "Pod", "namespaced": True, "verbs": ["get"]},
+        {"name": "nodes", "kind": "Node", "namespaced": False, "verbs": ["get"]},
+    ],
+}
+WIDGETS = {"resources": [{"name": "widgets", "kind": "Widget", "namespaced": True, "verbs": ["get"]}]}
+
+
+def groups(*names: str) -> dict[str, Any]:
+    return {
+        "kind": "APIGroupList",
+        "groups": [
+            {
+                "name": name,
+                "versions": [{"groupVersion": f"{name}/v1beta1", "version": "v1beta1"}, {"version": "v1"}],
+                "preferredVersion": {"version": "v1"},
+            }
+            for name in names
+        ],
+    }
+
+
+def script(server: ScriptedServer, *names: str) -> None:
+    server.answer({"kind": "APIVersions", "versions": ["v1"]})
+    server.answer(CORE)
+    server.answer(groups(*names))
+    server.answer(WIDGETS, times=2 * len(names))
+
+
+def aggregated(name: str, *resources: dict[str, Any], freshness: str = "Current") -> dict[str, Any]:
+    versions = [{"version": "v1", "resources": list(resources), "freshness": freshness}]
+    return {"kind": "APIGroupDiscoveryList", "items": [{"metadata": {"name": name}, "versions": versions}]}
+
+
+async def test_each_group_is_asked_where_the_server_does_not_tell_all_at_once(
+    server: ScriptedServer, client: Client
+) -> None:
+    script(server, "example.com")
+
+    found = await client.server_resources()
+
+    assert [str(one.gvr) for one in found] == [
+        "v1, Resource=pods",
+        "v1, Resource=nodes",
+        "example.com/v1, Resource=widgets",
+        "example.com/v1beta1, Resource=widgets",
+    ]
+    pods = found[0]
+    assert (pods.kind, pods.namespaced, pods.verbs, pods.short_names) == ("Pod", True, ("get", "list"), ("po",))
+    assert pods.subresources == ("status",)
+    assert str(pods.gvk) == "v1, Kind=Pod"
+    assert [request.path for request in server.requests] == [
+        "/api",
+        "/api/v1",
+        "/apis",
+        "/apis/example.com/v1",
+        "/apis/example.com/v1beta1",
+    ]
+    assert await client.discovery.groups() == {"": ["v1"], "example.com": ["v1", "v1beta1"]}
+
+
+async def test_newer_servers_tell_all_in_two_answers(server: ScriptedServer, client: Client) -> None:
+    pods = {
+        "resource": "pods",
+        "responseKind": {"kind": "Pod"},
+        "scope": "Namespaced",
+        "singularResource": "pod",
+        "verbs": ["get"],
+        "subresources": [{"subresource": "status"}],
+    }
+    server.answer(aggregated("", pods))
+    server.answer(aggregated("example.com", {"resource": "widgets", "scope": "Cluster"}, freshness="Stale"))
+
+    with capture_logs() as logs:
+        found = await client.server_resources()
+
+    assert [(str(one.gvr), one.kind, one.namespaced, one.subresources) for one in found] == [
+        ("v1, Resource=pods", "Pod", True, ("status",)),
+        ("example.com/v1, Resource=widgets", "", False, ()),
+    ]
+    assert len(server.requests) == 2
+    assert "as=APIGroupDiscoveryList" in server.requests[0].headers["accept"]
+    assert logs[0]["event"] == "discovery_stale"
+
+
+async def test_a_group_whose_server_is_down_does_not_hide_the_others(server: ScriptedServer, client: Client) -> None:
+    server.answer({"kind": "APIVersions", "versions": ["v1"]})
+    server.answer(CORE)
+    server.answer(groups("example.com"))
+    server.answer(b"down", 503)
+    server.answer(WIDGETS)
+
+    with capture_logs() as logs:
+        found = await client.server_resources()
+
+    assert [str(one.gvr) for one in found][2:] == ["example.com/v1beta1, Resource=widgets"]
+    assert logs[0]["group_version"] == "example.com/v1"
+
+
+async def test_a_kind_is_found_and_what_is_known_is_not_asked_again(server: ScriptedServer, client: Client) -> None:
+    script(server, "example.com")
+    discovery = client.discovery
+
+    found = await discovery.resource_for_kind(GroupVersionKind("example.com", "v1beta1", "Widget"))
+    preferred = await discovery.resource_for_kind(GroupKind("example.com", "Widget"))
+    there = await discovery.resource_for(GroupVersionResource("", "v1", "nodes"))
+
+    assert found.gvr.version == "v1beta1"
+    assert preferred.gvr.version == "v1"
+    assert there.kind == "Node"
+    assert len(server.requests) == 5
+
+
+async def test_what_is_not_known_is_asked_for_once_more(server: ScriptedServer, client: Client) -> None:
+    script(server)
+    script(server, "example.com")
+    await client.server_resources()
+
+    found = await client.discovery.resource_for_kind(GroupVersionKind("example.com", "v1", "Widget"))
+
+    assert found.namespaced
+
+
+async def test_what_the_server_does_not_serve_is_named(server: ScriptedServer, client: Client) -> None:
+    script(server)
+    script(server)
+
+    with pytest.raises(NoKindMatch, match=r"the server serves no Widget in example\.com/v1$"):
+        await client.discovery.resource_for_kind(GroupVersionKind("example.com", "v1", "Widget"))
+    assert len(server.requests) == 3
+    with pytest.raises(NoKindMatch, match="the server serves no widgets in v1"):
+        await client.discovery.resource_for(GroupVersionResource("", "v1", "widgets"))
+    assert len(server.requests) == 6
+    script(server)
+    with pytest.raises(NoKindMatch, match=r"no Gadget in the group 'example\.com'"):
+        await client.discovery.resource_for_kind(GroupKind("example.com", "Gadget"))
+
+
+async def test_what_was_told_can_be_forgotten(server: ScriptedServer, client: Client) -> None:
+    script(server)
+    script(server)
+    await client.server_resources()
+    client.discovery.invalidate()
+
+    await client.server_resources()
+
+    assert len(server.requests) == 6
+    assert isinstance(client.discovery, Discovery)
+
+
+async def test_the_version(server: ScriptedServer, client: Client) -> None:
+    server.answer({"major": "1", "minor": "36", "gitVersion": "v1.36.2", "platform": "linux/amd64"})
+
+    assert (await client.server_version()).git_version == "v1.36.2"
+
+
+async def test_the_verbs_for_a_manifest(server: ScriptedServer, client: Client) -> None:
+    script(server, "example.com")
+
+    pods = await client.resource_for_object({"apiVersion": "v1", "kind": "Pod"})
+    assert server.requests == []
+    widgets = await client.resource_for_object({"apiVersion": "example.com/v1", "kind": "Widget"})
+
+    assert (pods.gvr.resource, pods.namespaced, pods.kind) == ("pods", True, "Pod")
+    assert (widgets.gvr.resource, widgets.namespaced, widgets.kind) == ("widgets", True, "Widget")
+    with pytest.raises(ValueError, match="does not say what it is"):
+        await client.resource_for_object({"kind": "Pod"})

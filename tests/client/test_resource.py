@@ -1,0 +1,413 @@
+"""The verbs: what each one sends, and what it makes of the answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from kinformer.client import (
+    AlreadyExists,
+    Client,
+    Conflict,
+    DecodeError,
+    DeleteOptions,
+    Expired,
+    ListOptions,
+    NotFound,
+    PatchType,
+    Resource,
+    Status,
+    TooManyRequests,
+)
+from kinformer.meta import GroupVersionResource
+from kinformer.models import V1ConfigMap, V1Namespace, V1ObjectMeta, V1Pod, V1Scale
+from tests.client.conftest import ScriptedServer
+
+WIDGETS = GroupVersionResource("example.com", "v1", "widgets")
+
+
+def config_map(name: str = "a", **more: Any) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "ns"}, **more}
+
+
+class Meta(msgspec.Struct):
+    name: str = ""
+    namespace: str = ""
+
+
+class Widget(msgspec.Struct, rename="camel"):
+    metadata: Meta
+    size: int = 1
+    api_version: str = ""
+    kind: str = ""
+
+
+class Frozen(msgspec.Struct, frozen=True):
+    metadata: Meta
+    kind: str = ""
+
+
+class Renamed(msgspec.Struct):
+    metadata: Meta
+    what: str = msgspec.field(name="kind", default="")
+
+
+@pytest.fixture
+def config_maps(client: Client) -> Resource[V1ConfigMap]:
+    return client.resource(V1ConfigMap)
+
+
+async def test_get(server: ScriptedServer, config_maps: Resource[V1ConfigMap]) -> None:
+    server.answer(config_map(data={"k": "v"}))
+
+    found = await config_maps.get("a", "ns", resource_version="0")
+
+    assert (found.metadata.name, found.data) == ("a", {"k": "v"})
+    assert server.requests[0].target == "/api/v1/namespaces/ns/configmaps/a?resourceVersion=0"
+
+
+async def test_get_of_what_is_not_there(server: ScriptedServer, config_maps: Resource[V1ConfigMap]) -> None:
+    server.answer(b"", 404)
+
+    with pytest.raises(NotFound) as caught:
+        await config_maps.get("a", "ns")
+
+    assert str(caught.value) == "the server could not find the requested resource (get configmaps a)"
+
+
+async def test_an_answer_of_another_shape_names_the_type_and_the_place(server: ScriptedServer, client: Client) -> None:
+    server.answer({"metadata": 7})
+    server.answer({"items": 7})
+    server.answer(b"[")
+    widgets = client.resource(Widget, WIDGETS)
+
+    with pytest.raises(DecodeError, match=r"/apis/example.com/v1/namespaces/ns/widgets/a is not a Widget: .*metadata"):
+        await widgets.get("a", "ns")
+    with pytest.raises(DecodeError, match=r"is not a list of Widget: .*items"):
+        await widgets.list("ns")
+    with pytest.raises(DecodeError, match="is no object"):
+        await widgets.delete("a", "ns")
+
+
+async def test_list_gives_the_items_the_type_that_the_server_leaves_out(
+    server: ScriptedServer, config_maps: Resource[V1ConfigMap]
+) -> None:
+    meta = {"resourceVersion": "7", "continue": "next", "remainingItemCount": 3}
+    server.answer({"kind": "ConfigMapList", "metadata": meta, "items": [{"metadata": {"name": "a"}}]})
+
+    found = await config_maps.list("ns", ListOptions(label_selector="a in (b, c)", limit=1))
+
+    assert (found.resource_version, found.continue_token, found.remaining_item_count) == ("7", "next", 3)
+    assert [(item.kind, item.api_version, item.metadata.name) for item in found.items] == [("ConfigMap", "v1", "a")]
+    assert server.requests[0].target == "/api/v1/namespaces/ns/configmaps?labelSelector=a+in+%28b%2C+c%29&limit=1"
+
+
+@pytest.mark.parametrize(
+    ("type_", "show"),
+    [
+        (dict, lambda item: (item["apiVersion"], item["kind"])),
+        (Widget, lambda item: (item.api_version, item.kind)),
+        (Frozen, lambda item: ("example.com/v1", item.kind or "Widget")),
+        (Renamed, lambda item: ("example.com/v1", item.what)),
+    ],
+)
+async def test_items_of_any_type_get_it_if_they_can_have_it(
+    type_: type[Any], show: Any, server: ScriptedServer, client: Client
+) -> None:
+    server.answer({"metadata": {"resourceVersion": "7"}, "items": [{"metadata": {"name": "a"}}]})
+
+    found = await client.resource(type_, WIDGETS, kind="Widget").list()
+
+    assert [show(item) for item in found.items] == [("example.com/v1", "Widget")]
+
+
+async def test_gos_null_is_an_empty_list(server: ScriptedServer, config_maps: Resource[V1ConfigMap]) -> None:
+    server.answer({"metadata": {}, "items": None})
+
+    assert (await config_maps.list()).items == []
+
+
+async def test_pages_follow_the_token_and_drop_the_version(
+    server: ScriptedServer, config_maps: Resource[V1ConfigMap]
+) -> None:
+    server.answer({"metadata": {"continue": "t1", "resourceVersion": "9"}, "items": [{"metadata": {"name": "a"}}]})
+    server.answer({"metadata": {"resourceVersion": "9"}, "items": [{"metadata": {"name": "b"}}]})
+
+    options = ListOptions(resource_version="5", resource_version_match="Exact")
+    pages = [page async for page in config_maps.pages("ns", options)]
+
+    assert [item.metadata.name for page in pages for item in page.items] == ["a", "b"]
+    assert [request.query for request in server.requests] == [
+        "resourceVersion=5&resourceVersionMatch=Exact&limit=500",
+        "limit=500&continue=t1",
+    ]
+
+
+async def test_pages_that_expire_on_the_way_say_so(server: ScriptedServer, config_maps: Resource[V1ConfigMap]) -> None:
+    server.answer({"metadata": {"continue": "t1"}, "items": []})
+    server.refuse(410, "Expired", "The provided continue parameter is too old")
+    pages = config_maps.pages(options=ListOptions(limit=10))
+
+    assert (await anext(pages)).items == []
+    with pytest.raises(Expired, match="too old"):
+        await anext(pages)
+
+
+async def test_create_fills_in_what_the_body_does_not_say(
+    server: ScriptedServer, config_maps: Resource[V1ConfigMap]
+) -> None:
+    server.answer(config_map(), 201)
+
+    made = await config_maps.create(
+        V1ConfigMap(metadata=V1ObjectMeta(name="a", namespace="ns"), data={"k": "v"}),
+        dry_run=True,
+        field_manager="me",
+        field_validation="Strict",
+    )
+
+    assert made.metadata.name == "a"
+    request = server.requests[0]
+    assert request.target == "/api/v1/namespaces/ns/configmaps?dryRun=All&fieldManager=me&fieldValidation=Strict"
+    assert request.json() == config_map(data={"k": "v"})
+
+
+async def test_bodies_may_be_anything_that_is_an_object(server: ScriptedServer, config_maps: Resource[Any]) -> None:
+    from kubernetes_asyncio import client as other
+
+    meta = {"name": "a", "namespace": "ns"}
+    bodies = [
+        {"metadata": meta},
+        {"kind": "ConfigMap", "metadata": meta},
+        config_map(),
+        other.V1ConfigMap(metadata=other.V1ObjectMeta(**meta)),
+        other.V1ConfigMap(api_version="v1", kind="ConfigMap", metadata=other.V1ObjectMeta(**meta)),
+        Widget(Meta(**meta)),
+        msgspec.json.encode(config_map()),
+    ]
+    server.answer(config_map(), 201, times=len(bodies))
+
+    for body in bodies:
+        await config_maps.create(body, "ns")
+
+    for request in server.requests:
+        sent = request.json()
+        assert (sent["apiVersion"], sent["kind"], sent["metadata"]) == ("v1", "ConfigMap", meta)
+        assert request.target == "/api/v1/namespaces/ns/configmaps"
+
+
+async def test_an_empty_body_gets_its_type(server: ScriptedServer, client: Client) -> None:
+    server.answer({"metadata": {"name": "x"}}, 201)
+
+    await client.resource(V1Namespace).create({})
+
+    assert server.requests[0].json() == {"apiVersion": "v1", "kind": "Namespace"}
+
+
+async def test_create_of_what_exists(server: ScriptedServer, config_maps: Resource[V1ConfigMap]) -> None:
+    server.refuse(409, "AlreadyExists", 'configmaps "a" already exists')
+
+    with pytest.raises(AlreadyExists, match="already exists"):
+        await config_maps.create(config_map())
+
+
+async def test_update_and_update_status(server: ScriptedServer, config_maps: Resource[V1ConfigMap]) -> None:
+    from kubernetes_asyncio import client as other
+
+    server.answer(config_map(), times=3)
+
+    await config_maps.update(config_map(), field_manager="me")
+    await config_maps.update_status(V1ConfigMap(metadata=V1ObjectMeta(name="a", namespace="ns")))
+    await config_maps.update(other.V1ConfigMap(metadata=other.V1ObjectMeta(name="a", namespace="ns")))
+
+    assert [(request.method, request.target) for request in server.requests] == [
+        ("PUT", "/api/v1/namespaces/ns/configmaps/a?fieldManager=me"),
+        ("PUT", "/api/v1/namespaces/ns/configmaps/a/status"),
+        ("PUT", "/api/v1/namespaces/ns/configmaps/a"),
+    ]
+
+
+async def test_update_of_what_has_changed(server: ScriptedServer, config_maps: Resource[V1ConfigMap]) -> None:
+    server.refuse(409, "Conflict", "the object has been modified")
+
+    with pytest.raises(Conflict):
+        await config_maps.update(config_map())
+
+
+@pytest.mark.parametrize("patch_type", list(PatchType))
+async def test_patches_of_every_kind(
+    patch_type: PatchType, server: ScriptedServer, config_maps: Resource[V1ConfigMap]
+) -> None:
+    server.answer(config_map(), times=2)
+    body: Any = [{"op": "remove", "path": "/data"}] if patch_type is PatchType.JSON else {"data": None}
+
+    await config_maps.patch("a", body, "ns", patch_type=patch_type, subresource="status", field_manager="me")
+    await config_maps.patch("a", msgspec.json.encode(body), "ns", patch_type=patch_type)
+
+    first, second = server.requests
+    assert (first.method, first.target) == ("PATCH", "/api/v1/namespaces/ns/configmaps/a/status?fieldManager=me")
+    assert first.headers["content-type"] == patch_type.value
+    assert first.json() == second.json() == body
+
+
+async def test_apply_takes_its_name_from_the_object(server: ScriptedServer, config_maps: Resource[V1ConfigMap]) -> None:
+    server.answer(config_map(), times=2)
+
+    await config_maps.apply({"metadata": {"name": "a", "namespace": "ns"}}, field_manager="me")
+    await config_maps.apply(config_map(), field_manager="me", force=True, subresource="status", dry_run=True)
+
+    first, second = server.requests
+    assert first.target == "/api/v1/namespaces/ns/configmaps/a?fieldManager=me&force=false"
+    assert first.headers["content-type"] == "application/apply-patch+yaml"
+    assert first.json() == config_map()
+    assert second.target == "/api/v1/namespaces/ns/configmaps/a/status?dryRun=All&fieldManager=me&force=true"
+
+
+async def test_delete_gives_a_status_or_the_object_that_is_on_its_way_out(
+    server: ScriptedServer, client: Client
+) -> None:
+    pods = client.resource(V1Pod)
+    server.answer({"kind": "Status", "status": "Success", "details": {"uid": "u"}})
+    server.answer({"kind": "Pod", "metadata": {"name": "p", "deletionGracePeriodSeconds": 30}})
+
+    gone = await pods.delete("p", "ns")
+    going = await pods.delete("p", "ns", DeleteOptions(grace_period_seconds=30))
+
+    assert isinstance(gone, Status)
+    assert gone.status == "Success"
+    assert isinstance(going, V1Pod)
+    assert going.metadata.deletion_grace_period_seconds == 30
+    assert server.requests[0].body == b""
+    assert server.requests[1].json() == {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 30}
+
+
+async def test_delete_collection(server: ScriptedServer, config_maps: Resource[V1ConfigMap]) -> None:
+    server.answer({"kind": "ConfigMapList", "items": []}, times=2)
+
+    await config_maps.delete_collection("ns")
+    await config_maps.delete_collection(
+        "ns", DeleteOptions(propagation_policy="Orphan"), ListOptions(label_selector="a=b")
+    )
+
+    first, second = server.requests
+    assert (first.method, first.target) == ("DELETE", "/api/v1/namespaces/ns/configmaps")
+    assert second.target == "/api/v1/namespaces/ns/configmaps?labelSelector=a%3Db"
+    assert second.json()["propagationPolicy"] == "Orphan"
+
+
+async def test_scale(server: ScriptedServer, client: Client) -> None:
+    controllers = client.resource(dict, ("", "v1", "replicationcontrollers"))
+    scale = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "rc"}, "spec": {"replicas": 3}}
+    server.answer(scale, times=3)
+
+    found = await controllers.get_scale("rc", "ns")
+    found.spec.replicas = 5
+    await controllers.update_scale("rc", found, "ns", field_manager="me")
+    await controllers.patch_scale("rc", {"spec": {"replicas": 1}}, "ns")
+
+    assert isinstance(found, V1Scale)
+    path = "/api/v1/namespaces/ns/replicationcontrollers/rc/scale"
+    assert [request.target for request in server.requests] == [path, f"{path}?fieldManager=me", path]
+    assert server.requests[1].json()["spec"] == {"replicas": 5}
+    assert server.requests[2].headers["content-type"] == "application/merge-patch+json"
+
+
+async def test_bind_and_evict(server: ScriptedServer, client: Client) -> None:
+    pods = client.resource(V1Pod)
+    server.answer({"kind": "Status", "status": "Success"}, 201, times=2)
+    server.refuse(429, "TooManyRequests", "Cannot evict pod as it would violate the pod's disruption budget.")
+
+    await pods.bind("p", "node-1", "ns")
+    await pods.evict("p", "ns", DeleteOptions(grace_period_seconds=0))
+    with pytest.raises(TooManyRequests, match="disruption budget"):
+        await pods.evict("p", "ns")
+
+    binding, eviction, _ = server.requests
+    assert binding.target == "/api/v1/namespaces/ns/pods/p/binding"
+    assert binding.json() == {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": "p", "namespace": "ns"},
+        "target": {"kind": "Node", "name": "node-1"},
+    }
+    assert eviction.target == "/api/v1/namespaces/ns/pods/p/eviction"
+    assert eviction.json()["apiVersion"] == "policy/v1"
+    assert eviction.json()["deleteOptions"]["gracePeriodSeconds"] == 0
+
+
+async def test_any_other_subresource(server: ScriptedServer, client: Client) -> None:
+    server.answer({"metadata": {"name": "p"}}, times=2)
+    containers = client.resource(V1Pod).subresource("ephemeralcontainers", V1Pod)
+
+    await containers.get("p", "ns")
+    await containers.patch("p", b"{}", "ns", patch_type=PatchType.STRATEGIC)
+
+    assert {request.path for request in server.requests} == {"/api/v1/namespaces/ns/pods/p/ephemeralcontainers"}
+
+
+async def test_metadata_alone(server: ScriptedServer, client: Client) -> None:
+    partial = "application/json;as=PartialObjectMetadata{};g=meta.k8s.io;v=v1"
+    server.answer({"metadata": {"name": "p"}})
+    server.answer({"metadata": {}, "items": []})
+    server.stream()
+    metadata = client.resource(dict, ("", "v1", "pods"), metadata_only=True)
+
+    await metadata.get("p", "ns")
+    await metadata.list()
+    async with metadata.watch():
+        pass
+
+    assert [request.headers["accept"] for request in server.requests] == [
+        partial.format(""),
+        partial.format("List"),
+        partial.format(""),
+    ]
+
+
+async def test_a_kind_without_namespaces(server: ScriptedServer, client: Client) -> None:
+    namespaces = client.resource(V1Namespace)
+    server.answer({"metadata": {"name": "x"}}, times=2)
+
+    await namespaces.get("x")
+    await namespaces.create(V1Namespace(metadata=V1ObjectMeta(name="x", namespace="ignored")))
+
+    assert [request.target for request in server.requests] == ["/api/v1/namespaces/x", "/api/v1/namespaces"]
+    with pytest.raises(ValueError, match="namespaces belong to no namespace, but 'ns' was given"):
+        await namespaces.get("x", "ns")
+
+
+async def test_a_kind_of_unknown_scope_goes_by_the_call(server: ScriptedServer, client: Client) -> None:
+    widgets = client.resource(dict, WIDGETS)
+    server.answer({"metadata": {"name": "a"}}, times=3)
+
+    await widgets.get("a")
+    await widgets.get("a", "ns")
+    await widgets.create({"kind": "Widget", "metadata": {"name": "a", "namespace": "ns"}})
+
+    assert [request.target for request in server.requests] == [
+        "/apis/example.com/v1/widgets/a",
+        "/apis/example.com/v1/namespaces/ns/widgets/a",
+        "/apis/example.com/v1/namespaces/ns/widgets",
+    ]
+
+
+async def test_names_that_cannot_be_are_refused_before_anything_is_sent(
+    server: ScriptedServer, config_maps: Resource[V1ConfigMap]
+) -> None:
+    for name in ("", ".", "..", "a/b", "50%"):
+        with pytest.raises(ValueError, match="name"):
+            await config_maps.get(name, "ns")
+    with pytest.raises(ValueError, match="configmaps belong to a namespace"):
+        await config_maps.get("a")
+    with pytest.raises(ValueError, match="configmaps belong to a namespace"):
+        await config_maps.create({"metadata": {"name": "a"}})
+    with pytest.raises(ValueError, match="an empty name"):
+        await config_maps.update({"metadata": {"namespace": "ns"}})
+
+    assert server.requests == []
+    assert config_maps.path("ns", "system:node é") == "/api/v1/namespaces/ns/configmaps/system%3Anode%20%C3%A9"
+
+
+async def test_a_resource_shows_what_it_is(client: Client) -> None:
+    assert repr(client.resource(dict, WIDGETS)) == "<Resource widgets.example.com v1 as dict>"

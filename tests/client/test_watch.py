@@ -1,0 +1,579 @@
+"""Watch streams: batches, how they end, and what is done about silence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+import msgspec
+import pytest
+from structlog.testing import capture_logs
+
+from kinformer.client import (
+    ApiError,
+    Client,
+    ConnectionLost,
+    DecodeError,
+    Expired,
+    Forbidden,
+    ListOptions,
+    Resource,
+    WatchEvent,
+    WatchStalled,
+    WatchStream,
+)
+from kinformer.clock import FakeClock
+from kinformer.models import V1ConfigMap
+from tests.client.conftest import ScriptedServer, Stream, eventually
+
+PATH = "/api/v1/namespaces/ns/configmaps"
+
+
+def event(kind: str, version: int, **annotations: str) -> dict[str, Any]:
+    meta = {"name": f"c{version}", "namespace": "ns", "resourceVersion": str(version), "annotations": annotations}
+    return {"type": kind, "object": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta}}
+
+
+def bookmark(version: int, *, ends_initial: bool = False) -> dict[str, Any]:
+    notes = {"k8s.io/initial-events-end": "true"} if ends_initial else {}
+    return {
+        "type": "BOOKMARK",
+        "object": {"kind": "ConfigMap", "metadata": {"resourceVersion": str(version), "annotations": notes}},
+    }
+
+
+def failure(code: int, reason: str) -> dict[str, Any]:
+    return {"type": "ERROR", "object": {"kind": "Status", "code": code, "reason": reason, "message": "too old"}}
+
+
+def since(version: int | str = 5, **options: Any) -> ListOptions:
+    return ListOptions(resource_version=str(version), **options)
+
+
+@pytest.fixture
+def config_maps(client: Client) -> Resource[V1ConfigMap]:
+    return client.resource(V1ConfigMap)
+
+
+def seen(batch: list[WatchEvent[Any]]) -> list[tuple[str, str]]:
+    return [(event.type, event.object.metadata.resource_version) for event in batch]
+
+
+async def read_until(events: WatchStream[Any], count: int) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    with anyio.fail_after(5):
+        while len(found) < count:
+            found += seen(await anext(events))
+    return found
+
+
+async def test_what_has_arrived_comes_as_one_batch(server: ScriptedServer, config_maps: Resource[V1ConfigMap]) -> None:
+    stream = server.stream()
+
+    async with config_maps.watch("ns", since(5, allow_watch_bookmarks=True)) as events:
+        await stream.send(event("ADDED", 6), event("MODIFIED", 7), event("DELETED", 8), bookmark(9))
+        await stream.end()
+        await anyio.wait_all_tasks_blocked()
+        batches = [batch async for batch in events]
+
+    assert [seen(batch) for batch in batches] == [
+        [("ADDED", "6"), ("MODIFIED", "7"), ("DELETED", "8"), ("BOOKMARK", "9")]
+    ]
+    assert batches[0][0].object.metadata.name == "c6"
+    assert events.resource_version == "9"
+    request = server.requests[0]
+    assert request.path == PATH
+    assert request.query == "resourceVersion=5&allowWatchBookmarks=true&watch=true"
+
+
+async def test_lines_may_be_cut_and_joined_in_any_way(
+    server: ScriptedServer, config_maps: Resource[V1ConfigMap]
+) -> None:
+    stream = server.stream()
+    whole = b"".join(msgspec.json.encode(event("ADDED", version)) + b"\n" for version in range(6, 12))
+
+    async with config_maps.watch("ns", since()) as events, anyio.create_task_group() as tasks:
+
+        async def send() -> None:
+            for start in range(0, len(whole), 97):
+                await stream.send(whole[start : start + 97])
+                await anyio.wait_all_tasks_blocked()
+            await stream.end()
+
+        tasks.start_soon(send)
+        found = [entry async for batch in events for entry in seen(batch)]
+
+    assert found == [("ADDED", str(version)) for version in range(6, 12)]
+
+
+async def test_a_last_line_without_a_line_end_counts_if_the_server_ended_the_watch(
+    server: ScriptedServer, config_maps: Resource[V1ConfigMap]
+) -> None:
+    stream = server.stream()
+
+    async with config_maps.watch("ns", since()) as events:
+        await stream.send(msgspec.json.encode(event("ADDED", 6)))
+        await stream.end()
+        found = [seen(batch) async for batch in events]
+
+        assert found == [[("ADDED", "6")]]
+        with pytest.raises(StopAsyncIteration):
+            await anext(events)
+
+
+async def test_an_answer_that_is_not_chunked_is_read_too(
+    server: ScriptedServer, config_maps: Resource[V1ConfigMap]
+) -> None:
+    stream = server.stream(chunked=False)
+
+    async with config_maps.watch("ns", since()) as events:
+        await stream.send(event("ADDED", 6))
+        assert await read_until(events, 1) == [("ADDED", "6")]
+        await stream.end()
+        with pytest.raises(StopAsyncIteration):
+            await anext(events)
+
+
+async def test_a_line_that_the_connection_cut_is_dropped_and_the_lines_before_it_are_not(
+    server: ScriptedServer, config_maps: Resource[V1ConfigMap]
+) -> None:
+    stream = server.stream()
+
+    async with config_maps.watch("ns", since()) as events:
+        await stream.send(event("ADDED", 6), b'{"type":"MODIFIED","obj')
+        await stream.cut()
+        await anyio.wait_all_tasks_blocked()
+
+        assert seen(await anext(events)) == [("ADDED", "6")]
+        with pytest.raises(ConnectionLost, match=r"lost the connection to http://.*/configmaps"):
+            await anext(events)
+        with pytest.raises(ConnectionLost, match="has ended"):
+            await anext(events)
+
+
+async def test_an_error_is_raised_after_the_events_before_it(
+    server: ScriptedServer, config_maps: Resource[V1ConfigMap]
+) -> None:
+    stream = server.stream()
+
+    async with config_maps.watch("ns", since()) as events:
+        await stream.send(event("ADDED", 6), b"\n", failure(410, "Expired"), event("ADDED", 7), split=False)
+
+        assert seen(await anext(events)) == [("ADDED", "6")]
+        with pytest.raises(Expired, match="too old"):
+            await anext(events)
+
+
+async def test_an_error_may_be_all_there_is(server: ScriptedServer, client: Client) -> None:
+    stream = server.stream()
+
+    async with client.resource(dict, ("", "v1", "configmaps")).watch("ns", since()) as events:
+        await stream.send(failure(500, "InternalError"))
+
+        with pytest.raises(ApiError, match="too old"):
+            await anext(events)
+
+
+@pytest.mark.parametrize("line", [b"nonsense\n", b'{"type":"RENAMED","object":{}}\n', b'{"type":"ADDED","object":7}\n'])
+async def test_what_is_no_event_is_shown(
+    line: bytes, server: ScriptedServer, config_maps: Resource[V1ConfigMap]
+) -> None:
+    stream = server.stream()
+
+    async with config_maps.watch("ns", since()) as events:
+        await stream.send(event("ADDED", 6), line)
+
+        assert await read_until(events, 1) == [("ADDED", "6")]
+        with pytest.raises(DecodeError, match="unable to decode an event from the watch stream") as caught:
+            await anext(events)
+        assert line.decode().strip() in str(caught.value)
+
+
+class Meta(msgspec.Struct, rename="camel"):
+    name: str
+    resource_version: str
+
+
+class Strict(msgspec.Struct):
+    metadata: Meta
+
+
+class Bare(msgspec.Struct):
+    data: dict[str, str] | None = None
+
+
+async def test_a_bookmark_of_a_type_with_required_fields_still_has_its_version(
+    server: ScriptedServer, client: Client
+) -> None:
+    stream = server.stream()
+
+    async with client.resource(Strict, ("", "v1", "configmaps")).watch("ns", since()) as events:
+        await stream.send(event("ADDED", 6), bookmark(7), event("ADDED", 8))
+
+        assert await read_until(events, 3) == [("ADDED", "6"), ("BOOKMARK", "7"), ("ADDED", "8")]
+
+
+async def test_a_refusal_is_raised_when_the_watch_is_opened(
+    server: ScriptedServer, config_maps: Resource[V1ConfigMap]
+) -> None:
+    server.refuse(410, "Expired", "too old resource version: 5 (99)")
+
+    with pytest.raises(Expired, match="too old resource version"):
+        async with config_maps.watch("ns", since()):
+            pass
+
+
+async def test_a_busy_server_is_asked_again(
+    server: ScriptedServer, config_maps: Resource[V1ConfigMap], clock: FakeClock
+) -> None:
+    server.answer(b"busy", 429, headers={"Retry-After": "0"})
+    server.hang_up(b"HTTP/1.1 500 X\r\nRetry-After: 0\r\nContent-Length: 10\r\n\r\nhalf")
+    stream = server.stream()
+
+    async with anyio.create_task_group() as tasks:
+
+        async def wake() -> None:
+            await server.wait_for_requests(2)
+            await eventually(lambda: clock.next_due == 1)
+            clock.turn(1)
+
+        tasks.start_soon(wake)
+        async with config_maps.watch("ns", since()) as events:
+            await stream.send(event("ADDED", 6))
+            assert await read_until(events, 1) == [("ADDED", "6")]
+
+
+async def test_leaving_closes_the_connection(server: ScriptedServer, config_maps: Resource[V1ConfigMap]) -> None:
+    stream = server.stream()
+
+    async with config_maps.watch("ns", since()) as events:
+        await stream.send(event("ADDED", 6))
+        await anext(events)
+
+    with anyio.fail_after(5):
+        await stream.closed.wait()
+    with pytest.raises(ConnectionLost, match="the watch is closed"):
+        await anext(events)
+
+
+async def test_cancelling_closes_the_connection(server: ScriptedServer, config_maps: Resource[V1ConfigMap]) -> None:
+    stream = server.stream()
+
+    async def watch() -> None:
+        async with config_maps.watch("ns", since()) as events:
+            async for _ in events:
+                pass
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(watch)
+        await server.wait_for_requests(1)
+        tasks.cancel_scope.cancel()
+
+    with anyio.fail_after(5):
+        await stream.closed.wait()
+
+
+async def in_background(events: WatchStream[Any], tasks: Any) -> Callable[[], list[Any]]:
+    """Read in a task; what it calls back with is what came, errors included."""
+    found: list[Any] = []
+
+    async def read() -> None:
+        try:
+            async for batch in events:
+                found.extend(seen(batch))
+            found.append("end")
+        except Exception as error:
+            found.append(error)
+
+    tasks.start_soon(read)
+    await anyio.wait_all_tasks_blocked()
+    return lambda: found
+
+
+async def until(found: Callable[[], list[Any]], count: int) -> list[Any]:
+    await eventually(lambda: len(found()) >= count)
+    return found()
+
+
+async def test_a_silent_watch_is_replaced_and_nothing_is_lost(
+    server: ScriptedServer, config_maps: Resource[V1ConfigMap], clock: FakeClock
+) -> None:
+    silent, fresh = server.stream(), server.stream()
+
+    async with config_maps.watch("ns", since(5, timeout_seconds=600)) as events, anyio.create_task_group() as tasks:
+        found = await in_background(events, tasks)
+        await silent.send(event("ADDED", 6), b'{"type":"ADDED","obj')
+        await until(found, 1)
+        clock.turn(90)
+        request = await server.wait_for_requests(2)
+        assert request.query == "resourceVersion=6&timeoutSeconds=510&watch=true"
+        await fresh.send(event("ADDED", 7))
+
+        assert await until(found, 2) == [("ADDED", "6"), ("ADDED", "7")]
+        with anyio.fail_after(5):
+            await silent.closed.wait()
+        tasks.cancel_scope.cancel()
+
+
+async def test_a_quiet_watch_is_replaced_again_and_again_and_never_ends(
+    server: ScriptedServer, config_maps: Resource[V1ConfigMap], clock: FakeClock
+) -> None:
+    for _ in range(4):
+        server.stream()
+
+    async with config_maps.watch("ns", since(5)) as events, anyio.create_task_group() as tasks:
+        found = await in_background(events, tasks)
+        for expected in (2, 3, 4):
+            clock.turn(90)
+            request = await server.wait_for_requests(expected)
+            assert "resourceVersion=5" in request.query
+            await eventually(lambda: clock.next_due == 90)
+        assert found() == []
+        tasks.cancel_scope.cancel()
+
+
+async def test_a_watch_with_bookmarks_is_left_alone(
+    server: ScriptedServer, config_maps: Resource[V1ConfigMap], clock: FakeClock
+) -> None:
+    stream = server.stream()
+
+    async with config_maps.watch("ns", since(5)) as events, anyio.create_task_group() as tasks:
+        found = await in_background(events, tasks)
+        for version in range(6, 16):
+            clock.turn(75)
+            await stream.send(bookmark(version))
+            await until(found, version - 5)
+        tasks.cancel_scope.cancel()
+
+    assert len(server.requests) == 1
+
+
+async def test_a_watch_that_speaks_up_while_it_is_doubted_stays(
+    server: ScriptedServer, config_maps: Resource[V1ConfigMap], clock: FakeClock
+) -> None:
+    old, late = server.stream(), Stream(b"")
+    server._script.append(late)
+
+    async with config_maps.watch("ns", since(5)) as events, anyio.create_task_group() as tasks:
+        found = await in_background(events, tasks)
+        clock.turn(90)
+        await server.wait_for_requests(2)
+        await old.send(event("ADDED", 6))
+        await anyio.wait_all_tasks_blocked()
+        await late.send_raw(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+
+        assert await until(found, 1) == [("ADDED", "6")]
+        await old.send(event("ADDED", 7))
+        assert (await until(found, 2))[1] == ("ADDED", "7")
+        with anyio.fail_after(5):
+            await late.closed.wait()
+        tasks.cancel_scope.cancel()
+
+
+async def test_a_silent_watch_of_a_server_that_is_gone_has_stalled(
+    server: ScriptedServer, config_maps: Resource[V1ConfigMap], clock: FakeClock
+) -> None:
+    server.stream()
+    server.hang()
+
+    async with config_maps.watch("ns", since(5)) as events, anyio.create_task_group() as tasks:
+        found = await in_background(events, tasks)
+        clock.turn(90)
+        await server.wait_for_requests(2)
+        clock.turn(65)
+
+        (error,) = await until(found, 1)
+
+    assert isinstance(error, WatchStalled)
+    assert "silent for 90 s, and lost the connection" in str(error)
+    assert "did not begin to answer within 65 s" in str(error)
+
+
+async def test_a_version_that_has_expired_meanwhile_is_told(
+    server: ScriptedServer, config_maps: Resource[V1ConfigMap], clock: FakeClock
+) -> None:
+    server.stream()
+    server.refuse(410, "Expired", "too old resource version")
+
+    async with config_maps.watch("ns", since(5)) as events, anyio.create_task_group() as tasks:
+        found = await in_background(events, tasks)
+        clock.turn(90)
+
+        (error,) = await until(found, 1)
+
+    assert isinstance(error, Expired)
+
+
+@pytest.mark.parametrize("code", [429, 503])
+async def test_a_server_that_is_too_busy_for_another_watch_keeps_the_one_it_has(
+    code: int, server: ScriptedServer, config_maps: Resource[V1ConfigMap], clock: FakeClock
+) -> None:
+    stream = server.stream()
+    server.answer(b"busy", code)
+
+    async with config_maps.watch("ns", since(5)) as events, anyio.create_task_group() as tasks:
+        found = await in_background(events, tasks)
+        clock.turn(90)
+        await server.wait_for_requests(2)
+        await stream.send(event("ADDED", 6))
+
+        assert await until(found, 1) == [("ADDED", "6")]
+        tasks.cancel_scope.cancel()
+
+
+async def test_during_a_streaming_list_the_server_is_only_asked_for_a_sign_of_life(
+    server: ScriptedServer, config_maps: Resource[V1ConfigMap], clock: FakeClock
+) -> None:
+    stream, fresh = server.stream(), server.stream()
+    server._script.pop()
+    server.refuse(403, "Forbidden")
+    server._script.append(fresh)
+    options = ListOptions(send_initial_events=True, resource_version_match="NotOlderThan", allow_watch_bookmarks=True)
+
+    async with config_maps.watch("ns", options) as events, anyio.create_task_group() as tasks:
+        found = await in_background(events, tasks)
+        await stream.send(event("ADDED", 9), event("ADDED", 3), bookmark(4))
+        await until(found, 3)
+        assert events.resource_version == ""
+        clock.turn(90)
+        assert (await server.wait_for_requests(2)).target == "/version"
+        await stream.send(bookmark(12, ends_initial=True), event("ADDED", 13))
+        await until(found, 5)
+        assert events.resource_version == "13"
+        clock.turn(90)
+        request = await server.wait_for_requests(3)
+        assert request.query == "resourceVersion=13&allowWatchBookmarks=true&watch=true"
+        tasks.cancel_scope.cancel()
+
+
+async def test_a_streaming_list_from_a_server_that_is_gone_has_stalled(
+    server: ScriptedServer, config_maps: Resource[V1ConfigMap], clock: FakeClock
+) -> None:
+    server.stream()
+    for _ in range(2):  # aiohttp asks twice
+        server.hang_up()
+
+    async with config_maps.watch("ns") as events, anyio.create_task_group() as tasks:
+        found = await in_background(events, tasks)
+        clock.turn(90)
+
+        assert isinstance((await until(found, 1))[0], WatchStalled)
+
+
+async def test_without_a_marker_any_bookmark_is_a_version_to_go_on_from(
+    server: ScriptedServer, config_maps: Resource[V1ConfigMap]
+) -> None:
+    stream = server.stream()
+
+    async with config_maps.watch("ns", since(0)) as events:
+        await stream.send(event("ADDED", 9))
+        await read_until(events, 1)
+        assert events.resource_version == ""
+        await stream.send(bookmark(12))
+        await read_until(events, 1)
+        assert events.resource_version == "12"
+
+
+async def test_a_watch_that_outlives_its_time_in_silence_has_stalled(
+    server: ScriptedServer, config_maps: Resource[V1ConfigMap], clock: FakeClock
+) -> None:
+    server.stream()
+
+    options = since(5, timeout_seconds=300)
+    async with config_maps.watch("ns", options, idle_timeout=None) as events, anyio.create_task_group() as tasks:
+        found = await in_background(events, tasks)
+        clock.turn(314)
+        await anyio.wait_all_tasks_blocked()
+        assert found() == []
+        clock.turn(1)
+
+        (error,) = await until(found, 1)
+
+    assert isinstance(error, WatchStalled)
+    assert "still open 15 s after its time, and silent for 315 s" in str(error)
+    assert len(server.requests) == 1
+
+
+async def test_a_watch_that_outlives_its_time_but_still_speaks_goes_on(
+    server: ScriptedServer, config_maps: Resource[V1ConfigMap], clock: FakeClock
+) -> None:
+    stream = server.stream()
+
+    options = since(5, timeout_seconds=30)
+    async with config_maps.watch("ns", options) as events, anyio.create_task_group() as tasks:
+        found = await in_background(events, tasks)
+        for version in range(6, 16):
+            clock.turn(10)
+            await stream.send(event("ADDED", version))
+            await until(found, version - 5)
+        clock.turn(15)
+
+        assert isinstance((await until(found, 11))[-1], WatchStalled)
+
+
+async def test_a_reader_that_is_busy_does_not_take_its_own_silence_for_the_servers(
+    server: ScriptedServer, config_maps: Resource[V1ConfigMap], clock: FakeClock
+) -> None:
+    stream = server.stream()
+
+    async with config_maps.watch("ns", since(5)) as events:
+        await stream.send(event("ADDED", 6))
+        await read_until(events, 1)
+        clock.turn(200)
+        await stream.send(event("ADDED", 7))
+        await anyio.wait_all_tasks_blocked()
+
+        assert await read_until(events, 1) == [("ADDED", "7")]
+
+    assert len(server.requests) == 1
+
+
+async def test_no_timer_runs_when_nobody_wants_one(
+    server: ScriptedServer, config_maps: Resource[V1ConfigMap], clock: FakeClock
+) -> None:
+    server.stream()
+
+    async with config_maps.watch("ns", since(5), idle_timeout=None):
+        assert clock.next_due is None
+
+
+async def test_objects_without_metadata_can_be_watched_but_not_taken_up_again(
+    server: ScriptedServer, client: Client, clock: FakeClock
+) -> None:
+    stream = server.stream()
+
+    async with client.resource(Bare, ("", "v1", "configmaps")).watch("ns", since(5)) as events:
+        await stream.send({"type": "ADDED", "object": {"data": {"a": "b"}}})
+        with anyio.fail_after(5):
+            (only,) = await anext(events)
+        assert only.object.data == {"a": "b"}
+        clock.turn(200)
+
+    assert len(server.requests) == 1
+
+
+async def test_a_watch_is_opened_for_all_namespaces_without_one(
+    server: ScriptedServer, config_maps: Resource[V1ConfigMap]
+) -> None:
+    server.stream()
+
+    with capture_logs() as logs:
+        async with config_maps.watch():
+            pass
+
+    assert server.requests[0].target == "/api/v1/configmaps?watch=true"
+    assert logs[0]["event"] == "watch_opened"
+
+
+async def test_a_refusal_to_go_on_is_told(
+    server: ScriptedServer, config_maps: Resource[V1ConfigMap], clock: FakeClock
+) -> None:
+    server.stream()
+    server.refuse(403, "Forbidden", "no longer")
+
+    async with config_maps.watch("ns", since(5)) as events, anyio.create_task_group() as tasks:
+        found = await in_background(events, tasks)
+        clock.turn(90)
+
+        assert isinstance((await until(found, 1))[0], Forbidden)
