@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 
 from kinformer.clock import Clock
 from kinformer.record.lru import LRU
+from kinformer.workqueue import TokenBucket
 
 if TYPE_CHECKING:
     from kinformer.models import CoreV1Event
 
-__all__ = ("SpamFilter", "TokenBucket", "spam_key")
+__all__ = ("SpamFilter", "spam_key")
 
 
 def spam_key(event: CoreV1Event) -> str:
@@ -34,34 +35,6 @@ def spam_key(event: CoreV1Event) -> str:
             event.type or "",
         )
     )
-
-
-class TokenBucket:
-    """
-    A bucket that starts full and never makes anyone wait: there is a token now, or there is none.
-
-    :param rate: tokens a second, held in single precision as client-go's ``qps`` is
-    """
-
-    __slots__ = ("_burst", "_clock", "_filled_at", "_rate", "_tokens")
-
-    def __init__(self, rate: float, burst: int, clock: Clock) -> None:
-        (self._rate,) = struct.unpack("f", struct.pack("f", rate))
-        self._burst = float(burst)
-        self._clock = clock
-        self._tokens = self._burst
-        self._filled_at = clock.monotonic()
-
-    def try_accept(self) -> bool:
-        """Take a token if there is one."""
-        now = self._clock.monotonic()
-        tokens = min(self._burst, self._tokens + (now - self._filled_at) * self._rate) - 1
-        # A token that is due within less than a nanosecond is there: golang.org/x/time/rate counts in those.
-        if tokens < 0 and -tokens * 1e9 >= self._rate:
-            return False
-        self._tokens = tokens
-        self._filled_at = now
-        return True
 
 
 class SpamFilter:
@@ -87,6 +60,12 @@ class SpamFilter:
         key = self._key(event)
         bucket = self._buckets.get(key)
         if bucket is None:
-            bucket = TokenBucket(self._rate, self._burst, self._clock)
+            # client-go's rate is a float32: a token is back some 20 µs before its five minutes are over.
+            bucket = TokenBucket(_float32(self._rate), self._burst, self._clock)
             self._buckets.put(key, bucket)
-        return not bucket.try_accept()
+        return not bucket.try_take()
+
+
+def _float32(number: float) -> float:
+    (rounded,) = struct.unpack("f", struct.pack("f", number))
+    return float(rounded)

@@ -55,6 +55,19 @@ class TokenBucket:
         self._last = now
         return self._time_for(-tokens) / _SECOND if tokens < 0 else 0.0
 
+    def try_take(self) -> bool:
+        """Take one token if it is there; if it is not, leave the bucket as it is."""
+        if self._qps == math.inf:
+            return True
+        now = self._now()
+        tokens = self._tokens_at(now) - 1
+        # One that is due within the nanosecond is there.
+        if self._burst < 1 or (tokens < 0 and self._time_for(-tokens) > 0):
+            return False
+        self._tokens = tokens
+        self._last = now
+        return True
+
     def _now(self) -> int:
         return round(self._clock.monotonic() * _SECOND)
 

@@ -5,7 +5,6 @@ import pytest
 from kinformer.clock import FakeClock
 from kinformer.record import CorrelatorOptions, EventCorrelator
 from kinformer.record.lru import LRU
-from kinformer.record.spam import TokenBucket
 from tests.record.events import make_event
 
 
@@ -81,13 +80,6 @@ def test_how_much_is_too_much_can_be_said(clock: FakeClock) -> None:
     assert correlator.correlate(make_event(clock)).skip
     clock.turn(1)
     assert not correlator.correlate(make_event(clock)).skip
-
-
-def test_a_bucket_never_holds_more_than_its_burst(clock: FakeClock) -> None:
-    bucket = TokenBucket(1.0, 2, clock)
-    clock.turn(1000)
-
-    assert [bucket.try_accept() for _ in range(3)] == [True, True, False]
 
 
 def test_what_was_not_used_for_longest_is_forgotten_first() -> None:
