@@ -8,5 +8,6 @@
 :mod:`ranking`       which pods go first when there are too many
 :mod:`status`        ready, available, active, terminal, terminating
 :mod:`index`         pods by their controller, by their node
+:mod:`conditions`    an object's conditions, one of a type
 ==================  ====================================================================================
 """

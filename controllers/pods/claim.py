@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
 from kinformer.client.errors import Invalid, NotFound
+from kinformer.manager import SyncError
 from kinformer.meta import (
     Accessor,
     GroupVersionKind,
@@ -31,7 +32,7 @@ T = TypeVar("T")
 Patch = Callable[[str, str, dict[str, Any]], Awaitable[object]]
 
 
-class AdoptionError(Exception):
+class AdoptionError(SyncError):
     """The controller may not adopt: it is being deleted, it is not the one it was, or that could not be found out."""
 
 

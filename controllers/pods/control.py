@@ -12,6 +12,7 @@ import structlog
 
 from kinformer.client import Client, PatchType
 from kinformer.client.errors import ApiError, NotFound, has_status_cause
+from kinformer.manager import SyncError
 from kinformer.meta import OwnerRef
 from kinformer.meta.validation import dns1123_subdomain_errors
 from kinformer.models import V1ObjectMeta, V1OwnerReference, V1Pod, V1PodTemplateSpec
@@ -38,7 +39,7 @@ FAILED_DELETE = "FailedDelete"
 SUCCESSFUL_DELETE = "SuccessfulDelete"
 
 
-class PodControlError(Exception):
+class PodControlError(SyncError):
     """A pod could not be made from its template, or not be deleted."""
 
 

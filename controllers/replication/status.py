@@ -6,6 +6,7 @@ import copy
 from collections.abc import Sequence
 from datetime import datetime
 
+from controllers.pods.conditions import get_condition, set_condition, without_condition
 from controllers.pods.control import FAILED_CREATE, FAILED_DELETE
 from controllers.pods.status import is_pod_available, is_pod_ready
 from kinformer.client import Resource
@@ -68,19 +69,18 @@ def compute_status(
 def _conditions(
     rc: V1ReplicationController, have: int, failure: Exception | None, now: datetime
 ) -> list[V1ReplicationControllerCondition]:
-    conditions = list(status_of(rc).conditions or ())
-    failing = any(condition.type == REPLICA_FAILURE for condition in conditions)
+    conditions = status_of(rc).conditions
     if failure is None:
-        return [condition for condition in conditions if condition.type != REPLICA_FAILURE]
-    if not failing:
-        want = desired_replicas(rc)
-        reason = FAILED_CREATE if have < want else FAILED_DELETE if have > want else ""
-        conditions.append(
-            V1ReplicationControllerCondition(
-                type=REPLICA_FAILURE, status="True", reason=reason, message=str(failure), last_transition_time=now
-            )
-        )
-    return conditions
+        return without_condition(conditions, REPLICA_FAILURE)
+    if get_condition(conditions, REPLICA_FAILURE) is not None:
+        # The first failure stands until all is well again.
+        return list(conditions)
+    want = desired_replicas(rc)
+    reason = FAILED_CREATE if have < want else FAILED_DELETE if have > want else ""
+    condition = V1ReplicationControllerCondition(
+        type=REPLICA_FAILURE, status="True", reason=reason, message=str(failure), last_transition_time=now
+    )
+    return set_condition(conditions, condition)
 
 
 async def update_status(

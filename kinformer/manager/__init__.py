@@ -7,7 +7,7 @@ makes those that were asked for by name, gives them one client and one set of in
 from __future__ import annotations
 
 from kinformer.manager.context import ControllerContext, ControllerFactory, OptionError, Runnable
-from kinformer.manager.controller import Controller, Sync
+from kinformer.manager.controller import Controller, Sync, SyncError
 from kinformer.manager.manager import ControllerLoadError, Manager, known_controllers
 from kinformer.manager.predicates import (
     Predicate,
@@ -32,6 +32,7 @@ __all__ = (
     "Predicate",
     "Runnable",
     "Sync",
+    "SyncError",
     "UnknownControllerError",
     "annotations_changed",
     "any_of",

@@ -36,7 +36,7 @@ from kinformer.meta import GroupKind
 from kinformer.models import resource_for
 from kinformer.workqueue import RateLimiter, RateLimitingQueue, ShutDown
 
-__all__ = ("Controller", "Sync")
+__all__ = ("Controller", "Sync", "SyncError")
 
 T = TypeVar("T")
 
@@ -44,6 +44,14 @@ log = structlog.get_logger(__name__)
 
 #: Brings one object, by its key, to where it should be. Returns after how long to look again, or None.
 Sync = Callable[[str], Awaitable["float | timedelta | None"]]
+
+
+class SyncError(Exception):
+    """
+    What a sync raises when the world is not ready for it: it will be tried again, and no traceback would tell more.
+
+    The client's errors are logged without a traceback, too; any other exception is taken for a mistake of the code.
+    """
 
 
 class _Registration(Protocol):
@@ -152,8 +160,7 @@ class Controller:
             after = await self._sync(key)
         except Exception as error:  # whatever a sync raises, the other keys are to be synced
             self._metrics.sync_failed()
-            # The server's refusals and a broken line are not mistakes of the code: no traceback helps there.
-            self._log.error("sync_failed", key=key, error=str(error), exc_info=not isinstance(error, ClientError))
+            self._log.error("sync_failed", key=key, error=_text(error), exc_info=not _is_of_the_world(error))
             self.queue.add_rate_limited(key)
         else:
             self.queue.forget(key)
@@ -164,3 +171,16 @@ class Controller:
                 self.queue.add_after(key, after.total_seconds() if isinstance(after, timedelta) else after)
         finally:
             self._metrics.seconds.observe(self._clock.monotonic() - began)
+
+
+def _is_of_the_world(error: BaseException) -> bool:
+    """Whether the server, the line or another controller is at fault rather than the code; of a group, all of it."""
+    if isinstance(error, BaseExceptionGroup):
+        return all(map(_is_of_the_world, error.exceptions))
+    return isinstance(error, (SyncError, ClientError))
+
+
+def _text(error: BaseException) -> str:
+    if isinstance(error, BaseExceptionGroup):
+        return f"{error.message}: {'; '.join(map(_text, error.exceptions))}"
+    return str(error) or repr(error)

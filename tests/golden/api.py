@@ -10,7 +10,7 @@ import aiohttp
 
 from kinformer.models import builtin_resources
 
-__all__ = ("Api", "Refused", "connected")
+__all__ = ("Api", "Refused", "Unreachable", "connected")
 
 _MERGE = "application/merge-patch+json"
 _STRATEGIC = "application/strategic-merge-patch+json"
@@ -25,6 +25,10 @@ class Refused(Exception):
         super().__init__(f"{code} {message}")
         self.code = code
         self.message = message
+
+
+class Unreachable(Exception):
+    """There is no server, or none that answers in JSON."""
 
 
 @asynccontextmanager
@@ -78,8 +82,11 @@ class Api:
         return "/".join([f"{root}{scope}/{resource.plural}", *rest])
 
     async def _ask(self, method: str, path: str, **request: Any) -> dict[str, Any]:
-        async with self._session.request(method, path, **request) as response:
-            answer: dict[str, Any] = await response.json(content_type=None)
-            if response.status >= 400:
-                raise Refused(response.status, answer.get("message", ""))
-            return answer
+        try:
+            async with self._session.request(method, path, **request) as response:
+                answer: dict[str, Any] = await response.json(content_type=None)
+        except (aiohttp.ClientError, ValueError) as error:
+            raise Unreachable(f"{method} {path}: {error}") from error
+        if response.status >= 400:
+            raise Refused(response.status, answer.get("message", ""))
+        return answer

@@ -16,7 +16,7 @@ from typing import Any
 
 import anyio
 
-from tests.golden.api import Api, Refused, connected
+from tests.golden.api import Api, Refused, Unreachable, connected
 from tests.golden.reduce import Reducer
 from tests.golden.run import difference, same_json
 
@@ -104,7 +104,7 @@ async def replay(
                 await run.step(step)
             got: list[Any] = run.answers
             problem = "" if same_json(got, scenario.want) else difference(got, scenario.want)
-        except (Refused, ScenarioError) as error:
+        except (Refused, Unreachable, ScenarioError) as error:
             problem = str(error)
         finally:
             with anyio.move_on_after(2, shield=True):
@@ -119,7 +119,7 @@ async def _remove(api: Api) -> None:
             for obj in await api.list(kind):
                 await api.delete(kind, obj["metadata"]["name"], {"gracePeriodSeconds": 0})
         await api.delete("Namespace", api.namespace)
-    except Refused:
+    except (Refused, Unreachable):
         return  # it goes with the server
 
 

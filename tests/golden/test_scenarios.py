@@ -45,6 +45,12 @@ async def test_a_step_that_the_server_refuses_or_nobody_knows_is_named() -> None
     assert unknown.problem == "unknown step 'juggle'"
 
 
+async def test_a_server_that_is_not_there_is_named() -> None:
+    outcome = await replay(Scenario("made_up", [], []), "http://127.0.0.1:1")
+
+    assert outcome.problem.startswith("POST /api/v1/namespaces: Cannot connect to host 127.0.0.1:1")
+
+
 def test_a_file_that_is_no_scenario_is_named(tmp_path: Path) -> None:
     broken = tmp_path / "broken.json"
     broken.write_text("{")

@@ -11,8 +11,9 @@ import structlog.testing
 from prometheus_client import REGISTRY
 
 from kinformer.cache import DeletedFinalStateUnknown
+from kinformer.client import ServerUnreachable
 from kinformer.clock import FakeClock
-from kinformer.manager import Controller, any_of, generation_changed, labels_changed
+from kinformer.manager import Controller, SyncError, any_of, generation_changed, labels_changed
 from kinformer.meta import GroupKind
 from kinformer.models import V1ReplicaSet, V1ReplicationController
 from tests.manager.fakes import FakeInformer
@@ -172,6 +173,30 @@ async def test_a_sync_that_raises_is_tried_again_later_each_time(syncs: Syncs) -
         ("test", "k", "two"),
         ("test", "k", "three"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("error", "text", "traceback"),
+    [
+        (SyncError("not yet"), "not yet", False),
+        (ServerUnreachable("http://x", "refused"), "cannot reach the server at http://x: refused", False),
+        (ExceptionGroup("two", [SyncError("a"), SyncError("b")]), "two: a; b", False),
+        (ExceptionGroup("two", [SyncError("a"), KeyError("b")]), "two: a; 'b'", True),
+        (ValueError(), "ValueError()", True),
+    ],
+)
+async def test_a_traceback_is_logged_for_mistakes_of_the_code_alone(
+    syncs: Syncs, error: Exception, text: str, traceback: bool
+) -> None:
+    controller = Controller("test", syncs, clock=FakeClock())
+    syncs.answers = [error]
+    with structlog.testing.capture_logs() as logs:
+        async with running(controller):
+            controller.queue.add("k")
+            await anyio.wait_all_tasks_blocked()
+
+    (line,) = [line for line in logs if line["event"] == "sync_failed"]
+    assert (line["error"], line["exc_info"]) == (text, traceback)
 
 
 @pytest.mark.parametrize("after", [30.0, timedelta(seconds=30)])
