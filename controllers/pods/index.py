@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from controllers.pods.owner import controller_of
+from controllers.pods.owners import controller_of
 from kinformer.cache import Indexer, SharedIndexInformer
 from kinformer.models import V1OwnerReference, V1Pod
 

@@ -14,11 +14,13 @@ import structlog
 from controllers.pods.claim import ControllerRefManager, recheck_deletion
 from controllers.pods.control import PodControl, PodWriter
 from controllers.pods.expectations import UIDTrackingExpectations
-from controllers.pods.index import add_pod_controller_index
+from controllers.pods.handlers import PodHandler
+from controllers.pods.index import add_pod_controller_index, pods_of_owner
+from controllers.pods.owners import PodOwners
 from controllers.pods.status import is_pod_active, next_availability_check
-from controllers.replication.handlers import PodHandler, ReplicationControllerHandler, key_of
+from controllers.replication.handlers import ReplicationControllerHandler
 from controllers.replication.kind import KIND
-from controllers.replication.owners import ByLabels, ByReference, PodOwnership, selects
+from controllers.replication.owners import OwnersByLabels, owners_by_reference, selects
 from controllers.replication.replicas import BURST_REPLICAS, ReplicaManager
 from controllers.replication.status import compute_status, update_status
 from kinformer.cache import NAMESPACE_INDEX
@@ -26,7 +28,7 @@ from kinformer.client import Client
 from kinformer.clock import Clock, RealClock
 from kinformer.informers import SharedInformerFactory
 from kinformer.manager import Controller, ControllerContext
-from kinformer.meta import get_controller_of, label_selector_as_selector
+from kinformer.meta import get_controller_of, label_selector_as_selector, meta_namespace_key
 from kinformer.models import V1Pod, V1ReplicationController
 from kinformer.record import EventRecorder
 
@@ -89,12 +91,10 @@ class ReplicationManager:
         self._server = client.resource(V1ReplicationController)
         self._pod_control = pods or PodControl(client, recorder)
         self._claims = enable_garbage_collector
-        self._ownership: PodOwnership
+        owners: PodOwners = OwnersByLabels(self._rcs)
         if enable_garbage_collector:
-            self._ownership = ByReference(self._rcs, self._pods)
+            owners = owners_by_reference(self._rcs)
             add_pod_controller_index(pod_informer)
-        else:
-            self._ownership = ByLabels(self._rcs, self._pods)
         self.expectations = UIDTrackingExpectations(self._clock)
         self._replicas = ReplicaManager(
             self._pod_control,
@@ -109,7 +109,7 @@ class ReplicationManager:
         )
         queue = self.controller.queue
         self.controller.handle(rc_informer, ReplicationControllerHandler(queue, self.expectations))
-        self.controller.handle(pod_informer, PodHandler(queue, self.expectations, self._ownership))
+        self.controller.handle(pod_informer, PodHandler(queue, self.expectations, owners))
 
     async def sync(self, key: str) -> float | None:
         """
@@ -138,10 +138,10 @@ class ReplicationManager:
 
     async def _active_pods(self, rc: V1ReplicationController) -> list[V1Pod]:
         """The pods that count, after adopting and releasing what has to be."""
-        active = filter(is_pod_active, self._ownership.pods_for(rc))
-        if not self._claims:
-            return list(active)
         meta = rc.metadata
+        if not self._claims:
+            there = self._pods.by_index(NAMESPACE_INDEX, meta.namespace)
+            return [pod for pod in there if selects(rc, pod) and is_pod_active(pod)]
 
         async def read_fresh() -> V1ReplicationController:
             return await self._server.get(meta.name, meta.namespace)
@@ -153,7 +153,8 @@ class ReplicationManager:
             self._pod_control.patch,
             recheck_deletion(read_fresh, meta.uid),
         )
-        return await manager.claim(active)
+        pods = pods_of_owner(self._pods, meta.namespace, KIND.kind, meta.name, meta.uid)
+        return await manager.claim(filter(is_pod_active, pods))
 
     def _related_pods(self, rc: V1ReplicationController) -> Iterable[V1Pod]:
         """The pods of all ReplicationControllers that have the same controller; none if it has no controller."""
@@ -164,7 +165,7 @@ class ReplicationManager:
         for related in self._rcs.by_index(_CONTROLLER_UID_INDEX, reference.uid):
             for pod in self._pods.by_index(NAMESPACE_INDEX, related.metadata.namespace):
                 if selects(related, pod):
-                    seen.setdefault(key_of(pod), pod)
+                    seen.setdefault(meta_namespace_key(pod), pod)
         return seen.values()
 
 

@@ -11,12 +11,11 @@ from controllers.pods.control import PodWriter, is_namespace_terminating, pod_fr
 from controllers.pods.expectations import UIDTrackingExpectations
 from controllers.pods.ranking import pods_to_delete
 from controllers.pods.slow_start import slow_start_batch
-from controllers.replication.handlers import key_of
 from controllers.replication.kind import KIND
 from controllers.replication.status import desired_replicas
 from kinformer.client.errors import NotFound
 from kinformer.clock import Clock
-from kinformer.meta import new_controller_ref
+from kinformer.meta import meta_namespace_key, new_controller_ref
 from kinformer.models import V1Pod, V1ReplicationController
 
 __all__ = ("BURST_REPLICAS", "ReplicaManager")
@@ -64,7 +63,7 @@ class ReplicaManager:
         return None
 
     async def _create(self, rc: V1ReplicationController, count: int) -> Exception | None:
-        key = key_of(rc)
+        key = meta_namespace_key(rc)
         reference = new_controller_ref(rc, KIND) if self._owner_references else None
         self._expectations.expect_creations(key, count)
         log.debug("too_few_replicas", key=key, need=desired_replicas(rc), creating=count)
@@ -87,10 +86,10 @@ class ReplicaManager:
         return error
 
     async def _delete(self, rc: V1ReplicationController, active: Sequence[V1Pod], count: int) -> Exception | None:
-        key = key_of(rc)
+        key = meta_namespace_key(rc)
         doomed = pods_to_delete(active, self._related_pods(rc), count, self._clock.now())
         # By name, so that each is crossed off once: as an update with a deletion timestamp, or as a delete.
-        self._expectations.expect_deletions(key, map(key_of, doomed))
+        self._expectations.expect_deletions(key, map(meta_namespace_key, doomed))
         log.debug("too_many_replicas", key=key, need=desired_replicas(rc), deleting=count)
         errors: list[Exception] = []
 
@@ -98,7 +97,7 @@ class ReplicaManager:
             try:
                 await self._pods.delete(pod.metadata.namespace, pod.metadata.name, rc)
             except Exception as error:  # whatever it is, it is this sync's answer
-                self._expectations.deletion_observed(key, key_of(pod))
+                self._expectations.deletion_observed(key, meta_namespace_key(pod))
                 if not isinstance(error, NotFound):
                     errors.append(error)
 

@@ -4,12 +4,13 @@ import anyio
 import pytest
 
 from controllers.pods.expectations import UIDTrackingExpectations
-from controllers.pods.index import add_pod_controller_index
-from controllers.replication.handlers import PodHandler, ReplicationControllerHandler
-from controllers.replication.owners import ByLabels, ByReference, PodOwnership
+from controllers.pods.handlers import PodHandler
+from controllers.pods.owners import PodOwners
+from controllers.replication.handlers import ReplicationControllerHandler
+from controllers.replication.owners import OwnersByLabels, owners_by_reference
 from kinformer.cache import DeletedFinalStateUnknown
 from kinformer.clock import FakeClock
-from kinformer.models import V1Pod, V1ReplicationController
+from kinformer.models import V1ReplicationController
 from kinformer.workqueue import RateLimitingQueue
 from tests.controllers.objects import FakeInformers, make_pod, make_rc
 
@@ -25,11 +26,9 @@ class Wiring:
         self.expectations = UIDTrackingExpectations(self.clock)
         informers = FakeInformers()
         self.rcs = informers.informer_for(V1ReplicationController).indexer
-        pods = informers.informer_for(V1Pod)
-        add_pod_controller_index(pods)
         for rc in rcs:
             self.rcs.add(rc)
-        owners: PodOwnership = (ByLabels if by_labels else ByReference)(self.rcs, pods.indexer)
+        owners: PodOwners = OwnersByLabels(self.rcs) if by_labels else owners_by_reference(self.rcs)
         self.pods = PodHandler(self.queue, self.expectations, owners)
         self.controllers = ReplicationControllerHandler(self.queue, self.expectations)
 
