@@ -37,6 +37,12 @@ T = TypeVar("T")
 
 log = structlog.get_logger(__name__)
 
+_ADDED = DeltaType.ADDED
+_UPDATED = DeltaType.UPDATED
+_DELETED = DeltaType.DELETED
+_REPLACED = DeltaType.REPLACED
+_SYNC = DeltaType.SYNC
+
 #: Seconds of processing after which the event loop has its turn.
 _TURN = 0.005
 #: Pops between two looks at the clock.
@@ -160,29 +166,33 @@ def process_deltas(
     """
     Bring a store to the state after some deltas, and tell of each of them what it was to the store.
 
-    An object that the store has is updated, whatever the delta calls it, and one that it does not have is added.
+    An object that the store has is updated, whatever the delta calls it, and one that it does not have is added. A
+    delta that fails is logged; those after it are processed all the same, as they are about a later state.
     """
     storage = indexer.storage
     for delta in deltas:
         type_ = delta.type
         obj = delta.object
-        if type_ is DeltaType.DELETED:
-            storage.delete(delta.key, obj)
-            on_delete(obj)
-        elif type_ is DeltaType.REPLACED_ALL:
-            _process_replaced_all(obj, is_in_initial_list, indexer, on_add, on_update, on_delete)
-        elif type_ is DeltaType.SYNC_ALL:
-            for known in storage.list():
-                on_update(known, known)
-        elif type_ is DeltaType.BOOKMARK:
-            bookmark: BookmarkInfo = obj
-            indexer.bookmark(bookmark.resource_version)
-        else:
-            old = storage.update(delta.key, obj)
-            if old is None:
-                on_add(obj, is_in_initial_list)
-            else:
-                on_update(old, obj)
+        try:
+            if type_ is _UPDATED or type_ is _ADDED or type_ is _REPLACED or type_ is _SYNC:
+                old = storage.update(delta.key, obj)
+                if old is None:
+                    on_add(obj, is_in_initial_list)
+                else:
+                    on_update(old, obj)
+            elif type_ is _DELETED:
+                storage.delete(delta.key, obj)
+                on_delete(obj)
+            elif type_ is DeltaType.REPLACED_ALL:
+                _process_replaced_all(obj, is_in_initial_list, indexer, on_add, on_update, on_delete)
+            elif type_ is DeltaType.SYNC_ALL:
+                for known in storage.list():
+                    on_update(known, known)
+            else:  # BOOKMARK
+                bookmark: BookmarkInfo = obj
+                indexer.bookmark(bookmark.resource_version)
+        except Exception:
+            log.exception("delta_not_processed", type=delta.type, key=delta.key)
 
 
 def _process_replaced_all(

@@ -150,7 +150,11 @@ class FilteringResourceEventHandler(Generic[T]):
 
 
 def name_for_handler(handler: object) -> str:
-    """What log lines and metrics call a handler: where its first function, or its class, is defined."""
+    """
+    What log lines and metrics call a handler: where its functions, or its class, are defined.
+
+    Functions within one other function have its name; those of different places are joined by ``+``.
+    """
     functions: tuple[Any, ...]
     match handler:
         case FilteringResourceEventHandler():
@@ -161,7 +165,12 @@ def name_for_handler(handler: object) -> str:
             functions = (handler.on_add, handler.on_update, handler.on_delete)
         case _:
             functions = ()
-    named: Any = next((function for function in functions if function is not _ignore), type(handler))
-    while isinstance(named, functools.partial):
-        named = named.func
-    return f"{named.__module__}.{getattr(named, '__qualname__', type(named).__qualname__)}"
+    names = dict.fromkeys(_name_of(function) for function in functions if function is not _ignore)
+    return "+".join(names) or _name_of(type(handler))
+
+
+def _name_of(function: Any) -> str:
+    while isinstance(function, functools.partial):
+        function = function.func
+    name = getattr(function, "__qualname__", None) or type(function).__qualname__
+    return f"{function.__module__}.{name.partition('.<locals>')[0]}"

@@ -5,11 +5,13 @@ The informer calls :meth:`SharedProcessor.distribute` for each change, which app
 the handler. The buffer grows as long as the handler is slower than the changes come, and gives the memory back as it is
 worked off (a :class:`collections.deque`, which allocates 64 places at a time and lets go of them behind itself).
 
-A handler that raises has lost that one notification: it is logged and counted, and the next one goes out.
+A handler that raises has lost that one notification: it is logged and counted, and the next one goes out. So has one
+that awaits what somebody else cancelled; only who ends the listener ends it.
 """
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections import deque
 from collections.abc import Iterator
@@ -36,8 +38,6 @@ ADD, UPDATE, DELETE, SYNCED = range(4)
 
 #: Seconds for which a listener goes on calling its handler before it lets others run.
 _TURN = 0.005
-#: Notifications between two looks at the clock.
-_LOOK = 32
 
 
 class ProcessorListener(Generic[T]):
@@ -51,6 +51,7 @@ class ProcessorListener(Generic[T]):
     __slots__ = (
         "__weakref__",
         "_clock",
+        "_idle",
         "_removed",
         "_synced",
         "_wanted",
@@ -87,6 +88,9 @@ class ProcessorListener(Generic[T]):
         self.pending: deque[Notification] = deque()
         self._clock = clock
         self._wanted: anyio.Event | None = None
+        #: Set while no task runs it.
+        self._idle = anyio.Event()
+        self._idle.set()
         self._removed = False
         self._synced = anyio.Event()
         track_pending(self)
@@ -112,24 +116,31 @@ class ProcessorListener(Generic[T]):
         self.pending.clear()
         self.wake()
 
+    async def wait_idle(self) -> None:
+        """Return once no task runs this any more: the handler is in no call, and never will be."""
+        await self._idle.wait()
+
     async def run(self) -> None:
         """Tell the handler what is pending, in order, until removed or cancelled."""
-        while not self._removed:
-            if self.pending:
-                await self._tell()
-                await checkpoint()
-            else:
-                self._wanted = anyio.Event()
-                await self._wanted.wait()
+        self._idle = anyio.Event()
+        try:
+            while not self._removed:
+                if self.pending:
+                    await self._tell()
+                    await checkpoint()
+                else:
+                    self._wanted = anyio.Event()
+                    await self._wanted.wait()
+        finally:
+            self._idle.set()
 
     async def _tell(self) -> None:
         """One turn: until nothing is pending, or it has taken long enough."""
-        take = self.pending.popleft
+        pending, take = self.pending, self.pending.popleft
         on_add, on_update, on_delete = self.handler.on_add, self.handler.on_update, self.handler.on_delete
         now = self._clock.monotonic
         turn_ends = now() + _TURN
-        told = 0
-        while self.pending:
+        while pending:
             kind, one, other = take()
             try:
                 if kind == UPDATE:
@@ -143,12 +154,24 @@ class ProcessorListener(Generic[T]):
                     continue
                 if result is not None and inspect.isawaitable(result):
                     await result
+                    if self._removed:
+                        return
             except Exception:
-                handler_errors_total.labels(self.informer_name, self.handler_name).inc()
-                log.exception("event_handler_failed", informer=self.informer_name, handler=self.handler_name)
-            told += 1
-            if not told % _LOOK and now() >= turn_ends:
+                self._failed()
+            except asyncio.CancelledError:
+                # Of something that the handler awaited, if nobody cancels this task: to let it out would end the
+                # informer without a word.
+                task = asyncio.current_task()
+                if task is None or task.cancelling():
+                    raise
+                self._failed()
+            # Looked at each time: a handler may take milliseconds a call.
+            if now() >= turn_ends:
                 return
+
+    def _failed(self) -> None:
+        handler_errors_total.labels(self.informer_name, self.handler_name).inc()
+        log.exception("event_handler_failed", informer=self.informer_name, handler=self.handler_name)
 
     def should_resync(self, now: float) -> bool:
         return self.resync_period > 0 and now >= self.next_resync

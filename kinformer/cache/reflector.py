@@ -12,18 +12,24 @@ lock is used per event.
 from __future__ import annotations
 
 import random as _random
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import anyio
 import structlog
+from anyio.abc import TaskGroup
 
 from kinformer.backoff import Backoff
+from kinformer.cache.consistency import check_consistency, consistency_is_checked
 from kinformer.cache.listwatch import ListerWatcher
-from kinformer.cache.store import ReflectorStore
+from kinformer.cache.pager import DEFAULT_PAGE_SIZE, list_in_pages
+from kinformer.cache.store import ReflectorStore, TransformFunc
+from kinformer.cache.streaming_list import InitialEvents
+from kinformer.cache.tasks import plain_task_group
 from kinformer.cache.watch_errors import (
+    ListNotStored,
     RetryWithDeadline,
     VeryShortWatch,
     WatchErrorHandler,
@@ -39,9 +45,9 @@ from kinformer.client.errors import (
     is_expired,
     is_too_large_resource_version,
 )
-from kinformer.client.types import INITIAL_EVENTS_ANNOTATION, ListOptions, WatchEvent
+from kinformer.client.types import ListOptions, WatchEvent
 from kinformer.clock import Clock, RealClock
-from kinformer.meta import Accessor, accessor_for
+from kinformer.meta import Accessor, accessor_for, accessor_of
 from kinformer.models import detacher_for
 
 __all__ = ("DEFAULT_MIN_WATCH_TIMEOUT", "DEFAULT_PAGE_SIZE", "Reflector")
@@ -52,11 +58,8 @@ log = structlog.get_logger(__name__)
 
 #: Seconds. Watches end after a time drawn from this to twice this, so that they do not all end at once.
 DEFAULT_MIN_WATCH_TIMEOUT = 300.0
-#: Objects a page, where a list is read in pages.
-DEFAULT_PAGE_SIZE = 500
 
 _VERY_SHORT = 1.0
-_INITIAL_EVENTS_PATIENCE = 10.0
 
 Batches = AsyncIterator[Sequence[WatchEvent[T]]]
 
@@ -106,8 +109,13 @@ class Reflector(Generic[T]):
         random: Callable[[], float] = _random.random,
     ):
         self.name = name or type_.__name__
+        self._type = type_
         self._lister_watcher = lister_watcher
         self._store = store
+        #: The store's own way to be replaced a part at a time, and what objects go through before it gets them.
+        self._replacing: Callable[[Sequence[T], str], Iterator[None]] | None = getattr(store, "replacing", None)
+        self._resyncing: Callable[[], Iterator[None]] | None = getattr(store, "resyncing", None)
+        self._transformer: TransformFunc[T] | None = getattr(store, "transformer", None)
         self._accessor: Accessor[T] = accessor_for(type_)
         self._detach = detacher_for(type_, keep_managed_fields=keep_managed_fields)
         self._expected_kind = expected_kind if issubclass(type_, dict) else ""
@@ -126,6 +134,8 @@ class Reflector(Generic[T]):
         self._random = random
         self._last_sync_resource_version = ""
         self._version_unavailable = False
+        #: While a resync is under way: nothing may come in between.
+        self._resync: anyio.Event | None = None
 
     @property
     def last_sync_resource_version(self) -> str:
@@ -138,7 +148,7 @@ class Reflector(Generic[T]):
             try:
                 await self.list_and_watch()
             except ClientError as error:
-                self._watch_error_handler(self.name, error)
+                self._tell(error)
             await self._clock.sleep(self._backoff.next())
 
     async def list_and_watch(self) -> None:
@@ -147,20 +157,16 @@ class Reflector(Generic[T]):
 
         :raises ClientError: if it came to no watch, or one was refused for a reason that waiting does not mend
         """
-        failure: ClientError | None = None
-        listed = anyio.Event()
-        async with anyio.create_task_group() as tasks:
-            if self._resync_period > 0:
-                tasks.start_soon(self._resync_periodically, listed)
-            try:
-                await self._list_then_watch(listed)
-            except ClientError as error:
-                failure = error
+        if self._resync_period <= 0:
+            await self._list_then_watch(None)
+            return
+        async with plain_task_group() as tasks:
+            await self._list_then_watch(tasks)
             tasks.cancel_scope.cancel()
-        if failure is not None:
-            raise failure
+        # A resync that was ended in the middle may have left something.
+        await self._on_batch()
 
-    async def _list_then_watch(self, listed: anyio.Event) -> None:
+    async def _list_then_watch(self, tasks: TaskGroup | None) -> None:
         opened: _Opened[T] | None = None
         if self._use_watch_list:
             try:
@@ -170,57 +176,85 @@ class Reflector(Generic[T]):
         if opened is None:
             await self._list()
         log.debug("cache_populated", reflector=self.name, resource_version=self._last_sync_resource_version)
-        listed.set()
+        if tasks is not None:
+            tasks.start_soon(self._resync_periodically, tasks.cancel_scope, name=f"{self.name} resync")
         await self._watch(opened)
 
-    async def _resync_periodically(self, listed: anyio.Event) -> None:
-        await listed.wait()
+    def _tell(self, error: ClientError) -> None:
+        try:
+            self._watch_error_handler(self.name, error)
+        except Exception:
+            log.exception("watch_error_handler_failed", reflector=self.name, error=str(error))
+
+    async def _resync_periodically(self, watch: anyio.CancelScope) -> None:
         while True:
             await self._clock.sleep(self._resync_period)
-            if self._should_resync is None or self._should_resync():
-                self._store.resync()
+            if self._should_resync is not None and not self._should_resync():
+                continue
+            self._resync = anyio.Event()
+            try:
+                await self._put(self._resyncing() if self._resyncing is not None else self._resync_at_once())
+            except Exception:
+                # As in client-go: what cannot be resynced is listed anew.
+                log.exception("resync_failed", reflector=self.name)
+                watch.cancel()
+                return
+            finally:
+                self._resync.set()
+                self._resync = None
+
+    # --- the store
+
+    async def _replace(self, objects: Sequence[T], version: str) -> None:
+        """
+        :raises ListNotStored: if the store does not take it
+        """
+        try:
+            if self._replacing is not None:
+                await self._put(self._replacing(objects, version))
+            else:
+                self._store.replace(objects, version)
                 await self._on_batch()
+        except Exception as error:
+            raise ListNotStored(self.name, error) from error
+        self._last_sync_resource_version = version
+
+    async def _put(self, parts: Iterator[None]) -> None:
+        for _ in parts:
+            await self._on_batch()
+        await self._on_batch()
+
+    def _resync_at_once(self) -> Iterator[None]:
+        self._store.resync()
+        return iter(())
+
+    def _accept(self, obj: T) -> T | None:
+        """What a streaming list keeps of an object: what the store will keep of it, so that memory has no peak."""
+        if not self._is_expected(obj):
+            return None
+        self._detach(obj)
+        return obj if self._transformer is None else self._transformer(obj)
 
     # --- the list
 
     async def _list(self) -> None:
         first_version = self._relist_version()
+        page_size = self._limit(first_version)
         try:
-            items, version, paginated = await self._list_pages(first_version)
+            found = await list_in_pages(self._lister_watcher, first_version, page_size)
         except ClientError as error:
             if not (is_expired(error) or is_too_large_resource_version(error)):
                 raise
             # The version to list at is not to be had. Asking for the most recent state always makes headway.
             self._version_unavailable = True
-            items, version, paginated = await self._list_pages(self._relist_version())
-        if first_version == "0" and paginated:
+            found = await list_in_pages(self._lister_watcher, self._relist_version(), page_size)
+        if first_version == "0" and found.paginated:
             # A server that pages at version 0 has no watch cache; go on reading it in pages.
             self._paginated = True
         self._version_unavailable = False
-        self._store.replace(items, version)
-        self._last_sync_resource_version = version
-        await self._on_batch()
-
-    async def _list_pages(self, resource_version: str) -> tuple[list[T], str, bool]:
-        """Everything at or after a version, with the version it is, and whether it took more than one page."""
-        options = ListOptions(resource_version=resource_version, limit=self._limit(resource_version))
-        items: list[T] = []
-        while True:
-            try:
-                page = await self._lister_watcher.list(options)
-            except ClientError as error:
-                if not (options.continue_token and is_expired(error)):
-                    raise
-                # The snapshot that the pages were of is gone; take it all at once.
-                page = await self._lister_watcher.list(ListOptions())
-                items = []
-            for item in page.items:
-                self._detach(item)
-            items.extend(page.items)
-            if not page.continue_token:
-                return items, page.resource_version, bool(options.continue_token)
-            # The token stands for the version as well; the server refuses both together.
-            options = ListOptions(limit=options.limit, continue_token=page.continue_token)
+        for item in found.items:
+            self._detach(item)
+        await self._replace(found.items, found.resource_version)
 
     def _limit(self, resource_version: str) -> int:
         if self._page_size:
@@ -256,14 +290,23 @@ class Reflector(Generic[T]):
             async with AsyncExitStack() as attempt:
                 try:
                     batches = await attempt.enter_async_context(self._lister_watcher.watch(options))
-                    collected = await self._collect(batches, started)
-                    if collected is not None:
-                        objects, version, rest = collected
+                    initial = InitialEvents(self.name, self._accessor, self._accept, self._clock, started)
+                    found = await initial.read(batches)
+                    if found is not None:
                         self._version_unavailable = False
-                        self._store.replace(objects, version)
-                        self._last_sync_resource_version = version
-                        await self._on_batch()
-                        return _Opened(attempt.pop_all(), batches, rest)
+                        if consistency_is_checked():
+                            await check_consistency(
+                                self.name,
+                                self._lister_watcher,
+                                self._accessor,
+                                found.objects,
+                                found.resource_version,
+                                self._accept,
+                                self._clock,
+                            )
+                        await self._replace(found.objects, found.resource_version)
+                        return _Opened(attempt.pop_all(), batches, found.rest)
+                    self._check_duration(started, initial.received)
                 except ClientError as error:
                     if is_expired(error) or is_too_large_resource_version(error):
                         self._version_unavailable = True
@@ -273,35 +316,6 @@ class Reflector(Generic[T]):
                         raise
             if wait:
                 await self._clock.sleep(wait)
-
-    async def _collect(
-        self, batches: Batches[T], started: float
-    ) -> tuple[list[T], str, Sequence[WatchEvent[T]]] | None:
-        """The initial events of a streaming list; None if the stream ended within them."""
-        found: dict[str, T] = {}
-        key_of = self._accessor.key
-        received = 0
-        impatience = _InitialEventsTimer(self.name, self._clock)
-        try:
-            async for batch in batches:
-                impatience.observe()
-                for at, event in enumerate(batch):
-                    obj = event.object
-                    if event.type == "BOOKMARK":
-                        if self._accessor.annotations(obj).get(INITIAL_EVENTS_ANNOTATION) == "true":
-                            return list(found.values()), self._accessor.resource_version(obj), batch[at + 1 :]
-                    elif event.type == "DELETED":
-                        found.pop(key_of(obj), None)
-                    elif self._is_expected(obj):
-                        self._detach(obj)
-                        found[key_of(obj)] = obj
-                received += len(batch)
-        except ConnectionLost as error:
-            log.debug("watch_broke", reflector=self.name, error=str(error))
-        finally:
-            impatience.stop()
-        self._check_duration(started, received)
-        return None
 
     # --- the watch
 
@@ -363,6 +377,8 @@ class Reflector(Generic[T]):
         try:
             async for batch in batches:
                 received += len(batch)
+                if self._resync is not None:
+                    await self._resync.wait()
                 in_order = self._apply(batch, in_order)
                 await self._on_batch()
         except ConnectionLost as error:
@@ -377,39 +393,50 @@ class Reflector(Generic[T]):
         :param in_order: whether the watch is past events that are in no order of versions
         :return: the same, after this batch
         """
-        store, detach, version_of = self._store, self._detach, self._accessor.resource_version
+        # Read first: a transformer may leave nothing of the metadata.
+        version = self._version_of(batch[-1].object)
+        store, detach, type_, check_kind = self._store, self._detach, self._type, bool(self._expected_kind)
         add, update, delete = store.add, store.update, store.delete
-        version = ""
         for event in batch:
             obj = event.object
             kind = event.type
             if kind == "BOOKMARK":
                 in_order = True
-                version = version_of(obj)
                 if self._bookmark is not None:
-                    self._bookmark(version)
+                    self._bookmark(self._version_of(obj))
                 continue
-            if self._expected_kind and not self._is_expected(obj):
+            if (check_kind or not isinstance(obj, type_)) and not self._is_expected(obj):
                 continue
-            detach(obj)
             try:
+                detach(obj)
                 if kind == "MODIFIED":
                     in_order = True
                     update(obj)
                 elif kind == "ADDED":
                     add(obj)
-                else:  # DELETED: a client gives no others
+                elif kind == "DELETED":
                     in_order = True
                     delete(obj)
-            except ValueError as error:  # ObjectKeyError: one object that cannot be stored stops no other
-                log.error("watch_event_not_stored", reflector=self.name, type=kind, error=str(error))
-            if in_order:
-                version = version_of(obj)
-        if version:
+                else:
+                    log.error("watch_event_unknown", reflector=self.name, type=kind)
+            except Exception:  # of keys or of a transformer: one object that cannot be stored stops no other
+                log.exception("watch_event_not_stored", reflector=self.name, type=kind)
+        if in_order and version:
             self._last_sync_resource_version = version
         return in_order
 
-    def _is_expected(self, obj: T) -> bool:
+    def _version_of(self, obj: Any) -> str:
+        """Of an event's object, which for a bookmark may be of another type; empty if it has none."""
+        try:
+            return accessor_of(obj).resource_version(obj)
+        except (TypeError, AttributeError):
+            return ""
+
+    def _is_expected(self, obj: Any) -> bool:
+        """Whether an object is what this reflector is for; the log is told if not."""
+        if not isinstance(obj, self._type):
+            log.error("watch_event_of_another_type", reflector=self.name, type=type(obj).__name__)
+            return False
         if not self._expected_kind:
             return True
         kind = obj.get("kind", self._expected_kind) if isinstance(obj, dict) else self._expected_kind
@@ -438,30 +465,6 @@ class _Opened(Generic[T]):
     context: AsyncExitStack
     batches: Batches[T]
     rest: Sequence[WatchEvent[T]]
-
-
-class _InitialEventsTimer:
-    """Says in the log, every ten seconds without an event, that a streaming list has not come to its end."""
-
-    __slots__ = ("_clock", "_last", "_name", "_timer")
-
-    def __init__(self, name: str, clock: Clock):
-        self._name = name
-        self._clock = clock
-        self._last = clock.monotonic()
-        self._timer = clock.call_later(_INITIAL_EVENTS_PATIENCE, self._due)
-
-    def observe(self) -> None:
-        self._last = self._clock.monotonic()
-
-    def stop(self) -> None:
-        self._timer.cancel()
-
-    def _due(self) -> None:
-        silent = self._clock.monotonic() - self._last
-        if silent >= _INITIAL_EVENTS_PATIENCE:
-            log.warning("initial_events_late", reflector=self._name, seconds_since_last_event=round(silent, 1))
-        self._timer = self._clock.call_later(_INITIAL_EVENTS_PATIENCE, self._due)
 
 
 async def _nothing() -> None:

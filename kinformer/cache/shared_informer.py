@@ -26,6 +26,7 @@ from kinformer.cache.queue import Queue
 from kinformer.cache.real_fifo import RealFIFO
 from kinformer.cache.reflector import DEFAULT_MIN_WATCH_TIMEOUT
 from kinformer.cache.store import Indexer, TransformFunc
+from kinformer.cache.tasks import plain_task_group
 from kinformer.cache.watch_errors import WatchErrorHandler
 from kinformer.clock import Clock, RealClock
 from kinformer.meta import accessor_for
@@ -204,6 +205,15 @@ class SharedIndexInformer(Generic[T]):
         """Tell this handler nothing more, not even what waits for it. Doing so twice is doing it once."""
         self._processor.remove(registration)
 
+    async def shut_down_event_handler(self, registration: ProcessorListener[T]) -> None:
+        """
+        Remove a handler, and wait until it is in no call: from then on, what it uses can be closed.
+
+        Not to be called by the handler itself, which would wait for its own end.
+        """
+        self._processor.remove(registration)
+        await registration.wait_idle()
+
     def add_indexers(self, indexers: Indexers[T]) -> None:
         """
         Index by more functions, whatever is there and whatever comes.
@@ -269,6 +279,7 @@ class SharedIndexInformer(Generic[T]):
         Follow the server until cancelled.
 
         :raises InformerStateError: if it runs already, or has run
+        :raises CacheMutatedError: if the mutation detector found that somebody changed an object
         """
         self._check_not_started()
         self._controller = Controller(
@@ -291,7 +302,7 @@ class SharedIndexInformer(Generic[T]):
             random=self._random,
         )
         try:
-            async with anyio.create_task_group() as tasks:
+            async with plain_task_group() as tasks:
                 self._processor.start(tasks)
                 tasks.start_soon(self._detector.run, name=f"{self.name} mutation detector")
                 await self._controller.run()

@@ -7,7 +7,7 @@ from typing import Protocol
 import anyio
 import structlog
 
-from kinformer.clock import Clock, RealClock
+from kinformer.clock import Clock, RealClock, Timer
 
 __all__ = ("CacheNotSynced", "HasSynced", "wait_for_cache_sync")
 
@@ -56,20 +56,22 @@ async def wait_for_cache_sync(*caches: HasSynced, timeout: float | None = None, 
     def late() -> tuple[str, ...]:
         return tuple(cache.name for cache in caches if not cache.has_synced)
 
-    async def remind() -> None:
-        while True:
-            await clock.sleep(_REMIND)
-            log.info("waiting_for_cache_sync", late=late())
+    reminder: Timer
 
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(remind)
-        timer = None if timeout is None else clock.call_later(timeout, tasks.cancel_scope.cancel)
+    def remind() -> None:
+        nonlocal reminder
+        log.info("waiting_for_cache_sync", late=late())
+        reminder = clock.call_later(_REMIND, remind)
+
+    reminder = clock.call_later(_REMIND, remind)
+    with anyio.CancelScope() as waiting:
+        deadline = None if timeout is None else clock.call_later(timeout, waiting.cancel)
         try:
             for cache in caches:
                 await cache.wait_synced()
         finally:
-            if timer is not None:
-                timer.cancel()
-        tasks.cancel_scope.cancel()
+            reminder.cancel()
+            if deadline is not None:
+                deadline.cancel()
     if missing := late():
         raise CacheNotSynced(missing, timeout or 0.0)

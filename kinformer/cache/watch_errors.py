@@ -18,6 +18,7 @@ from kinformer.client.errors import (
 from kinformer.clock import Clock
 
 __all__ = (
+    "ListNotStored",
     "RetryWithDeadline",
     "VeryShortWatch",
     "WatchErrorHandler",
@@ -37,6 +38,17 @@ class VeryShortWatch(ClientError):
 
     def __init__(self, name: str):
         super().__init__(f"very short watch: {name}: it lasted less than a second and no items were received")
+
+
+class ListNotStored(ClientError):
+    """
+    The server gave a list, but it could not be put into the store: a transformer or a key function failed.
+
+    The exception that said so is its cause. The list is tried again, after the usual wait.
+    """
+
+    def __init__(self, name: str, error: Exception):
+        super().__init__(f"unable to sync list result: {name}: {type(error).__name__}: {error}")
 
 
 def default_watch_error_handler(name: str, error: ClientError) -> None:

@@ -1,0 +1,78 @@
+"""Checking streaming lists against plain ones, for tests of servers: ``KUBE_WATCHLIST_INCONSISTENCY_DETECTOR``.
+
+With that variable set to ``true`` each streaming list is followed by a list at exactly its version, and both must hold
+the same objects. It costs a second list each time.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import structlog
+
+from kinformer.cache.listwatch import ListerWatcher
+from kinformer.client.errors import ClientError
+from kinformer.client.types import ListOptions
+from kinformer.clock import Clock
+from kinformer.meta import Accessor
+
+__all__ = ("InconsistentList", "check_consistency", "consistency_is_checked")
+
+T = TypeVar("T")
+
+log = structlog.get_logger(__name__)
+
+_ENABLED_BY = "KUBE_WATCHLIST_INCONSISTENCY_DETECTOR"
+_TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
+_RETRY = 1.0
+
+
+class InconsistentList(RuntimeError):
+    """
+    A streaming list told something else than a list of the same version.
+
+    :ivar keys: of the objects that only one of them had, or that differ
+    """
+
+    def __init__(self, name: str, keys: Sequence[str]):
+        super().__init__(f"data inconsistency detected for {name}: {', '.join(keys)}")
+        self.keys = tuple(keys)
+
+
+def consistency_is_checked() -> bool:
+    """Whether the environment asks for it."""
+    return os.environ.get(_ENABLED_BY, "") in _TRUE
+
+
+async def check_consistency(
+    name: str,
+    lister_watcher: ListerWatcher[T],
+    accessor: Accessor[T],
+    streamed: Sequence[T],
+    resource_version: str,
+    accept: Callable[[T], T | None],
+    clock: Clock,
+) -> None:
+    """
+    List at exactly a version, again and again until the server answers, and compare.
+
+    :param accept: what each streamed object has been through
+    :raises InconsistentList: if the list has other objects
+    """
+    if resource_version in ("", "0"):
+        return
+    log.warning("checking_consistency", reflector=name, resource_version=resource_version)
+    options = ListOptions(resource_version=resource_version, resource_version_match="Exact")
+    while True:
+        try:
+            listed = await lister_watcher.list(options)
+            break
+        except ClientError as error:
+            log.warning("consistency_list_failed", reflector=name, error=str(error))
+            await clock.sleep(_RETRY)
+    want = {accessor.key(kept): kept for obj in listed.items if (kept := accept(obj)) is not None}
+    got = {accessor.key(obj): obj for obj in streamed}
+    if differing := sorted(key for key in want.keys() | got.keys() if want.get(key) != got.get(key)):
+        raise InconsistentList(name, differing)

@@ -1,0 +1,63 @@
+"""Lists in pages, put together as one: client-go's ``tools/pager``.
+
+A server gives a list of thousands in pages if it is asked to, each with a token for the next. The pages are of one
+moment, which the server may have forgotten before the last of them is asked for; then everything is asked for at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from kinformer.cache.listwatch import ListerWatcher
+from kinformer.client.errors import ClientError, Expired
+from kinformer.client.types import ListOptions
+
+__all__ = ("DEFAULT_PAGE_SIZE", "PagedList", "list_in_pages")
+
+T = TypeVar("T")
+
+#: Objects a page, where a list is read in pages.
+DEFAULT_PAGE_SIZE = 500
+
+
+@dataclass(slots=True)
+class PagedList(Generic[T]):
+    """
+    Everything there is.
+
+    :param resource_version: the version of the server's state that it is, or is at least
+    :param paginated: whether the server gave it in more than one page
+    """
+
+    items: list[T]
+    resource_version: str
+    paginated: bool
+
+
+async def list_in_pages(lister_watcher: ListerWatcher[T], resource_version: str, page_size: int) -> PagedList[T]:
+    """
+    List everything.
+
+    :param resource_version: the version that the list is to be of, as :class:`~kinformer.client.types.ListOptions` say
+    :param page_size: how many objects to ask for at once; 0 for all
+    :raises ClientError: if the server refuses or cannot be reached
+    """
+    items: list[T] = []
+    version = token = ""
+    while True:
+        # The token stands for the version as well; the server refuses both together.
+        options = ListOptions(resource_version="" if token else resource_version, limit=page_size, continue_token=token)
+        try:
+            page = await lister_watcher.list(options)
+        except ClientError as error:
+            if not (token and isinstance(error, Expired)):
+                raise
+            whole = await lister_watcher.list(ListOptions(resource_version=resource_version))
+            return PagedList(whole.items, whole.resource_version, paginated=True)
+        items.extend(page.items)
+        # The first page's: a server that goes on with what is there now has no older state in a later page.
+        version = version or page.resource_version
+        if not page.continue_token:
+            return PagedList(items, version, paginated=bool(token))
+        token = page.continue_token

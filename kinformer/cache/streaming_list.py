@@ -1,0 +1,106 @@
+"""Streaming lists: everything there is, as the first events of a watch that then goes on.
+
+The server sends an ADDED event for each object and then a bookmark that says so; what comes after it is news. It costs
+the server much less than a list, and the client one request less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import structlog
+
+from kinformer.client.errors import ConnectionLost
+from kinformer.client.types import BOOKMARK, INITIAL_EVENTS_ANNOTATION, WatchEvent
+from kinformer.clock import Clock
+from kinformer.meta import Accessor, accessor_of
+
+__all__ = ("InitialEvents", "StreamedList")
+
+T = TypeVar("T")
+
+log = structlog.get_logger(__name__)
+
+_PATIENCE = 10.0
+
+
+@dataclass(slots=True)
+class StreamedList(Generic[T]):
+    """
+    What the initial events of a watch told.
+
+    :param resource_version: the version of the server's state that it is
+    :param rest: what came in the same batch after it
+    """
+
+    objects: list[T]
+    resource_version: str
+    rest: Sequence[WatchEvent[T]]
+
+
+class InitialEvents(Generic[T]):
+    """
+    Reads the initial events of one watch.
+
+    :param name: what the log calls it
+    :param accept: makes of an object what is kept; None if nothing is
+    :param started: when the watch was asked for
+    """
+
+    def __init__(self, name: str, accessor: Accessor[T], accept: Callable[[T], T | None], clock: Clock, started: float):
+        self._name = name
+        self._key_of = accessor.key
+        self._accept = accept
+        self._clock = clock
+        self._last = started
+        #: How many events came.
+        self.received = 0
+
+    async def read(self, batches: AsyncIterator[Sequence[WatchEvent[T]]]) -> StreamedList[T] | None:
+        """
+        The list; None if the watch ended within it.
+
+        :raises ClientError: if the watch failed
+        """
+        found: dict[str, T] = {}
+        self._timer = self._clock.call_later(_PATIENCE, self._due)
+        try:
+            async for batch in batches:
+                self._last = self._clock.monotonic()
+                self.received += len(batch)
+                for at, event in enumerate(batch, 1):
+                    if event.type != BOOKMARK:
+                        self._take(event, found)
+                    elif _ends_initial_events(event):
+                        bookmark = event.object
+                        version = accessor_of(bookmark).resource_version(bookmark)
+                        return StreamedList(list(found.values()), version, batch[at:])
+        except ConnectionLost as error:
+            log.debug("watch_broke", reflector=self._name, error=str(error))
+        finally:
+            self._timer.cancel()
+        return None
+
+    def _take(self, event: WatchEvent[T], found: dict[str, T]) -> None:
+        try:
+            key = self._key_of(event.object)
+            if event.type == "DELETED":
+                found.pop(key, None)
+            elif (obj := self._accept(event.object)) is not None:
+                found[key] = obj
+        except Exception:  # a transformer's, or what an object of another type makes of the accessor
+            log.exception("watch_event_not_stored", reflector=self._name, type=event.type)
+
+    def _due(self) -> None:
+        silent = self._clock.monotonic() - self._last
+        if silent >= _PATIENCE:
+            log.warning("initial_events_late", reflector=self._name, seconds_since_last_event=round(silent, 1))
+        self._timer = self._clock.call_later(_PATIENCE, self._due)
+
+
+def _ends_initial_events(bookmark: WatchEvent[T]) -> bool:
+    # A bookmark's object need not be of the type that was asked for.
+    annotations = accessor_of(bookmark.object).annotations(bookmark.object)
+    return annotations.get(INITIAL_EVENTS_ANNOTATION) == "true"

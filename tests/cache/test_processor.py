@@ -1,0 +1,323 @@
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import anyio
+import pytest
+from prometheus_client import REGISTRY
+from structlog.testing import capture_logs
+
+from kinformer.cache.handlers import ResourceEventHandlerFuncs
+from kinformer.cache.processor import ADD, DELETE, SYNCED, UPDATE, ProcessorListener, SharedProcessor
+from kinformer.clock import FakeClock
+from tests.cache.informers import Told, running
+from tests.cache.scripted import obj
+
+A = obj("a", 1)
+
+
+def listener_of(handler: Any, clock: FakeClock | None = None, **options: Any) -> ProcessorListener[Any]:
+    settings = {"informer_name": "pods", "requested_resync_period": 0.0, "resync_period": 0.0} | options
+    return ProcessorListener(handler, clock=clock or FakeClock(), **settings)
+
+
+def tell(listener: ProcessorListener[Any], *notifications: tuple[int, Any, Any]) -> None:
+    listener.pending.extend(notifications)
+    listener.wake()
+
+
+async def test_what_is_pending_is_told_in_order() -> None:
+    told, clock = Told(), FakeClock()
+    listener = listener_of(told)
+    async with running(listener.run):
+        tell(listener, (ADD, A, True), (UPDATE, A, obj("a", 2)))
+        await clock.settle()
+        tell(listener, (DELETE, obj("a", 2), None))
+        await clock.settle()
+
+    assert told.taken() == ["initial add a@1", "update a@1 a@2", "delete a@2"]
+
+
+async def test_functions_and_coroutine_functions_can_be_mixed_and_are_called_one_after_the_other() -> None:
+    told: list[str] = []
+    clock = FakeClock()
+
+    async def slow_add(o: Any) -> None:
+        told.append("add begins")
+        await clock.sleep(1)
+        told.append("add ends")
+
+    listener = listener_of(ResourceEventHandlerFuncs(slow_add, delete=lambda _: told.append("delete")))
+    async with running(listener.run):
+        tell(listener, (ADD, A, False), (DELETE, A, None))
+        await clock.settle()
+        assert told == ["add begins"]
+        await clock.advance(1)
+
+    assert told == ["add begins", "add ends", "delete"]
+
+
+async def test_whatever_else_a_handler_returns_is_not_looked_at() -> None:
+    clock = FakeClock()
+    seen: list[Any] = []
+    listener = listener_of(ResourceEventHandlerFuncs(lambda o: seen.append(o) or 42))  # type: ignore[func-returns-value]  # 42
+    async with running(listener.run):
+        tell(listener, (ADD, A, False), (ADD, A, False))
+        await clock.settle()
+
+    assert len(seen) == 2
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError("no"), ExceptionGroup("several", [ValueError("no")]), StopIteration(), TimeoutError()]
+)
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_a_handler_that_raises_has_lost_that_one_notification(error: Exception, is_async: bool) -> None:
+    told, clock = Told(), FakeClock()
+
+    class Failing(Told):
+        def on_add(self, o: Any, is_in_initial_list: bool, /) -> Any:
+            if not is_async:
+                raise error
+            return self.fail()
+
+        async def fail(self) -> None:
+            if isinstance(error, StopIteration):  # Python itself makes a RuntimeError of it
+                next(iter(()))
+            raise error
+
+    told = Failing()
+    listener = listener_of(told, informer_name=f"failing {type(error).__name__} {is_async}")
+    labels = {"informer": listener.informer_name, "handler": listener.handler_name}
+    async with running(listener.run):
+        with capture_logs() as logs:
+            tell(listener, (ADD, A, False), (UPDATE, A, A), (SYNCED, None, None))
+            await clock.settle()
+
+        assert told.taken() == ["update a@1 a@1"]
+        assert listener.has_synced
+        assert [line["event"] for line in logs] == ["event_handler_failed"]
+        assert REGISTRY.get_sample_value("informer_handler_errors_total", labels) == 1
+
+
+async def test_a_cancellation_that_a_handler_awaited_ends_nothing_but_its_call() -> None:
+    clock = FakeClock()
+
+    class Awaiting(Told):
+        async def on_add(self, o: Any, is_in_initial_list: bool, /) -> None:  # type: ignore[override]  # may be either
+            future = asyncio.get_running_loop().create_future()
+            future.cancel()
+            await future
+
+    told = Awaiting()
+    listener = listener_of(told)
+    async with running(listener.run) as scope:
+        with capture_logs() as logs:
+            tell(listener, (ADD, A, False), (UPDATE, A, A))
+            await clock.settle()
+
+        assert told.taken() == ["update a@1 a@1"]
+        assert [line["event"] for line in logs] == ["event_handler_failed"]
+        assert not scope.cancel_called
+
+
+async def test_a_handler_that_is_cancelled_along_with_the_listener_lets_it_end() -> None:
+    clock = FakeClock()
+    seen: list[str] = []
+
+    async def wait_long(_: Any) -> None:
+        try:
+            await clock.sleep(3600)
+        finally:
+            seen.append("cancelled")
+
+    listener = listener_of(ResourceEventHandlerFuncs(wait_long))
+    async with running(listener.run):
+        tell(listener, (ADD, A, False))
+        await clock.settle()
+
+    assert seen == ["cancelled"]
+    assert clock.next_due is None
+
+
+async def test_a_handler_may_remove_itself_within_its_own_call() -> None:
+    clock = FakeClock()
+    told: list[str] = []
+
+    def add(o: Any) -> None:
+        told.append("add")
+        listener.remove()
+
+    listener = listener_of(ResourceEventHandlerFuncs(add))
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(listener.run)
+        tell(listener, (ADD, A, False), (ADD, A, False))
+        await clock.settle()
+
+    assert told == ["add"]
+
+
+async def test_a_handler_may_remove_itself_while_it_awaits() -> None:
+    clock = FakeClock()
+    told: list[str] = []
+
+    async def add(o: Any) -> None:
+        told.append("add")
+        listener.remove()
+        await clock.sleep(1)
+        tell(listener, (ADD, A, False))
+
+    listener = listener_of(ResourceEventHandlerFuncs(add))
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(listener.run)
+        tell(listener, (ADD, A, False), (ADD, A, False))
+        await clock.advance(1)
+
+    assert told == ["add"]
+
+
+async def test_a_listener_that_was_removed_before_it_ran_tells_nothing() -> None:
+    told = Told()
+    listener = listener_of(told)
+    tell(listener, (ADD, A, False))
+    listener.remove()
+    await listener.run()
+
+    assert told.taken() == []
+    await listener.wait_idle()
+
+
+async def test_a_slow_handler_delays_nobody_else() -> None:
+    clock = FakeClock()
+    slow: list[Any] = []
+
+    async def wait_long(o: Any) -> None:
+        await clock.sleep(60)
+        slow.append(o)
+
+    quick = Told()
+    processor: SharedProcessor[Any] = SharedProcessor(clock)
+    processor.add(listener_of(ResourceEventHandlerFuncs(wait_long)))
+    processor.add(listener_of(quick))
+    async with anyio.create_task_group() as tasks:
+        processor.start(tasks)
+        for _ in range(3):
+            processor.distribute((ADD, A, False))
+        processor.wake()
+        await clock.settle()
+        assert len(quick.taken()) == 3
+        assert len(slow) == 0
+        await clock.advance(180)
+        assert len(slow) == 3
+        tasks.cancel_scope.cancel()
+
+
+async def test_a_handler_that_takes_its_time_gives_others_their_turn_after_milliseconds() -> None:
+    clock = FakeClock()
+    order: list[str] = []
+
+    def busy(_: Any) -> None:
+        clock.turn(0.003)
+        order.append("call")
+
+    async def other() -> None:
+        while len(order) < 8:
+            order.append("other")
+            await asyncio.sleep(0)
+
+    listener = listener_of(ResourceEventHandlerFuncs(busy), clock)
+    tell(listener, *[(ADD, A, False)] * 4)
+    async with running(listener.run, other):
+        await clock.settle()
+
+    assert order[:5] == ["call", "call", "other", "call", "call"]
+
+
+async def test_the_buffer_grows_without_bound_and_gives_its_memory_back() -> None:
+    clock = FakeClock()
+    seen = 0
+
+    def count(_: Any) -> None:
+        nonlocal seen
+        seen += 1
+
+    listener = listener_of(ResourceEventHandlerFuncs(count), informer_name="deep")
+    labels = {"informer": "deep", "handler": listener.handler_name}
+    tell(listener, *[(ADD, A, False)] * 100_000)
+    full = listener.pending.__sizeof__()
+
+    assert REGISTRY.get_sample_value("informer_pending_notifications", labels) == 100_000
+    async with running(listener.run):
+        await clock.settle()
+    assert seen == 100_000
+    assert REGISTRY.get_sample_value("informer_pending_notifications", labels) == 0
+    assert listener.pending.__sizeof__() < full / 100
+
+
+async def test_nobody_keeps_a_listener_for_the_sake_of_its_metric() -> None:
+    listener = listener_of(Told(), informer_name="gone")
+    labels = {"informer": "gone", "handler": listener.handler_name}
+    assert REGISTRY.get_sample_value("informer_pending_notifications", labels) == 0
+    del listener
+
+    assert REGISTRY.get_sample_value("informer_pending_notifications", labels) is None
+
+
+def test_resyncs_are_told_only_to_those_whose_time_has_come() -> None:
+    clock = FakeClock()
+    processor: SharedProcessor[Any] = SharedProcessor(clock)
+    often, seldom, never = (listener_of(Told(), clock, resync_period=period) for period in (2, 3, 0))
+    for listener in (often, seldom, never):
+        processor.add(listener)
+    due = []
+    for second in range(1, 7):
+        clock.turn(1)
+        if processor.should_resync():
+            processor.distribute_sync((UPDATE, A, A))
+        due.append((second, len(often.pending), len(seldom.pending), len(never.pending)))
+
+    assert due == [(1, 0, 0, 0), (2, 1, 0, 0), (3, 1, 1, 0), (4, 2, 1, 0), (5, 2, 1, 0), (6, 3, 2, 0)]
+
+
+def test_a_listener_that_is_new_hears_of_the_resync_that_is_under_way() -> None:
+    clock = FakeClock()
+    processor: SharedProcessor[Any] = SharedProcessor(clock)
+    old, new = listener_of(Told(), clock), listener_of(Told(), clock)
+    processor.add(old)
+    processor.should_resync()
+    processor.add(new)
+    processor.distribute_sync((UPDATE, A, A))
+
+    assert (len(old.pending), len(new.pending)) == (0, 1)
+
+
+async def test_a_stopped_processor_has_no_listeners_and_runs_none() -> None:
+    clock = FakeClock()
+    told = Told()
+    processor: SharedProcessor[Any] = SharedProcessor(clock)
+    listener = listener_of(told)
+    processor.add(listener)
+    async with anyio.create_task_group() as tasks:
+        processor.start(tasks)
+        await clock.settle()
+        processor.stop()
+    processor.distribute((ADD, A, False))
+    processor.wake()
+
+    assert list(processor) == []
+    assert not listener.pending
+
+
+async def test_waiting_for_a_handler_to_sync_ends_when_it_has_been_told_all() -> None:
+    clock = FakeClock()
+    told = Told()
+    listener = listener_of(told)
+    async with running(listener.run), anyio.create_task_group() as waiting:
+        waiting.start_soon(listener.wait_synced)
+        tell(listener, (ADD, A, True))
+        await clock.settle()
+        assert not listener.has_synced
+        tell(listener, (SYNCED, None, None))
+
+    assert listener.has_synced

@@ -1,0 +1,334 @@
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from kinformer.cache import DeltaFIFO, Indexer, ListWatch, RealFIFO, Reflector
+from kinformer.cache.consistency import InconsistentList
+from kinformer.client.errors import ConnectionLost
+from kinformer.client.types import ListOptions
+from kinformer.clock import FakeClock
+from kinformer.meta import accessor_for
+from tests.cache.informers import running
+from tests.cache.scripted import ScriptedListerWatcher, bookmark, event, obj, settle, status_error
+from tests.cache.test_reflector import Scene, throttled, transform_once
+
+END = bookmark(2, initial_events_end=True)
+
+
+def streaming(store: Any = None, **options: Any) -> Scene:
+    return Scene(store, supports_watch_list=True, **options)
+
+
+@pytest.mark.parametrize(
+    ("asked", "supported", "verb"), [(True, True, "watch"), (True, False, "list"), (False, True, "list")]
+)
+async def test_a_streaming_list_is_asked_for_if_it_is_wanted_and_the_client_knows_it(
+    asked: bool, supported: bool, verb: str
+) -> None:
+    scene = Scene(supports_watch_list=supported, use_watch_list=asked)
+    async with running(scene.reflector.run):
+        await scene.clock.settle()
+
+        assert scene.server.calls[0].verb == verb
+
+
+def test_a_resource_of_the_client_knows_streaming_lists_unless_it_is_said_not_to() -> None:
+    resource: Any = object()
+
+    assert ListWatch(resource).supports_watch_list
+    assert not ListWatch(resource, supports_watch_list=False).supports_watch_list
+
+
+async def test_a_streaming_list_asks_for_all_that_is_there_and_the_watch_stays() -> None:
+    scene = streaming()
+    scene.server.send(event("ADDED", "foo", 1), END, event("MODIFIED", "foo", 3))
+    scene.server.send(event("ADDED", "bar", 4))
+    async with running(scene.reflector.run):
+        await scene.clock.settle()
+
+        assert [call.options for call in scene.server.calls] == [
+            ListOptions(
+                resource_version_match="NotOlderThan",
+                allow_watch_bookmarks=True,
+                send_initial_events=True,
+                timeout_seconds=300,
+            )
+        ]
+        assert scene.objects == ["bar@4", "foo@3"]
+        assert scene.reflector.last_sync_resource_version == "4"
+        assert scene.server.open == 1
+
+
+async def test_nothing_is_stored_before_the_bookmark_that_ends_the_initial_events() -> None:
+    scene = streaming()
+    scene.server.send(event("ADDED", "p1", 1))
+    async with running(scene.reflector.run):
+        await scene.clock.settle()
+
+        assert scene.objects == []
+        assert scene.reflector.last_sync_resource_version == ""
+
+
+async def test_only_a_bookmark_that_says_so_ends_the_initial_events() -> None:
+    scene = streaming()
+    no_end = bookmark(2)
+    no_end.object["metadata"]["annotations"] = {"k8s.io/initial-events-end": "false"}
+    scene.server.send(event("ADDED", "p1", 1), bookmark(1), no_end)
+    async with running(scene.reflector.run):
+        await scene.clock.settle()
+        assert scene.objects == []
+
+        scene.server.send(END)
+        await scene.clock.settle()
+        assert scene.objects == ["p1@1"]
+        assert scene.reflector.last_sync_resource_version == "2"
+
+
+async def test_changes_and_deletions_among_the_initial_events_count() -> None:
+    scene = streaming()
+    scene.server.send(
+        event("ADDED", "p1", 1),
+        event("ADDED", "p2", 2),
+        event("MODIFIED", "p1", 3),
+        event("ADDED", "p3", 4),
+        event("DELETED", "p3", 5),
+        bookmark(5, initial_events_end=True),
+    )
+    async with running(scene.reflector.run):
+        await scene.clock.settle()
+
+        assert scene.objects == ["p1@3", "p2@2"]
+
+
+@pytest.mark.parametrize(
+    "error", [status_error(422, "Invalid", "streaming is not allowed"), status_error(500, "InternalError", "dummy")]
+)
+async def test_a_server_that_refuses_to_stream_is_asked_for_a_list(error: Exception) -> None:
+    scene = streaming()
+    scene.server.will_refuse_watch(error)
+    scene.server.will_list(obj("p1", 1), rv=1)
+    scene.server.send(event("ADDED", "p2", 2))
+    async with running(scene.reflector.run):
+        await scene.clock.settle()
+
+        assert scene.server.taken() == [("watch", ""), ("list", "0"), ("watch", "1")]
+        assert scene.objects == ["p1@1", "p2@2"]
+
+
+async def test_a_throttled_streaming_list_is_asked_for_again_after_a_wait() -> None:
+    scene = streaming()
+    scene.server.will_refuse_watch(throttled())
+    scene.server.will_refuse_watch(throttled(10))
+    scene.server.send(event("ADDED", "p1", 1), END)
+    async with running(scene.reflector.run):
+        await settle(scene.clock)
+
+        assert scene.clock.monotonic() == pytest.approx(0.8 + 10)
+        assert scene.server.taken() == [("watch", "")] * 3
+        assert scene.objects == ["p1@1"]
+
+
+@pytest.mark.parametrize("lost", [False, True])
+async def test_a_stream_that_ends_within_the_initial_events_is_begun_anew(lost: bool) -> None:
+    scene = streaming()
+    scene.server.send(event("ADDED", "gone", 1))
+    if lost:
+        scene.server.fail_watch(ConnectionLost("https://server", "reset"))
+    else:
+        scene.server.end_watch()
+    scene.server.send(event("ADDED", "p1", 1), END)
+    async with running(scene.reflector.run):
+        await scene.clock.settle()
+
+        assert scene.server.taken() == [("watch", ""), ("watch", "")]
+        assert scene.objects == ["p1@1"]
+        assert scene.server.open == 1
+
+
+async def test_a_stream_that_ends_at_once_is_given_up_for_a_list() -> None:
+    scene = streaming()
+    scene.server.end_watch()
+    scene.server.will_list(obj("p1", 1), rv=1)
+    async with running(scene.reflector.run):
+        await scene.clock.settle()
+
+        assert scene.server.taken() == [("watch", ""), ("list", "0"), ("watch", "1")]
+
+
+async def test_after_a_streaming_list_a_watch_that_ends_is_opened_again_where_it_ended() -> None:
+    scene = streaming()
+    scene.server.send(event("ADDED", "p1", 1), event("ADDED", "p2", 2), END, event("ADDED", "p3", 3))
+    scene.server.end_watch()
+    scene.server.send(event("ADDED", "p4", 4))
+    async with running(scene.reflector.run):
+        await scene.clock.settle()
+
+        again = scene.server.calls[1].options
+        assert again == ListOptions(resource_version="3", allow_watch_bookmarks=True, timeout_seconds=300)
+        assert scene.objects == ["p1@1", "p2@2", "p3@3", "p4@4"]
+
+
+async def test_a_watch_that_is_refused_as_expired_after_a_streaming_list_is_an_error() -> None:
+    scene = streaming()
+    scene.server.send(event("ADDED", "p1", 1), END, event("ADDED", "p3", 3))
+    scene.server.end_watch()
+    server_watch = scene.server.watch
+
+    @asynccontextmanager
+    async def expire_the_second(options: ListOptions) -> Any:
+        if options.resource_version == "3":
+            raise status_error(410, "Expired", "rv already expired")
+        async with server_watch(options) as batches:
+            yield batches
+
+    scene.server.watch = expire_the_second  # type: ignore[method-assign]  # the script refuses only the next one
+
+    assert str(await scene.once()) == "rv already expired"
+    assert scene.objects == ["p1@1", "p3@3"]
+
+
+@pytest.mark.parametrize("at", ["open", "within"])
+async def test_a_version_that_is_not_to_be_had_is_streamed_at_the_most_recent_state_instead(at: str) -> None:
+    scene = streaming()
+    scene.server.send(event("ADDED", "p1", 1), END)
+    async with running(scene.reflector.run):
+        await scene.clock.settle()
+        scene.server.fail_watch(status_error(410, "Expired"))
+        await scene.clock.settle()
+        if at == "open":
+            scene.server.will_refuse_watch(status_error(410, "Expired"))
+        else:
+            scene.server.fail_watch(status_error(410, "Expired"))
+        scene.server.send(event("ADDED", "p9", 9), bookmark(9, initial_events_end=True))
+        await settle(scene.clock)
+
+        assert scene.server.taken() == [("watch", ""), ("watch", "2"), ("watch", "")]
+        assert scene.objects == ["p9@9"]
+
+
+async def test_a_streaming_list_that_gets_no_event_for_ten_seconds_is_said_to_be_late() -> None:
+    scene = streaming()
+    async with running(scene.reflector.run):
+        with capture_logs() as logs:
+            await scene.clock.advance(20)
+            scene.server.send(event("ADDED", "p1", 1))
+            await scene.clock.advance(10)
+            scene.server.send(event("ADDED", "p2", 1))
+            await scene.clock.advance(5)
+            scene.server.send(event("ADDED", "p3", 1))
+            await scene.clock.advance(15)
+
+        late = [line["seconds_since_last_event"] for line in logs if line["event"] == "initial_events_late"]
+        assert late == [10, 20, 10, 15]
+
+
+async def test_nothing_is_said_to_be_late_once_the_initial_events_have_ended() -> None:
+    scene = streaming()
+    scene.server.send(END)
+    async with running(scene.reflector.run):
+        await scene.clock.settle()
+
+        assert scene.clock.next_due is None
+
+
+@pytest.mark.parametrize("kind", ["real", "delta"])
+async def test_a_streaming_list_keeps_of_each_object_only_what_the_transformer_gives(kind: str) -> None:
+    known = Indexer(accessor_for(dict))
+    queue: Any = (DeltaFIFO if kind == "delta" else RealFIFO)(accessor_for(dict), known, transformer=transform_once)
+    scene = streaming(queue)
+    scene.server.send(event("ADDED", "foo-1", 1), event("ADDED", "foo-2", 2), END, event("ADDED", "foo-3", 3))
+    async with running(scene.reflector.run):
+        await scene.clock.settle()
+
+    got: list[Any] = []
+    queue.drain(lambda deltas, _: got.extend(delta.object for delta in deltas))
+    # As in client-go, it takes what it gave: once while it streams, once on the way into the queue.
+    assert [o["transformed"] for o in got] == [2, 2, 1]
+
+
+async def test_an_initial_event_that_cannot_be_stored_is_logged_and_the_others_are() -> None:
+    def transform(o: Any) -> Any:
+        if o["metadata"]["name"] == "bad":
+            raise RuntimeError("will not have it")
+        return o
+
+    scene = streaming(DeltaFIFO(accessor_for(dict), transformer=transform))
+    async with running(scene.reflector.run):
+        with capture_logs() as logs:
+            scene.server.send(event("ADDED", "bad", 1), event("ADDED", "good", 2), END)
+            await scene.clock.settle()
+
+        assert scene.store.list_keys() == ["ns/good"]
+        assert "watch_event_not_stored" in [line["event"] for line in logs]
+
+
+async def test_initial_events_of_another_kind_are_left_out() -> None:
+    scene = streaming(expected_kind="Pod")
+    scene.server.send(event("ADDED", "a", 1, kind="Service"), event("ADDED", "b", 1, kind="Pod"), END)
+    async with running(scene.reflector.run):
+        await scene.clock.settle()
+
+        assert scene.objects == ["b@1"]
+
+
+class TestConsistency:
+    """With KUBE_WATCHLIST_INCONSISTENCY_DETECTOR."""
+
+    @pytest.fixture(autouse=True)
+    def detector(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("KUBE_WATCHLIST_INCONSISTENCY_DETECTOR", "true")
+
+    @pytest.mark.parametrize("transformer", [None, lambda o: {**o, "transformed": True}])
+    @pytest.mark.parametrize("kind", ["real", "delta"])
+    async def test_a_streaming_list_is_followed_by_a_list_of_its_version(self, kind: str, transformer: Any) -> None:
+        known = Indexer(accessor_for(dict))
+        queue: Any = (DeltaFIFO if kind == "delta" else RealFIFO)(accessor_for(dict), known, transformer=transformer)
+        scene = streaming(queue)
+        scene.server.send(event("ADDED", "pod-1", 1), END)
+        scene.server.will_list(obj("pod-1", 1), rv=2)
+        async with running(scene.reflector.run):
+            await scene.clock.settle()
+
+            exact = ListOptions(resource_version="2", resource_version_match="Exact")
+            assert scene.server.calls[1].options == exact
+            assert len(queue) == 1
+
+    async def test_a_list_with_other_objects_ends_the_reflector_loudly(self) -> None:
+        scene = streaming()
+        scene.server.send(event("ADDED", "same", 1), event("ADDED", "other", 1), event("ADDED", "only", 1), END)
+        scene.server.will_list(obj("same", 1), obj("other", 2), obj("missed", 1), rv=2)
+
+        with pytest.raises(InconsistentList, match="detected for pods: ns/missed, ns/only, ns/other"):
+            await scene.reflector.run()
+
+    async def test_a_list_that_fails_is_tried_again(self) -> None:
+        scene = streaming()
+        scene.server.send(event("ADDED", "pod-1", 1), END)
+        scene.server.will_fail_list(status_error(500, "InternalError"))
+        scene.server.will_list(obj("pod-1", 1), rv=2)
+        async with running(scene.reflector.run):
+            await settle(scene.clock)
+
+            assert scene.objects == ["pod-1@1"]
+
+    async def test_version_0_cannot_be_listed_exactly_and_is_not_checked(self) -> None:
+        scene = streaming()
+        scene.server.send(bookmark(0, initial_events_end=True))
+        async with running(scene.reflector.run):
+            await scene.clock.settle()
+
+            assert scene.server.taken() == [("watch", "")]
+
+
+async def test_without_the_variable_nothing_is_listed_twice() -> None:
+    clock = FakeClock()
+    server = ScriptedListerWatcher(supports_watch_list=True)
+    server.send(event("ADDED", "a", 1), END)
+    async with running(Reflector(server, dict, Indexer(accessor_for(dict)), clock=clock).run):
+        await clock.settle()
+
+        assert server.taken() == [("watch", "")]
