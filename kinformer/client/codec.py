@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import msgspec
 
-from kinformer.client.errors import DecodeError, Status, decode_status
+from kinformer.client.errors import DecodeError
+from kinformer.client.status import Status, decode_status
 from kinformer.client.types import BOOKMARK, ObjectList, WatchEvent
 from kinformer.models import decoder_for, encode
 

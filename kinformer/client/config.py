@@ -211,7 +211,7 @@ async def load_in_cluster(*, clock: Clock | None = None) -> Endpoint:
             header = await configuration.get_api_key_with_prefix("BearerToken")
         except Exception as error:
             raise ConfigError(f"in-cluster configuration: cannot renew the token: {_one_line(error)}") from error
-        return str(header or "")
+        return str(header or "").strip()
 
     return _endpoint(configuration, source="in-cluster configuration", reload=reload, clock=clock or RealClock())
 

@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 
-from kinformer.meta import GroupResource
+from kinformer.client.status import MAX_TEXT, About, Status, StatusCause, StatusDetails, generic_status, status_in
 
 __all__ = (
-    "About",
     "AlreadyExists",
     "ApiError",
     "BadRequest",
@@ -48,10 +47,8 @@ __all__ = (
     "Unauthorized",
     "UnsupportedMediaType",
     "WatchStalled",
-    "decode_status",
     "error_from_response",
     "error_from_status",
-    "generic_status",
     "has_status_cause",
     "is_connection_refused",
     "is_expired",
@@ -61,62 +58,6 @@ __all__ = (
 )
 
 CAUSE_RESOURCE_VERSION_TOO_LARGE: Final = "ResourceVersionTooLarge"
-CAUSE_UNEXPECTED_RESPONSE: Final = "UnexpectedServerResponse"
-
-
-class StatusCause(msgspec.Struct, frozen=True, omit_defaults=True):
-    """
-    One of the reasons for a refusal.
-
-    :param reason: its type, such as ``FieldValueInvalid``
-    :param field: the field it is about, such as ``spec.containers[0].image``
-    """
-
-    reason: str = ""
-    message: str = ""
-    field: str = ""
-
-
-class StatusDetails(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
-    """
-    What a Status is about.
-
-    :param kind: the kind, or the resource, of the object
-    """
-
-    name: str = ""
-    group: str = ""
-    kind: str = ""
-    uid: str = ""
-    causes: tuple[StatusCause, ...] = ()
-    retry_after_seconds: int = 0
-
-
-class StatusMeta(msgspec.Struct, frozen=True, omit_defaults=True, rename={"continue_token": "continue"}):
-    """
-    :param continue_token: with Expired on a page: where an inconsistent list may go on
-    """
-
-    continue_token: str = ""
-
-
-class Status(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel", tag_field="kind", tag="Status"):
-    """What the server says instead of an object, as the API has it."""
-
-    api_version: str = "v1"
-    metadata: StatusMeta | None = None
-    status: str = ""
-    message: str = ""
-    reason: str = ""
-    details: StatusDetails | None = None
-    code: int = 0
-
-
-class About(NamedTuple):
-    """What a request was about, for answers that do not say."""
-
-    resource: GroupResource | None = None
-    name: str = ""
 
 
 class ClientError(Exception):
@@ -336,29 +277,6 @@ _BY_CODE: Final[dict[int, type[ApiError]]] = {
     504: Timeout,
 }
 
-# What a server, or a proxy before it, means that says nothing: the reason and the words for the bare code.
-_GENERIC: Final[dict[int, tuple[str, str]]] = {
-    400: ("BadRequest", "the server rejected our request for an unknown reason"),
-    401: ("Unauthorized", "the server has asked for the client to provide credentials"),
-    404: ("NotFound", "the server could not find the requested resource"),
-    405: ("MethodNotAllowed", "the server does not allow this method on the requested resource"),
-    409: ("Conflict", "the server reported a conflict"),
-    422: ("Invalid", "the server rejected our request due to an error in our request"),
-    429: ("TooManyRequests", "the server has received too many requests and has asked us to try again later"),
-    503: ("ServiceUnavailable", "the server is currently unable to handle the request"),
-    504: (
-        "Timeout",
-        "the server was unable to return a response in the time allotted, but may still be processing the request",
-    ),
-}
-
-# Codes whose message is the server's own text: it says who may not do what, or what it would have taken.
-_OWN_WORDS: Final = {403: "Forbidden", 406: "NotAcceptable", 415: "UnsupportedMediaType"}
-
-_MAX_TEXT: Final = 2048
-
-_status_decoder: Final = msgspec.json.Decoder(Status)
-
 
 def error_from_status(status: Status, url: str = "") -> ApiError:
     """The error for a Status: of the type that its reason names, or else of the one for its code."""
@@ -384,10 +302,10 @@ def error_from_response(
     :param body: a Status, or whatever a proxy or a dying server sent in its place
     :param retry_after: the seconds of the Retry-After header, for when the Status does not have them
     """
-    status = _decode_status(body)
+    status = status_in(body)
     if status is None or status.status not in ("Failure", ""):
         is_text = not content_type or content_type.startswith("text/")
-        text = body[:_MAX_TEXT].decode(errors="replace").strip() if is_text else "unknown"
+        text = body[:MAX_TEXT].decode(errors="replace").strip() if is_text else "unknown"
         status = generic_status(code, method, about, text, retry_after)
     if not status.code:
         status = msgspec.structs.replace(status, code=code)
@@ -395,58 +313,6 @@ def error_from_response(
         details = msgspec.structs.replace(status.details or _NO_DETAILS, retry_after_seconds=retry_after)
         status = msgspec.structs.replace(status, details=details)
     return error_from_status(status, url)
-
-
-def decode_status(data: bytes | msgspec.Raw) -> Status:
-    """
-    The Status in an ERROR event of a watch; if it is something else, a Status that says so.
-
-    client-go reports such an event with code 500.
-    """
-    status = _decode_status(data)
-    if status is None:
-        text = bytes(data)[:_MAX_TEXT].decode(errors="replace")
-        status = generic_status(500, "GET", About(), f"unexpected object in a watch's ERROR event: {text}", 0)
-    return status
-
-
-def _decode_status(data: bytes | msgspec.Raw) -> Status | None:
-    try:
-        return _status_decoder.decode(data)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        return None
-
-
-def generic_status(code: int, method: str, about: About, text: str, retry_after: int) -> Status:
-    """What client-go makes of an answer that has no Status (NewGenericServerResponse)."""
-    reason, message = _GENERIC.get(
-        code, ("", f"the server responded with the status code {code} but did not return more information")
-    )
-    if code in _OWN_WORDS:
-        reason, message = _OWN_WORDS[code], text
-        if code == 406 and text in ("", "unknown"):
-            message = "the server was unable to respond with a content type that the client supports"
-    elif code == 409 and method == "POST":
-        reason = "AlreadyExists"
-    elif not reason and code >= 500:
-        reason = "InternalError"
-        message = f'an error on the server ("{text}") has prevented the request from succeeding'
-    resource, name = about
-    if resource is not None:
-        message = f"{message} ({' '.join(filter(None, (method.lower(), str(resource), name)))})"
-    return Status(
-        status="Failure",
-        code=code,
-        reason=reason,
-        message=message,
-        details=StatusDetails(
-            group=resource.group if resource else "",
-            kind=resource.resource if resource else "",
-            name=name,
-            causes=(StatusCause(reason=CAUSE_UNEXPECTED_RESPONSE, message=text),),
-            retry_after_seconds=retry_after,
-        ),
-    )
 
 
 def has_status_cause(error: BaseException | None, cause: str) -> bool:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, Unpack
 from urllib.parse import quote
 
 from kinformer.client.codec import ObjectCodec
-from kinformer.client.errors import About, Status
+from kinformer.client.status import About, Status
 from kinformer.client.types import (
     DeleteOptions,
     ListOptions,

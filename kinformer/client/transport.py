@@ -30,9 +30,10 @@ from yarl import URL
 
 from kinformer.client.config import Endpoint
 from kinformer.client.connection import Body, Connector, Piece, RawBody, body_of
-from kinformer.client.errors import About, ClientError, ConnectionLost, ServerUnreachable, error_from_response
+from kinformer.client.errors import ClientError, ConnectionLost, ServerUnreachable, error_from_response
 from kinformer.client.flow_control import RateLimiter
 from kinformer.client.metrics import HostMetrics
+from kinformer.client.status import About
 from kinformer.clock import Clock, RealClock
 
 __all__ = ("BodyStream", "Transport")

@@ -41,7 +41,7 @@ from kinformer.client import (
     is_too_large_resource_version,
     suggested_delay,
 )
-from kinformer.client.errors import About, decode_status
+from kinformer.client.status import About, decode_status
 from kinformer.meta import GroupResource
 
 REASONS = [

@@ -1,0 +1,150 @@
+"""Status: what the server says instead of an object, and what is said in its place where a server says nothing.
+
+Proxies, load balancers and servers on their way down answer with a bare code and some text. These become the Status
+that client-go makes of them, so that one kind of thing is left to handle.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import msgspec
+
+from kinformer.meta import GroupResource
+
+__all__ = ("About", "Status", "StatusCause", "StatusDetails", "decode_status", "generic_status", "status_in")
+
+CAUSE_UNEXPECTED_RESPONSE: Final = "UnexpectedServerResponse"
+
+
+class StatusCause(msgspec.Struct, frozen=True, omit_defaults=True):
+    """
+    One of the reasons for a refusal.
+
+    :param reason: its type, such as ``FieldValueInvalid``
+    :param field: the field it is about, such as ``spec.containers[0].image``
+    """
+
+    reason: str = ""
+    message: str = ""
+    field: str = ""
+
+
+class StatusDetails(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
+    """
+    What a Status is about.
+
+    :param kind: the kind, or the resource, of the object
+    """
+
+    name: str = ""
+    group: str = ""
+    kind: str = ""
+    uid: str = ""
+    causes: tuple[StatusCause, ...] = ()
+    retry_after_seconds: int = 0
+
+
+class StatusMeta(msgspec.Struct, frozen=True, omit_defaults=True, rename={"continue_token": "continue"}):
+    """
+    :param continue_token: with Expired on a page: where an inconsistent list may go on
+    """
+
+    continue_token: str = ""
+
+
+class Status(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel", tag_field="kind", tag="Status"):
+    """What the server says instead of an object, as the API has it."""
+
+    api_version: str = "v1"
+    metadata: StatusMeta | None = None
+    status: str = ""
+    message: str = ""
+    reason: str = ""
+    details: StatusDetails | None = None
+    code: int = 0
+
+
+class About(NamedTuple):
+    """What a request was about, for answers that do not say."""
+
+    resource: GroupResource | None = None
+    name: str = ""
+
+
+# What a server, or a proxy before it, means that says nothing: the reason and the words for the bare code.
+_GENERIC: Final[dict[int, tuple[str, str]]] = {
+    400: ("BadRequest", "the server rejected our request for an unknown reason"),
+    401: ("Unauthorized", "the server has asked for the client to provide credentials"),
+    404: ("NotFound", "the server could not find the requested resource"),
+    405: ("MethodNotAllowed", "the server does not allow this method on the requested resource"),
+    409: ("Conflict", "the server reported a conflict"),
+    422: ("Invalid", "the server rejected our request due to an error in our request"),
+    429: ("TooManyRequests", "the server has received too many requests and has asked us to try again later"),
+    503: ("ServiceUnavailable", "the server is currently unable to handle the request"),
+    504: (
+        "Timeout",
+        "the server was unable to return a response in the time allotted, but may still be processing the request",
+    ),
+}
+
+# Codes whose message is the server's own text: it says who may not do what, or what it would have taken.
+_OWN_WORDS: Final = {403: "Forbidden", 406: "NotAcceptable", 415: "UnsupportedMediaType"}
+
+#: How much of such a text is kept.
+MAX_TEXT: Final = 2048
+
+_status_decoder: Final = msgspec.json.Decoder(Status)
+
+
+def decode_status(data: bytes | msgspec.Raw) -> Status:
+    """
+    The Status in an ERROR event of a watch; if it is something else, a Status that says so.
+
+    client-go reports such an event with code 500.
+    """
+    status = status_in(data)
+    if status is None:
+        text = bytes(data)[:MAX_TEXT].decode(errors="replace")
+        status = generic_status(500, "GET", About(), f"unexpected object in a watch's ERROR event: {text}", 0)
+    return status
+
+
+def status_in(data: bytes | msgspec.Raw) -> Status | None:
+    """The Status that these bytes are, None if they are none."""
+    try:
+        return _status_decoder.decode(data)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+
+
+def generic_status(code: int, method: str, about: About, text: str, retry_after: int) -> Status:
+    """What client-go makes of an answer that has no Status (NewGenericServerResponse)."""
+    reason, message = _GENERIC.get(
+        code, ("", f"the server responded with the status code {code} but did not return more information")
+    )
+    if code in _OWN_WORDS:
+        reason, message = _OWN_WORDS[code], text
+        if code == 406 and text in ("", "unknown"):
+            message = "the server was unable to respond with a content type that the client supports"
+    elif code == 409 and method == "POST":
+        reason = "AlreadyExists"
+    elif not reason and code >= 500:
+        reason = "InternalError"
+        message = f'an error on the server ("{text}") has prevented the request from succeeding'
+    resource, name = about
+    if resource is not None:
+        message = f"{message} ({' '.join(filter(None, (method.lower(), str(resource), name)))})"
+    return Status(
+        status="Failure",
+        code=code,
+        reason=reason,
+        message=message,
+        details=StatusDetails(
+            group=resource.group if resource else "",
+            kind=resource.resource if resource else "",
+            name=name,
+            causes=(StatusCause(reason=CAUSE_UNEXPECTED_RESPONSE, message=text),),
+            retry_after_seconds=retry_after,
+        ),
+    )

@@ -1,0 +1,467 @@
+"""Where a cluster is: kubeconfigs, pods, URLs, and what is said about those that are broken."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import ipaddress
+import json
+import os
+import ssl
+import sys
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from kubernetes_asyncio.config import incluster_config
+
+from kinformer.client import ConfigError, ServerUnreachable, Unauthorized, connect
+from kinformer.client.config import Endpoint, endpoint_from_url, load_endpoint, load_in_cluster, load_kubeconfig
+from kinformer.clock import FakeClock, RealClock
+from tests.client.conftest import ScriptedServer
+
+Write = Callable[..., str]
+
+
+@pytest.fixture
+def kubeconfig(tmp_path: Path) -> Write:
+    def write(
+        server: str = "http://127.0.0.1:1", name: str = "config", user: Any = None, cluster: Any = None, **top: Any
+    ) -> str:
+        content = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "here",
+            "clusters": [{"name": "c", "cluster": {"server": server, **(cluster or {})}}],
+            "users": [{"name": "u", "user": user or {}}],
+            "contexts": [{"name": "here", "context": {"cluster": "c", "user": "u"}}],
+            **top,
+        }
+        path = tmp_path / name
+        path.write_text(yaml.safe_dump({key: value for key, value in content.items() if value is not None}))
+        return str(path)
+
+    return write
+
+
+@pytest.fixture(autouse=True)
+def _no_cluster_around(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT", "HTTP_PROXY", "HTTPS_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+
+async def test_a_kubeconfig_with_a_token(server: ScriptedServer, kubeconfig: Write) -> None:
+    server.answer({"gitVersion": "v1.36.2"})
+
+    async with connect(kubeconfig(server.url, user={"token": "abc"})) as client:
+        assert (await client.server_version()).git_version == "v1.36.2"
+
+    assert server.requests[0].headers["authorization"] == "Bearer abc"
+
+
+async def test_a_kubeconfig_with_a_password(kubeconfig: Write) -> None:
+    endpoint = await load_kubeconfig(kubeconfig(user={"username": "me", "password": "pw"}))
+
+    assert endpoint.credentials.header == "Basic " + base64.b64encode(b"me:pw").decode()
+    assert not await endpoint.credentials.refresh()
+
+
+async def test_another_context_than_the_current_one(kubeconfig: Write) -> None:
+    path = kubeconfig(
+        clusters=[{"name": name, "cluster": {"server": f"http://{name}"}} for name in ("a", "b")],
+        contexts=[{"name": name, "context": {"cluster": name}} for name in ("a", "b")],
+        **{"current-context": "a"},
+    )
+
+    assert (await load_kubeconfig(path)).server == "http://a"
+    assert (await load_kubeconfig(path, "b")).server == "http://b"
+    assert (await load_kubeconfig(path, "b")).host == "b"
+
+
+async def test_several_kubeconfigs_are_one(kubeconfig: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = kubeconfig("http://one", "one", contexts=[])
+    second = kubeconfig("http://two", "two")
+    monkeypatch.setenv("KUBECONFIG", os.pathsep.join((first, "/does/not/exist", second)))
+
+    assert (await load_endpoint(None, None, in_cluster=None, clock=RealClock())).server == "http://one"
+
+
+async def test_the_one_in_the_home_directory(kubeconfig: Write, tmp_path: Path) -> None:
+    (tmp_path / ".kube").mkdir()
+    kubeconfig("http://home", ".kube/config")
+
+    async with connect() as client:
+        assert client.server == "http://home"
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (None, "there is no such file"),
+        ("a: [b", "while parsing a flow sequence"),
+        (b"a: \xff\xfe\x80", "can't decode|unacceptable"),
+        ("just text", "it is not a kubeconfig"),
+        ("", "it is not a kubeconfig"),
+        ("{}", "it has no current-context, and none was asked for"),
+        ("current-context: x", r"it has no context 'x' \(it has: none\)"),
+        ("{current-context: x, contexts: [{name: y}, {name: z}]}", r"it has no context 'x' \(it has: y, z\)"),
+        ("{current-context: x, contexts: [{name: x, context: {cluster: c}}]}", "Expected"),
+        ("{current-context: x, contexts: [{name: x}], clusters: []}", "kubeconfig"),
+        (
+            "{current-context: x, contexts: [{name: x, context: {cluster: c}}], clusters: [{name: c, cluster: [a]}]}",
+            "the cluster's server is ''",
+        ),
+    ],
+)
+async def test_a_broken_kubeconfig_is_one_line_that_names_it(content: Any, complaint: str, tmp_path: Path) -> None:
+    path = tmp_path / "broken"
+    if content is not None:
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+    with pytest.raises(ConfigError, match=complaint) as caught:
+        await load_kubeconfig(str(path))
+
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+async def test_of_several_files_the_broken_one_is_named(kubeconfig: Write, tmp_path: Path) -> None:
+    bad = tmp_path / "bad"
+    bad.write_text("a: [b")
+
+    with pytest.raises(ConfigError, match=r"bad cannot be read as YAML"):
+        await load_kubeconfig(os.pathsep.join((kubeconfig(), str(bad))))
+
+
+async def test_an_unknown_context_is_named_with_those_that_there_are(kubeconfig: Write) -> None:
+    with pytest.raises(ConfigError, match=r"it has no context 'there' \(it has: here\)"):
+        async with connect(kubeconfig(), "there"):
+            pass
+
+
+async def test_a_certificate_that_is_not_there_is_named(kubeconfig: Write) -> None:
+    with pytest.raises(ConfigError, match=r"kubeconfig .*/config: .*/nope\.crt"):
+        await load_kubeconfig(kubeconfig("https://h", cluster={"certificate-authority": "/nope.crt"}))
+
+
+async def test_a_certificate_that_is_none_is_named(kubeconfig: Write, tmp_path: Path) -> None:
+    wrong = tmp_path / "ca.crt"
+    wrong.write_text("no certificate")
+
+    with pytest.raises(ConfigError, match=r"kubeconfig .*/config: certificate authority .*/ca\.crt: "):
+        await load_kubeconfig(kubeconfig("https://h", cluster={"certificate-authority": str(wrong)}))
+    with pytest.raises(ConfigError, match=r"client certificate .*/ca\.crt: "):
+        endpoint_from_url("https://h", cert_file=wrong)
+
+
+async def test_a_token_file_is_read_again(kubeconfig: Write, tmp_path: Path, clock: FakeClock) -> None:
+    token = tmp_path / "token"
+    token.write_text("one")
+    endpoint = await load_kubeconfig(kubeconfig(user={"tokenFile": str(token)}), clock=clock)
+    assert endpoint.credentials.header == "Bearer one"
+    assert not endpoint.credentials.is_due
+
+    token.write_text("two")
+    clock.turn(60)
+
+    assert endpoint.credentials.is_due
+    assert await endpoint.credentials.refresh()
+    assert endpoint.credentials.header == "Bearer two"
+    assert not endpoint.credentials.is_due
+    token.unlink()
+    with pytest.raises(ConfigError, match=r"kubeconfig .*: cannot renew the credentials: "):
+        await endpoint.credentials.refresh()
+
+
+def exec_plugin(path: Path, expires: str | None) -> dict[str, Any]:
+    """A plugin that counts how often it was asked, in the token that it gives."""
+    status = {"expirationTimestamp": expires} if expires else {}
+    path.write_text(
+        "import json, pathlib\n"
+        f"count = pathlib.Path({str(path.with_suffix('.count'))!r})\n"
+        "asked = int(count.read_text()) + 1 if count.exists() else 1\n"
+        "count.write_text(str(asked))\n"
+        f"status = {{'token': f'token-{{asked}}', **{status!r}}}\n"
+        "print(json.dumps({'apiVersion': 'client.authentication.k8s.io/v1', 'kind': 'ExecCredential', "
+        "'status': status}))\n"
+    )
+    return {
+        "exec": {
+            "apiVersion": "client.authentication.k8s.io/v1",
+            "command": sys.executable,
+            "args": [str(path)],
+        }
+    }
+
+
+@pytest.mark.parametrize("expires", [None, "2999-01-01T00:00:00Z"])
+async def test_an_exec_plugin_is_asked_again_when_what_it_gave_is_refused(
+    expires: str | None, server: ScriptedServer, kubeconfig: Write, tmp_path: Path, clock: FakeClock
+) -> None:
+    path = kubeconfig(server.url, user=exec_plugin(tmp_path / "plugin.py", expires))
+    server.answer(b"1")
+    server.answer(b"2")
+    server.refuse(401, "Unauthorized")
+    server.answer(b"3")
+
+    async with connect(path, clock=clock) as client:
+        await client.request("GET", "/x")
+        clock.turn(61)
+        await client.request("GET", "/x")
+        await client.request("GET", "/x")
+
+    tokens = [request.headers["authorization"] for request in server.requests]
+    assert tokens == ["Bearer token-1", "Bearer token-1", "Bearer token-1", "Bearer token-2"]
+
+
+async def test_an_exec_plugin_is_asked_again_when_its_token_has_expired(
+    kubeconfig: Write, tmp_path: Path, clock: FakeClock
+) -> None:
+    endpoint = await load_kubeconfig(
+        kubeconfig(user=exec_plugin(tmp_path / "plugin.py", "2020-01-01T00:00:00Z")), clock=clock
+    )
+
+    assert await endpoint.credentials.refresh()
+    assert endpoint.credentials.header == "Bearer token-2"
+
+
+async def test_an_exec_plugin_that_fails_is_named(kubeconfig: Write) -> None:
+    user = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "/does/not/exist"}}
+
+    with pytest.raises(ConfigError, match=r"kubeconfig .*/config: .*/does/not/exist"):
+        await load_kubeconfig(kubeconfig(user=user))
+
+
+async def test_a_token_that_the_server_refuses_is_one_line(server: ScriptedServer, kubeconfig: Write) -> None:
+    server.refuse(401, "Unauthorized", "Unauthorized")
+
+    async with connect(kubeconfig(server.url, user={"token": "wrong"})) as client:
+        with pytest.raises(Unauthorized) as caught:
+            await client.server_version()
+
+    assert str(caught.value) == f"the server refused the credentials for {server.url}/version: Unauthorized"
+
+
+@pytest.fixture
+def service_account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, authority: Authority) -> Path:
+    token = tmp_path / "token"
+    token.write_text("sa-1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+    monkeypatch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(token))
+    monkeypatch.setattr(incluster_config, "SERVICE_CERT_FILENAME", str(authority.ca))
+    return token
+
+
+async def test_inside_a_pod_its_service_account_is_who_asks(service_account: Path) -> None:
+    async with connect() as client:
+        assert client.server == "https://10.0.0.1:443"
+        credentials = client._transport.endpoint.credentials
+
+    assert credentials.header == "Bearer sa-1"
+    rewrite(service_account, "sa-2")
+    assert not await credentials.refresh()
+
+
+async def test_a_service_accounts_token_is_read_again_after_a_minute(
+    service_account: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endpoint = await load_in_cluster()
+    rewrite(service_account, "sa-2\n")
+    later = datetime.now() + timedelta(minutes=2)
+
+    class Later:
+        datetime = type("datetime", (), {"now": staticmethod(lambda: later)})
+        timedelta = timedelta
+
+    monkeypatch.setattr(incluster_config, "datetime", Later)
+
+    assert await endpoint.credentials.refresh()
+    assert endpoint.credentials.header == "Bearer sa-2"
+
+
+async def test_a_service_accounts_token_that_is_gone_is_named(
+    service_account: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rewrite(service_account, "")
+
+    with pytest.raises(ConfigError, match=r"in-cluster configuration: Token file exists but empty"):
+        await load_in_cluster()
+
+
+async def test_outside_of_a_cluster_there_is_none() -> None:
+    with pytest.raises(ConfigError, match=r"in-cluster configuration: Service host/port is not set"):
+        async with connect(in_cluster=True):
+            pass
+    with pytest.raises(ConfigError, match=r"kubeconfig .*/\.kube/config: there is no such file"):
+        async with connect():
+            pass
+
+
+async def test_a_kubeconfig_comes_before_the_cluster_around(service_account: Path, kubeconfig: Write) -> None:
+    async with connect(kubeconfig("http://named")) as client:
+        assert client.server == "http://named"
+    with pytest.raises(ConfigError, match="there is no such file"):
+        async with connect(in_cluster=False):
+            pass
+
+
+def test_the_environments_proxy_is_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("https_proxy", "http://proxy:3128")
+    monkeypatch.setenv("no_proxy", "internal")
+
+    assert endpoint_from_url("https://outside").proxy == "http://proxy:3128"
+    assert endpoint_from_url("https://internal").proxy is None
+    assert endpoint_from_url("https://localhost:6443").proxy is None
+    assert endpoint_from_url("https://outside", proxy="http://other").proxy == "http://other"
+
+
+async def test_a_proxy_is_asked_in_the_servers_place(server: ScriptedServer, kubeconfig: Write) -> None:
+    server.answer(b"proxied")
+
+    async with connect(kubeconfig("http://cluster.example", cluster={"proxy-url": server.url})) as client:
+        assert await client.request("GET", "/x") == b"proxied"
+
+    assert server.requests[0].target == "http://cluster.example/x"
+
+
+class Authority:
+    """A certificate authority, and what it has signed, as files."""
+
+    def __init__(self, folder: Path):
+        self._folder = folder
+        self._key = ec.generate_private_key(ec.SECP256R1())
+        self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "ca")])
+        self.ca = self._write("ca.crt", self._sign(self._name, self._key.public_key(), [], is_ca=True))
+        self.server = self._issue("server", [x509.DNSName("kube.example"), x509.IPAddress(ipaddress.IPv4Address(1))])
+        self.client = self._issue("client", [])
+
+    def _issue(self, name: str, names: list[x509.GeneralName]) -> tuple[Path, Path]:
+        key = ec.generate_private_key(ec.SECP256R1())
+        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        pem = key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+        return (
+            self._write(f"{name}.crt", self._sign(subject, key.public_key(), names)),
+            self._write(f"{name}.key", pem),
+        )
+
+    def _sign(self, subject: x509.Name, key: Any, names: list[x509.GeneralName], *, is_ca: bool = False) -> bytes:
+        now = datetime.now(UTC)
+        public = self._key.public_key()
+        builder = (
+            x509.CertificateBuilder()
+            .subject_name(subject)
+            .issuer_name(self._name)
+            .public_key(key)
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(now - timedelta(days=1))
+            .not_valid_after(now + timedelta(days=1))
+            .add_extension(x509.BasicConstraints(ca=is_ca, path_length=None), critical=True)
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
+            .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(public), critical=False)
+            .add_extension(x509.KeyUsage(True, False, False, False, False, is_ca, is_ca, False, False), critical=True)
+        )
+        if names:
+            builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
+        return builder.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+
+    def _write(self, name: str, data: bytes) -> Path:
+        path = self._folder / name
+        path.write_bytes(data)
+        return path
+
+
+@pytest.fixture(scope="session")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("ca"))
+
+
+@pytest.fixture
+async def tls_server(server: ScriptedServer, authority: Authority) -> AsyncIterator[str]:
+    """The scripted server behind TLS, for clients with a certificate; it is called kube.example there."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(authority.ca))
+    context.load_cert_chain(*authority.server)
+    context.verify_mode = ssl.CERT_REQUIRED
+    listener = await asyncio.start_server(server.serve, "127.0.0.1", 0, ssl=context)
+    yield f"https://127.0.0.1:{listener.sockets[0].getsockname()[1]}"
+    listener.close()
+
+
+def rewrite(path: Path, text: str) -> None:
+    path.write_text(text)
+
+
+def b64(path: Path) -> str:
+    return base64.b64encode(path.read_bytes()).decode()
+
+
+async def test_client_certificates_and_the_servers_other_name(
+    server: ScriptedServer, tls_server: str, kubeconfig: Write, authority: Authority
+) -> None:
+    cert, key = authority.client
+    path = kubeconfig(
+        tls_server,
+        cluster={"certificate-authority-data": b64(authority.ca), "tls-server-name": "kube.example"},
+        user={"client-certificate-data": b64(cert), "client-key-data": b64(key)},
+    )
+    server.answer(b"over TLS")
+    stream = server.stream()
+
+    async with connect(path) as client:
+        assert await client.request("GET", "/x") == b"over TLS"
+        async with client.resource(dict, ("", "v1", "pods")).watch() as events:
+            await stream.send({"type": "ADDED", "object": {"metadata": {"name": "p"}}})
+            (event,) = await anext(events)
+
+    assert event.object["metadata"]["name"] == "p"
+
+
+async def test_the_same_by_url(server: ScriptedServer, tls_server: str, authority: Authority) -> None:
+    cert, key = authority.client
+    server.answer(b"over TLS", times=2)
+
+    for trust in (
+        {"ca_data": authority.ca.read_bytes(), "server_hostname": "kube.example"},
+        {"verify": False},
+    ):
+        async with connect(url=tls_server, cert_file=cert, key_file=key, **trust) as client:
+            assert await client.request("GET", "/x") == b"over TLS"
+
+
+async def test_a_server_that_is_not_trusted_is_one_line(tls_server: str, kubeconfig: Write) -> None:
+    async with connect(kubeconfig(tls_server)) as client:
+        with pytest.raises(ServerUnreachable, match=r"its certificate is not trusted: .*self.signed") as caught:
+            await client.server_version()
+
+    assert "\n" not in str(caught.value)
+
+
+async def test_skipping_verification_in_a_kubeconfig(
+    server: ScriptedServer, tls_server: str, kubeconfig: Write, authority: Authority
+) -> None:
+    cert, key = authority.client
+    user = {"client-certificate": str(cert), "client-key": str(key)}
+    server.answer(b"ok")
+
+    async with connect(kubeconfig(tls_server, cluster={"insecure-skip-tls-verify": True}, user=user)) as client:
+        assert await client.request("GET", "/x") == b"ok"
+
+
+def test_an_endpoint_is_just_what_was_said() -> None:
+    endpoint = endpoint_from_url("http://h:1/prefix/", token="t")
+
+    assert (endpoint.server, endpoint.host, endpoint.tls) == ("http://h:1/prefix", "h:1", None)
+    assert endpoint.credentials.header == "Bearer t"
+    assert Endpoint(server="http://h").credentials.header == ""
+    assert json.dumps(endpoint.server)
