@@ -102,7 +102,8 @@ def demo(**options: Any) -> None:
     """Watch a ReplicationController get its pods, on an API server in this process."""
     from kinformer.cli.demo import run
 
-    _run(partial(run, **_with_logging(options, quiet=True)))
+    # Interrupted, it has not shown what it was to show.
+    _run(partial(run, **_with_logging(options, quiet=True)), interrupted=130)
 
 
 def _with_logging(options: dict[str, Any], *, quiet: bool = False) -> dict[str, Any]:
@@ -112,13 +113,13 @@ def _with_logging(options: dict[str, Any], *, quiet: bool = False) -> dict[str, 
     return options
 
 
-def _run(command: Callable[[], Awaitable[int]]) -> None:
-    """Run a command to its end, or until a signal ends it, and exit with its status."""
+def _run(command: Callable[[], Awaitable[int]], *, interrupted: int = 0) -> None:
+    """Run a command to its end, or until a signal ends it, and exit with its status, or with `interrupted`."""
     from kinformer.cli.errors import plain_error
     from kinformer.cli.signals import run_until_signal
 
     try:
-        status = run_until_signal(command)
+        status = run_until_signal(command, interrupted)
     except Exception as error:
         message = plain_error(error)
         if message is None:

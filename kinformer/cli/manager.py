@@ -43,7 +43,9 @@ async def run(
             informers=SharedInformerFactory(client, namespace=namespace),
             endpoint=_address(metrics_bind_address),
         )
-        # Before anything runs: a server that cannot be reached is told once, not by each informer again and again.
+        # Before anything runs: a server that cannot be reached, or does not let us in, is told once and not by each
+        # informer again and again. The version alone would be told to anybody.
+        await client.server_resources()
         version = await client.server_version()
         click.echo(f"running {', '.join(manager.controllers)} for {client.server} ({version.git_version})")
         await manager.run()

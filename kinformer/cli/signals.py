@@ -7,24 +7,21 @@ from collections.abc import Awaitable, Callable
 
 import anyio
 
-__all__ = ("INTERRUPTED", "run_until_signal")
-
-#: What a command gives back when a signal ended it and that is no failure.
-INTERRUPTED = 0
+__all__ = ("run_until_signal",)
 
 
-def run_until_signal(command: Callable[[], Awaitable[int]]) -> int:
+def run_until_signal(command: Callable[[], Awaitable[int]], interrupted: int) -> int:
     """
-    Run to the command's own end, and give its status, or until a signal, and give :data:`INTERRUPTED`.
+    Run to the command's own end, and give its status, or until a signal, and give `interrupted`.
 
     What the command raises is raised as it is, also out of the task groups that it passed through when nothing else
     went wrong in them.
     """
-    return anyio.run(_until_signal, command)
+    return anyio.run(_until_signal, command, interrupted)
 
 
-async def _until_signal(command: Callable[[], Awaitable[int]]) -> int:
-    status = INTERRUPTED
+async def _until_signal(command: Callable[[], Awaitable[int]], interrupted: int) -> int:
+    status = interrupted
     failure: BaseException | None = None
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async with anyio.create_task_group() as tasks:

@@ -1,0 +1,246 @@
+from __future__ import annotations
+
+import signal
+import socket
+from pathlib import Path
+
+import anyio
+import pytest
+import yaml
+
+from kinformer.client import connect
+from kinformer.envtest import ApiServer
+from kinformer.models import V1Namespace, V1Pod, V1ReplicationController, from_dict
+from tests.cli.commands import kinformer, output_until, running
+
+
+def write_kubeconfig(path: Path, url: str, token: str = "x") -> Path:
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "c", "cluster": {"server": url}}],
+        "users": [{"name": "u", "user": {"token": token}}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "current-context": "x",
+    }
+    path.write_text(yaml.safe_dump(config))
+    return path
+
+
+def controller_of(replicas: int) -> V1ReplicationController:
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    return from_dict(
+        V1ReplicationController,
+        {"metadata": {"name": "web", "namespace": "default"}, "spec": {"replicas": replicas, "template": template}},
+    )
+
+
+# --- apiserver
+
+
+async def test_the_kubeconfig_of_apiserver_is_complete_once_it_says_that_it_serves(tmp_path: Path) -> None:
+    kubeconfig = tmp_path / "kubeconfig"
+    async with running("apiserver", "--port", 0, "--kubeconfig-out", kubeconfig) as process:
+        assert "serving on http://127.0.0.1:" in await output_until(process, "\n")
+        async with connect(kubeconfig) as client:
+            names = {item.metadata.name for item in (await client.resource(V1Namespace).list()).items}
+        process.send_signal(signal.SIGINT)
+        await process.wait()
+
+    assert "default" in names
+    assert yaml.safe_load(kubeconfig.read_text())["users"][0]["user"]["token"]
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+async def test_apiserver_ends_within_a_second_of_a_signal_even_with_a_watch_open(
+    tmp_path: Path, ending: signal.Signals
+) -> None:
+    kubeconfig = tmp_path / "kubeconfig"
+    async with running("apiserver", "--port", 0, "--kubeconfig-out", kubeconfig) as process:
+        await output_until(process, "\n")
+        async with connect(kubeconfig) as client, client.resource(V1Pod).watch():
+            process.send_signal(ending)
+            with anyio.fail_after(5):
+                assert await process.wait() == 0
+
+
+async def test_apiserver_with_fake_nodes_runs_pods(tmp_path: Path) -> None:
+    kubeconfig = tmp_path / "kubeconfig"
+    async with running("apiserver", "--port", 0, "--kubeconfig-out", kubeconfig, "--fake-nodes", 1) as process:
+        await output_until(process, "\n")
+        async with connect(kubeconfig) as client:
+            pods = client.resource(V1Pod)
+            pod = {
+                "metadata": {"name": "a", "namespace": "default"},
+                "spec": {"containers": [{"name": "c", "image": "i"}]},
+            }
+            await pods.create(from_dict(V1Pod, pod))
+            async with pods.watch("default") as batches:
+                with anyio.fail_after(10):
+                    async for batch in batches:
+                        if any(event.object.status.phase == "Running" for event in batch):
+                            break
+        process.terminate()
+
+
+async def test_a_port_in_use_is_one_line_that_names_it() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+
+        done = await kinformer("apiserver", "--port", port)
+
+    assert (done.status, done.out) == (1, "")
+    assert done.err == f"kinformer: cannot serve on 127.0.0.1:{port}: the port is in use\n"
+
+
+async def test_a_port_that_is_none_is_a_usage_error() -> None:
+    done = await kinformer("apiserver", "--port", 99999)
+
+    assert done.status == 2
+    assert "99999 is not in the range" in done.err
+
+
+async def test_a_kubeconfig_that_cannot_be_written_is_one_line_that_names_it() -> None:
+    done = await kinformer("apiserver", "--port", 0, "--kubeconfig-out", "/no/such/folder/kubeconfig")
+
+    assert done.status == 1
+    assert "/no/such/folder" in done.err
+    assert "Traceback" not in done.err
+
+
+# --- manager
+
+
+async def test_manager_runs_a_controller_against_a_server_and_ends_at_a_signal(tmp_path: Path) -> None:
+    async with ApiServer() as server, connect(url=server.url, token=server.token) as client:
+        kubeconfig = tmp_path / "kubeconfig"
+        server.write_kubeconfig(kubeconfig)
+        await client.resource(V1ReplicationController).create(controller_of(2))
+        made: set[str] = set()
+        arguments = ("manager", "--kubeconfig", kubeconfig, "--controllers", "replicationcontroller")
+        async with running(*arguments) as process:
+            assert "running replicationcontroller for http://127.0.0.1:" in await output_until(process, "v1.36")
+            with anyio.fail_after(15):
+                async with client.resource(V1Pod).watch("default") as batches:
+                    async for batch in batches:
+                        made.update(event.object.metadata.name for event in batch)
+                        if len(made) == 2:
+                            break
+            process.send_signal(signal.SIGINT)
+            with anyio.fail_after(5):
+                assert await process.wait() == 0
+
+
+async def test_a_kubeconfig_that_is_missing_is_one_line_that_names_it() -> None:
+    done = await kinformer("manager", "--kubeconfig", "/no/such/kubeconfig")
+
+    assert (done.status, done.err) == (1, "kinformer: kubeconfig /no/such/kubeconfig: there is no such file\n")
+
+
+async def test_a_kubeconfig_that_is_broken_is_one_line_that_names_it(tmp_path: Path) -> None:
+    (tmp_path / "kubeconfig").write_text("clusters: [")
+
+    done = await kinformer("manager", "--kubeconfig", tmp_path / "kubeconfig")
+
+    assert done.status == 1
+    assert done.err.count("\n") == 1
+    assert str(tmp_path / "kubeconfig") in done.err
+
+
+async def test_a_server_that_cannot_be_reached_is_one_line_that_names_it(tmp_path: Path) -> None:
+    done = await kinformer("manager", "--kubeconfig", write_kubeconfig(tmp_path / "k", "http://127.0.0.1:1"))
+
+    assert done.status == 1
+    assert done.err.endswith("cannot reach the server at http://127.0.0.1:1: Connection refused\n")
+
+
+async def test_a_server_that_refuses_the_token_is_one_line_that_names_it(tmp_path: Path) -> None:
+    async with ApiServer() as server:
+        done = await kinformer("manager", "--kubeconfig", write_kubeconfig(tmp_path / "k", server.url, "wrong"))
+
+        assert done.status == 1
+        assert f"the server refused the credentials for {server.url}" in done.err
+        assert "Traceback" not in done.err
+
+
+async def test_an_unknown_controller_is_one_line_that_says_which_there_are(tmp_path: Path) -> None:
+    kubeconfig = write_kubeconfig(tmp_path / "k", "http://127.0.0.1:1")
+
+    done = await kinformer("manager", "--kubeconfig", kubeconfig, "--controllers", "repilcas")
+
+    assert done.status == 1
+    assert "'repilcas'" in done.err
+    assert "replicationcontroller" in done.err
+
+
+async def test_an_address_without_a_port_is_one_line_that_names_it(tmp_path: Path) -> None:
+    kubeconfig = write_kubeconfig(tmp_path / "k", "http://127.0.0.1:1")
+
+    done = await kinformer("manager", "--kubeconfig", kubeconfig, "--metrics-bind-address", "here")
+
+    assert (done.status, done.err) == (1, "kinformer: --metrics-bind-address is 'here': want HOST:PORT or :PORT\n")
+
+
+# --- demo
+
+
+async def test_the_demo_converges_and_says_how_fast() -> None:
+    done = await kinformer("demo")
+
+    assert done.status == 0, done.err
+    assert "4 of 4 steps converged" in done.out
+    assert "demo/web: 20 desired, 20 current" in done.out
+
+
+async def test_a_demo_that_does_not_converge_says_what_is_missing_and_fails(tmp_path: Path) -> None:
+    manifest = tmp_path / "never.yaml"
+    manifest.write_text(
+        """
+apiVersion: v1
+kind: ReplicationController
+metadata: {name: never, namespace: default}
+spec:
+  replicas: 1
+  template:
+    metadata:
+      labels: {app: never}
+      annotations: {fake-nodes.kinformer.dev/ready-after-seconds: never}
+    spec: {containers: [{name: c, image: i}]}
+"""
+    )
+
+    done = await kinformer("demo", "--manifests", manifest, "--timeout", 0.5)
+
+    assert done.status == 1
+    assert "NOT CONVERGED" in done.out
+    assert "default/never: 1 desired, 1 current, 0 pending, 0 ready" in done.out
+
+
+async def test_a_manifest_that_is_not_yaml_is_one_line_with_file_and_line(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("kind: Pod\nmetadata: [\n")
+
+    done = await kinformer("demo", "--manifests", tmp_path)
+
+    assert done.status == 1
+    assert done.err.startswith(f"kinformer: {tmp_path}/a.yaml:3: is not YAML")
+    assert done.err.count("\n") == 1
+
+
+async def test_a_manifest_of_an_unknown_kind_is_one_line_that_names_it(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: w}\n")
+
+    done = await kinformer("demo", "--manifests", tmp_path / "a.yaml")
+
+    assert done.status == 1
+    assert "a.yaml:1: Widget w: the server serves no Widget in example.com/v1" in done.err
+    assert done.err.count("\n") == 1
+
+
+async def test_the_demo_ends_within_a_second_of_ctrl_c() -> None:
+    async with running("demo") as process:
+        await output_until(process, "-->")
+        process.send_signal(signal.SIGINT)
+        with anyio.fail_after(5):
+            assert await process.wait() == 130

@@ -1,0 +1,121 @@
+"""The fake nodes against the embedded server."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import anyio
+import pytest
+
+from kinformer.client import Client, connect
+from kinformer.envtest import ApiServer
+from kinformer.envtest.nodes import EXIT_CODE, RUN_SECONDS, FakeNodes
+from kinformer.models import V1Lease, V1Node, V1Pod, from_dict
+
+
+def pod(name: str, annotations: dict[str, str] | None = None, **spec: Any) -> V1Pod:
+    return from_dict(
+        V1Pod,
+        {
+            "metadata": {"name": name, "namespace": "default", "annotations": annotations or {}},
+            "spec": {"containers": [{"name": "c", "image": "i"}], **spec},
+        },
+    )
+
+
+@pytest.fixture
+async def client() -> AsyncIterator[Client]:
+    async with ApiServer() as server, connect(url=server.url, token=server.token) as client:
+        yield client
+
+
+async def until(client: Client, name: str, holds: Callable[[V1Pod | None], bool]) -> V1Pod | None:
+    """The pod, or None when it is gone, as soon as `holds` says so of it."""
+    with anyio.fail_after(20):
+        async with client.resource(V1Pod).watch("default") as batches:
+            async for batch in batches:
+                for event in batch:
+                    if event.object.metadata.name == name:
+                        seen = None if event.type == "DELETED" else event.object
+                        if holds(seen):
+                            return seen
+    raise AssertionError("the watch ended")
+
+
+async def test_nodes_are_registered_with_their_leases(client: Client) -> None:
+    async with anyio.create_task_group() as tasks:
+        agent = FakeNodes(client, 2)
+        tasks.start_soon(agent.run)
+        await agent.wait_registered()
+        nodes = (await client.resource(V1Node).list()).items
+        leases = (await client.resource(V1Lease).list("kube-node-lease")).items
+        tasks.cancel_scope.cancel()
+
+    assert [node.metadata.name for node in nodes] == ["node-0", "node-1"]
+    assert nodes[0].status.conditions[0].type == "Ready"
+    assert [lease.spec.holder_identity for lease in leases] == ["node-0", "node-1"]
+
+
+async def test_an_agent_takes_over_the_nodes_of_the_one_before_it(client: Client) -> None:
+    for _ in range(2):
+        async with anyio.create_task_group() as tasks:
+            agent = FakeNodes(client, 1)
+            tasks.start_soon(agent.run)
+            await agent.wait_registered()
+            tasks.cancel_scope.cancel()
+
+    assert len((await client.resource(V1Node).list()).items) == 1
+
+
+async def test_a_pod_is_bound_run_made_ready_and_deleted_for_good(client: Client) -> None:
+    pods = client.resource(V1Pod)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(FakeNodes(client, 1).run)
+        await pods.create(pod("a"))
+        running = await until(client, "a", lambda seen: seen is not None and seen.status.phase == "Running")
+        await pods.delete("a", "default")
+        assert await until(client, "a", lambda seen: seen is None) is None
+        tasks.cancel_scope.cancel()
+
+    assert running is not None
+    assert (running.spec.node_name, running.status.pod_ip) == ("node-0", "10.1.0.2")
+
+
+async def test_pods_have_addresses_of_their_own(client: Client) -> None:
+    pods = client.resource(V1Pod)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(FakeNodes(client).run)
+        for name in "abc":
+            await pods.create(pod(name))
+            await until(client, name, lambda seen: seen is not None and bool(seen.status.pod_ip))
+        addresses = {one.status.pod_ip for one in (await pods.list("default")).items}
+        tasks.cancel_scope.cancel()
+
+    assert len(addresses) == 3
+
+
+async def test_a_pod_ends_as_its_annotations_say(client: Client) -> None:
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(FakeNodes(client).run)
+        await client.resource(V1Pod).create(pod("job", {RUN_SECONDS: "0", EXIT_CODE: "2"}, restartPolicy="Never"))
+        ended = await until(client, "job", lambda seen: seen is not None and seen.status.phase == "Failed")
+        tasks.cancel_scope.cancel()
+
+    assert ended is not None
+    assert ended.status.container_statuses[0].state.terminated.exit_code == 2
+
+
+async def test_pods_of_other_schedulers_and_other_nodes_are_left_alone(client: Client) -> None:
+    pods = client.resource(V1Pod)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(FakeNodes(client).run)
+        await pods.create(pod("theirs", schedulerName="theirs"))
+        await pods.create(pod("elsewhere", nodeName="elsewhere"))
+        await pods.create(pod("ours"))
+        await until(client, "ours", lambda seen: seen is not None and seen.status.phase == "Running")
+        theirs, elsewhere = await pods.get("theirs", "default"), await pods.get("elsewhere", "default")
+        tasks.cancel_scope.cancel()
+
+    assert theirs.spec.node_name is None
+    assert elsewhere.status.phase == "Pending"

@@ -1,0 +1,212 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import anyio
+import msgspec
+import pytest
+
+from kinformer.cache import CacheNotSynced, ResourceEventHandlerFuncs
+from kinformer.client import Client, connect
+from kinformer.clock import FakeClock
+from kinformer.envtest import ApiServer
+from kinformer.informers import InformerTypeConflict, SharedInformerFactory
+from kinformer.meta import GroupVersionResource
+from kinformer.models import PartialObjectMetadata, V1ConfigMap, V1Node, V1Pod, from_dict
+
+CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
+
+
+class Name(msgspec.Struct):
+    name: str
+    namespace: str = ""
+
+
+class OnlyName(msgspec.Struct):
+    metadata: Name
+
+
+def config_map(name: str, namespace: str = "default", **labels: str) -> V1ConfigMap:
+    metadata = {"name": name, "namespace": namespace, "labels": labels}
+    return from_dict(V1ConfigMap, {"metadata": metadata, "data": {"colour": "red"}})
+
+
+@pytest.fixture
+async def client() -> AsyncIterator[Client]:
+    async with ApiServer() as server, connect(url=server.url, token=server.token) as client:
+        yield client
+
+
+async def test_everybody_who_asks_for_a_kind_gets_the_same_informer(client: Client) -> None:
+    informers = SharedInformerFactory(client)
+
+    assert informers.informer_for(V1Pod) is informers.informer_for(V1Pod)
+    assert informers.informer_for(V1Pod) is not informers.informer_for(V1ConfigMap)
+
+
+async def test_asking_for_two_types_of_one_kind_is_an_error_that_names_both(client: Client) -> None:
+    informers = SharedInformerFactory(client)
+    informers.informer_for(V1ConfigMap)
+
+    with pytest.raises(InformerTypeConflict, match=r"configmaps has objects of type V1ConfigMap.*OnlyName"):
+        informers.informer_for(OnlyName, V1ConfigMap)
+
+
+async def test_a_type_that_is_served_nowhere_is_an_error_that_names_it(client: Client) -> None:
+    with pytest.raises(LookupError, match="OnlyName"):
+        SharedInformerFactory(client).informer_for(OnlyName)
+
+
+@pytest.mark.parametrize("type_", [V1ConfigMap, OnlyName, dict, PartialObjectMetadata])
+async def test_an_informer_holds_models_structs_dicts_or_metadata_only(client: Client, type_: type[Any]) -> None:
+    await client.resource(V1ConfigMap).create(config_map("a"))
+    async with SharedInformerFactory(client) as informers:
+        informer = informers.informer_for(type_, CONFIG_MAPS, kind="ConfigMap")
+        informers.start()
+        await informers.wait_for_cache_sync(timeout=10)
+
+        found = informer.indexer.get_by_key("default/a")
+        assert isinstance(found, type_)
+
+
+async def test_a_metadata_informer_holds_metadata_and_nothing_else(client: Client) -> None:
+    await client.resource(V1ConfigMap).create(config_map("a", app="web"))
+    async with SharedInformerFactory(client) as informers:
+        informer = informers.metadata_informer_for(V1ConfigMap)
+        informers.start()
+        await informers.wait_for_cache_sync(timeout=10)
+
+        found = informer.indexer.get_by_key("default/a")
+        assert found is not None
+        assert found.metadata.labels == {"app": "web"}
+        assert not hasattr(found, "data")
+
+
+async def test_a_namespaced_factory_has_only_that_namespace_but_cluster_wide_kinds_whole(client: Client) -> None:
+    await client.resource(V1ConfigMap).create(config_map("a"))
+    await client.resource(V1ConfigMap).create(config_map("b", "kube-system"))
+    await client.resource(V1Node).create(from_dict(V1Node, {"metadata": {"name": "n"}}))
+    async with SharedInformerFactory(client, namespace="kube-system") as informers:
+        config_maps, nodes = informers.lister(V1ConfigMap), informers.lister(V1Node)
+        informers.start()
+        await informers.wait_for_cache_sync(timeout=10)
+
+        assert [found.metadata.name for found in config_maps.list() if found.data == {"colour": "red"}] == ["b"]
+        assert [node.metadata.name for node in nodes.list()] == ["n"]
+
+
+async def test_selectors_of_a_factory_narrow_every_informer(client: Client) -> None:
+    await client.resource(V1ConfigMap).create(config_map("a", app="web"))
+    await client.resource(V1ConfigMap).create(config_map("b", app="db"))
+    async with SharedInformerFactory(client, label_selector="app", field_selector="metadata.name=b") as informers:
+        informer = informers.informer_for(V1ConfigMap)
+        informers.start()
+        await informers.wait_for_cache_sync(timeout=10)
+
+        assert informer.indexer.list_keys() == ["default/b"]
+
+
+async def test_a_transform_of_a_factory_sees_every_object(client: Client) -> None:
+    def without_data(obj: V1ConfigMap) -> V1ConfigMap:
+        obj.data = None
+        return obj
+
+    await client.resource(V1ConfigMap).create(config_map("a"))
+    async with SharedInformerFactory(client, transform=without_data) as informers:
+        informer = informers.informer_for(V1ConfigMap)
+        informers.start()
+        await informers.wait_for_cache_sync(timeout=10)
+
+        assert [found.data for found in informer.indexer.list() if found.metadata.name == "a"] == [None]
+
+
+async def test_changes_reach_handlers_and_the_cache(client: Client) -> None:
+    config_maps = client.resource(V1ConfigMap)
+    told: list[str] = []
+    async with SharedInformerFactory(client) as informers:
+        informer = informers.informer_for(V1ConfigMap)
+        done = anyio.Event()
+        informer.add_event_handler(
+            ResourceEventHandlerFuncs(
+                add=lambda new: told.append(f"add {new.metadata.name}") if new.metadata.name == "a" else None,
+                update=lambda old, new: told.append(f"update {old.data} {new.data}"),
+                delete=lambda old: done.set(),
+            )
+        )
+        informers.start()
+        await informers.wait_for_cache_sync(timeout=10)
+        made = await config_maps.create(config_map("a"))
+        made.data["colour"] = "blue"
+        await config_maps.update(made)
+        await config_maps.delete("a", "default")
+        with anyio.fail_after(10):
+            await done.wait()
+
+    assert told == ["add a", "update {'colour': 'red'} {'colour': 'blue'}"]
+
+
+async def test_informers_asked_for_later_run_once_start_is_called_again(client: Client) -> None:
+    async with SharedInformerFactory(client) as informers:
+        first = informers.informer_for(V1Pod)
+        informers.start()
+        second = informers.informer_for(V1ConfigMap)
+        assert (first.is_started, second.is_started) == (False, False)  # their tasks have not had their turn
+
+        informers.start()
+        await informers.wait_for_cache_sync(timeout=10)
+        assert (first.has_synced, second.has_synced) == (True, True)
+
+
+async def test_indexers_can_be_brought_along_and_those_that_are_there_stay(client: Client) -> None:
+    informers = SharedInformerFactory(client)
+    informers.informer_for(V1ConfigMap, indexers={"by-uid": lambda found: found.metadata.uid})
+    informer = informers.informer_for(V1ConfigMap, indexers={"by-uid": lambda found: "other", "more": lambda _: "x"})
+
+    assert set(informer.indexer.get_indexers()) == {"namespace", "by-uid", "more"}
+
+
+async def test_leaving_the_factory_ends_every_informer(client: Client) -> None:
+    async with SharedInformerFactory(client) as informers:
+        informer = informers.informer_for(V1ConfigMap)
+        informers.start()
+        await informers.wait_for_cache_sync(timeout=10)
+
+    assert informer.is_stopped
+
+
+async def test_shutdown_returns_when_every_informer_has_ended(client: Client) -> None:
+    async with anyio.create_task_group() as tasks:
+        informers = SharedInformerFactory(client)
+        informer = informers.informer_for(V1ConfigMap)
+        tasks.start_soon(informers.run)
+        await informer.wait_synced()
+
+        await informers.shutdown()
+        assert informer.is_stopped
+
+
+async def test_a_factory_that_does_not_run_cannot_start_anything(client: Client) -> None:
+    with pytest.raises(RuntimeError, match="does not run"):
+        SharedInformerFactory(client).start()
+
+
+async def test_a_factory_runs_only_once_at_a_time(client: Client) -> None:
+    async with SharedInformerFactory(client) as informers:
+        with pytest.raises(RuntimeError, match="runs already"):
+            await informers.run()
+
+
+async def test_waiting_gives_up_after_the_time_and_names_who_is_late() -> None:
+    clock = FakeClock()
+    async with (
+        connect(url="http://127.0.0.1:1", clock=clock) as client,
+        SharedInformerFactory(client, clock=clock) as informers,
+        anyio.create_task_group() as tasks,
+    ):
+        informers.informer_for(V1ConfigMap)
+        informers.start()
+        tasks.start_soon(clock.advance, 60)
+        with pytest.raises(CacheNotSynced, match="not synced after 5 seconds: configmaps"):
+            await informers.wait_for_cache_sync(timeout=5)
+        tasks.cancel_scope.cancel()

@@ -1,0 +1,42 @@
+"""The package as a whole: what importing it costs and brings."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import subprocess
+import sys
+from importlib.metadata import entry_points
+
+import pytest
+
+import controllers
+import kinformer
+
+MODULES = sorted(
+    module.name
+    for package in (kinformer, controllers)
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_module_says_what_is_public_and_has_it(name: str) -> None:
+    module = importlib.import_module(name)
+    public = getattr(module, "__all__", ())
+
+    assert module.__doc__, "has no docstring"
+    assert [entry for entry in public if not hasattr(module, entry)] == []
+
+
+@pytest.mark.parametrize("name", ["kinformer", "kinformer.models", "kinformer.cache", "kinformer.informers"])
+def test_importing_does_not_import_kubernetes_asyncio(name: str) -> None:
+    code = f"import sys, {name}; print('kubernetes_asyncio' in sys.modules)"
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
+def test_every_controller_that_is_installed_can_be_loaded() -> None:
+    for entry in entry_points(group="kinformer.controllers"):
+        assert callable(entry.load()), entry.name

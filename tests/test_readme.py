@@ -1,0 +1,51 @@
+"""The README's controller, run as a user would run it: as a program of its own, against an API server."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+
+import anyio
+from anyio.streams.text import TextReceiveStream
+
+from kinformer.client import connect
+from kinformer.envtest import ApiServer
+from kinformer.models import V1ConfigMap, V1ObjectMeta
+
+README = Path(__file__).parents[1] / "README.md"
+
+
+def readme_controller() -> str:
+    (block,) = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
+    return str(block)
+
+
+def test_the_readmes_controller_has_fewer_than_30_lines() -> None:
+    assert len(readme_controller().splitlines()) < 30
+
+
+async def test_the_readmes_controller_tells_what_happens_to_configmaps(tmp_path: Path) -> None:
+    program, kubeconfig = tmp_path / "watcher.py", tmp_path / "kubeconfig"
+    program.write_text(readme_controller())
+    async with ApiServer() as server, connect(url=server.url, token=server.token) as client:
+        server.write_kubeconfig(kubeconfig)
+        configmaps = client.resource(V1ConfigMap)
+        meta = V1ObjectMeta(name="settings", namespace="default")
+        await configmaps.create(V1ConfigMap(metadata=meta, data={"colour": "red"}))
+        environment = {**os.environ, "KUBECONFIG": str(kubeconfig)}
+
+        with anyio.fail_after(30):
+            async with await anyio.open_process([sys.executable, "-u", str(program)], env=environment) as process:
+                assert process.stdout is not None
+                told = ""
+                async for text in TextReceiveStream(process.stdout):
+                    told += text
+                    if "default/settings is gone" in told:
+                        process.terminate()
+                        break
+                    if "default/settings has ['colour']" in told:
+                        await configmaps.delete("settings", "default")
+
+    assert "default/settings has ['colour']" in told
