@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-import anyio
 import structlog
 
-from controllers.pods.control import PodWriter, is_namespace_terminating, pod_from_template
+from controllers.pods.batches import create_pods, delete_pods
+from controllers.pods.control import PodWriter, pod_from_template
 from controllers.pods.expectations import UIDTrackingExpectations
 from controllers.pods.ranking import pods_to_delete
-from controllers.pods.slow_start import slow_start_batch
 from controllers.replication.kind import KIND
 from controllers.replication.status import desired_replicas
-from kinformer.client.errors import NotFound
 from kinformer.clock import Clock
 from kinformer.meta import meta_namespace_key, new_controller_ref
 from kinformer.models import V1Pod, V1ReplicationController
@@ -63,45 +61,16 @@ class ReplicaManager:
         return None
 
     async def _create(self, rc: V1ReplicationController, count: int) -> Exception | None:
-        key = meta_namespace_key(rc)
         reference = new_controller_ref(rc, KIND) if self._owner_references else None
-        self._expectations.expect_creations(key, count)
-        log.debug("too_few_replicas", key=key, need=desired_replicas(rc), creating=count)
+        meta = rc.metadata
 
-        pod: V1Pod | None = None
+        def make_pod() -> V1Pod:
+            return pod_from_template(rc.spec.template, meta.namespace, meta.name, reference)
 
-        async def create() -> None:
-            nonlocal pod
-            try:
-                pod = pod or pod_from_template(rc.spec.template, rc.metadata.namespace, rc.metadata.name, reference)
-                await self._pods.create(pod, rc)
-            except Exception as error:
-                # None will succeed any more, and the controller itself goes next: nothing to try again for.
-                if not is_namespace_terminating(error):
-                    raise
-
-        successes, error = await slow_start_batch(count, create)
-        # What was not made will not be seen either.
-        self._expectations.lower(key, creations=count - successes)
-        return error
+        log.debug("too_few_replicas", key=meta_namespace_key(rc), need=desired_replicas(rc), creating=count)
+        return await create_pods(self._pods, self._expectations, rc, count, make_pod)
 
     async def _delete(self, rc: V1ReplicationController, active: Sequence[V1Pod], count: int) -> Exception | None:
-        key = meta_namespace_key(rc)
         doomed = pods_to_delete(active, self._related_pods(rc), count, self._clock.now())
-        # By name, so that each is crossed off once: as an update with a deletion timestamp, or as a delete.
-        self._expectations.expect_deletions(key, map(meta_namespace_key, doomed))
-        log.debug("too_many_replicas", key=key, need=desired_replicas(rc), deleting=count)
-        errors: list[Exception] = []
-
-        async def delete(pod: V1Pod) -> None:
-            try:
-                await self._pods.delete(pod.metadata.namespace, pod.metadata.name, rc)
-            except Exception as error:  # whatever it is, it is this sync's answer
-                self._expectations.deletion_observed(key, meta_namespace_key(pod))
-                if not isinstance(error, NotFound):
-                    errors.append(error)
-
-        async with anyio.create_task_group() as tasks:
-            for pod in doomed:
-                tasks.start_soon(delete, pod)
-        return errors[0] if errors else None
+        log.debug("too_many_replicas", key=meta_namespace_key(rc), need=desired_replicas(rc), deleting=count)
+        return await delete_pods(self._pods, self._expectations, rc, doomed)
