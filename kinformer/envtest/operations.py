@@ -21,6 +21,7 @@ import msgspec
 from kinformer.clock import Clock
 from kinformer.envtest import status
 from kinformer.envtest.admission import Admission, Attributes, User
+from kinformer.envtest.apply import shape_of_resource, track_update
 from kinformer.envtest.registry import Registry, Resource
 from kinformer.envtest.storage import Storage, Version
 from kinformer.envtest.strategy.base import Obj, Strategy
@@ -61,11 +62,13 @@ class WriteOptions:
     Who writes, and how.
 
     :param dry_run: do everything but keep the result
+    :param manager: whose the written fields are
     """
 
     user: User = SYSTEM
     dry_run: bool = False
     options: Obj = field(default_factory=dict)
+    manager: str = "kube-apiserver"
 
 
 @dataclass(slots=True)
@@ -177,7 +180,9 @@ class Operations:
         strategy.finish(obj, None)
         if how.dry_run:
             return Version(name, 0, _encode(obj))
-        return self.storage.create(resource.storage, namespace, name, obj)
+        stored = self.storage.create(resource.storage, namespace, name, obj)
+        strategy.stored(stored)
+        return stored
 
     def _generate_name(self, prefix: str) -> str:
         return prefix[:_LONGEST_GENERATED] + "".join(self.rng.choices(_ALPHANUMS, k=5))
@@ -241,6 +246,9 @@ class Operations:
             strategy.prepare_for_subresource_update(subresource, obj, old)
         else:
             strategy.prepare_for_update(obj, old)
+        if not create and ("managedFields" in metadata or "managedFields" in old_metadata):
+            shape = shape_of_resource(resource)
+            track_update(old, obj, shape, how.manager, resource.api_version, self.now(), subresource)
         self._validate(strategy, obj, old, subresource)
         self.admission.validate(attributes)
         return self._store(strategy, before, obj, old, how), False
@@ -304,7 +312,9 @@ class Operations:
             answer = Version(before.key, before.number, _encode(obj))
             self.storage.delete(strategy.resource.storage, before, obj)
             return answer
-        return self.storage.update(strategy.resource.storage, before, obj)
+        stored = self.storage.update(strategy.resource.storage, before, obj)
+        strategy.stored(stored)
+        return stored
 
     # -- deleting -------------------------------------------------------------------------------------------------
 

@@ -27,7 +27,7 @@ from kinformer.envtest.operations import Operations
 from kinformer.envtest.plugins import NamespaceLifecycle
 from kinformer.envtest.registry import Registry
 from kinformer.envtest.storage import Storage
-from kinformer.envtest.strategy import Strategies
+from kinformer.envtest.strategies import Strategies
 
 __all__ = ("ApiServer", "ServerError")
 
@@ -86,14 +86,9 @@ class ApiServer:
         self.registry = Registry()
         self.watches = WatchSet()
         self.admission = Admission()
+        self._strategies = Strategies(self.storage, self.registry, self.clock)
         self.operations = Operations(
-            self.storage,
-            self.registry,
-            self.clock,
-            self.admission,
-            Strategies(self.storage),
-            self._rng,
-            self._issue_token,
+            self.storage, self.registry, self.clock, self.admission, self._strategies, self._rng, self._issue_token
         )
         self._users: dict[str, User] = {self.token: User("admin", groups=("system:masters", "system:authenticated"))}
         self._stack: AsyncExitStack | None = None

@@ -18,6 +18,7 @@ __all__ = (
     "Cause",
     "StatusError",
     "already_exists",
+    "apply_conflict",
     "bad_request",
     "conflict",
     "expired",
@@ -150,6 +151,11 @@ def conflict(resource: GroupResource, name: str, why: str) -> StatusError:
 def modified(resource: GroupResource, name: str) -> StatusError:
     """The optimistic lock: somebody else wrote the object since it was read."""
     return conflict(resource, name, _MODIFIED)
+
+
+def apply_conflict(message: str, causes: Sequence[Cause]) -> StatusError:
+    """An applied configuration wants fields that other managers have set otherwise."""
+    return StatusError(409, "Conflict", message, _details("", "", "", causes))
 
 
 def bad_request(message: str) -> StatusError:

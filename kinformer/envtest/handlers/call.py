@@ -57,6 +57,7 @@ class Call:
     accept: str
     body: bytes
     user: User
+    agent: str = ""
     warnings: list[str] = field(default_factory=list)
 
     @property
@@ -77,6 +78,7 @@ class Call:
 
     @property
     def manager(self) -> str:
+        """Who the request says it is made for, as owner of fields."""
         return self.query.get("fieldManager", "")
 
     def is_set(self, parameter: str) -> bool:
@@ -104,7 +106,9 @@ class Call:
         for name in ("fieldManager", "fieldValidation"):
             if value := self.query.get(name):
                 options[name] = value
-        return WriteOptions(self.user, self.is_dry_run, options)
+        # Who does not say it is called by the program: the beginning of its User-Agent.
+        manager = self.manager or self.agent.partition("/")[0][:128] or "unknown"
+        return WriteOptions(self.user, self.is_dry_run, options, manager)
 
 
 def parse_query(text: str) -> dict[str, str]:

@@ -105,6 +105,7 @@ class HttpHandler:
             headers.get("Accept", ""),
             await _body(request),
             user,
+            headers.get("User-Agent", ""),
         )
         if verb == "watch":
             return await self._watch(request, call)

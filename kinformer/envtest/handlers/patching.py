@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from kinformer.envtest import status
-from kinformer.envtest.handlers.bodies import finish_object, json_complaint_of, media_type, read_json
+from kinformer.envtest.apply import apply_configuration, shape_of_resource
+from kinformer.envtest.handlers.bodies import finish_object, json_complaint_of, media_type, read_json, read_yaml
 from kinformer.envtest.handlers.call import Call
 from kinformer.envtest.operations import Operations
 from kinformer.envtest.strategy.base import Obj
@@ -57,8 +58,46 @@ def read_patch(operations: Operations, call: Call) -> Patcher:
     :raises StatusError: UnsupportedMediaType, BadRequest
     """
     if media_type(call.content_type) == APPLY_PATCH:
-        raise status.unsupported_patch_type()
+        return _applier(operations, call)
+    if "force" in call.query:
+        cause = status.Cause("force", "FieldValueForbidden", "Forbidden: may not be specified for non-apply patch")
+        raise status.invalid_options("PatchOptions", cause)
     return Patcher(operations, call, patch_function(call))
+
+
+def _applier(operations: Operations, call: Call) -> Patcher:
+    if not call.manager:
+        text = "Required value: is required for apply patch"
+        raise status.invalid_options("PatchOptions", status.Cause("fieldManager", "FieldValueRequired", text))
+    wanted = read_yaml(call)
+    metadata = wanted.setdefault("metadata", {})
+    if not isinstance(metadata, dict):
+        raise status.bad_request("error decoding YAML: metadata is not an object")
+    if metadata.get("managedFields"):
+        raise status.bad_request("metadata.managedFields must be nil")
+    if call.namespace:
+        metadata.setdefault("namespace", call.namespace)
+    if metadata.setdefault("name", call.name) != call.name:
+        raise status.bad_request(
+            f"the name of the object ({metadata['name']}) does not match the name on the URL ({call.name})"
+        )
+    if metadata.get("namespace", call.namespace) != call.namespace:
+        raise status.bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
+    resource, shape, force = call.resource, shape_of_resource(call.resource), call.is_set("force")
+    of_kind = {"kind": resource.kind, "apiVersion": resource.api_version}
+    for name, value in of_kind.items():
+        if wanted.setdefault(name, value) != value:
+            raise status.bad_request(
+                f"{name} of the applied configuration is {wanted[name]!r}, and the resource has {value!r}"
+            )
+
+    def apply(whole: Obj) -> Obj:
+        live = whole if whole["metadata"].get("uid") else None
+        return apply_configuration(live, wanted, shape, call.manager, resource.api_version, operations.now(), force)
+
+    return Patcher(operations, call, apply, creates=call.target.subresource is None)
 
 
 def patch_function(call: Call) -> Callable[[Obj], Any]:

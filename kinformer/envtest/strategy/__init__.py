@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kinformer.envtest.strategy.base import Strategy
-from kinformer.envtest.strategy.kinds import Strategies
+from kinformer.envtest.strategy.kinds import strategy_for
+from kinformer.envtest.strategy.services import ServiceAddresses
 
-__all__ = ("Strategies", "Strategy")
+__all__ = ("ServiceAddresses", "Strategy", "strategy_for")

@@ -12,8 +12,9 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal
 
 from kinformer.envtest.registry import Resource
-from kinformer.envtest.registry.schema import zero_of
+from kinformer.envtest.registry.schema import Problems, check, zero_of
 from kinformer.envtest.status import Cause
+from kinformer.envtest.storage import Version
 from kinformer.meta.validation import dns1123_subdomain_errors
 
 __all__ = ("Obj", "Strategy", "with_field")
@@ -53,6 +54,10 @@ class Strategy:
     @property
     def has_status(self) -> bool:
         return "status" in self.resource.subresources
+
+    def check(self, data: Obj, problems: Problems) -> Obj:
+        """An object that just came in, in the form in which it is stored."""
+        return check(self.resource, data, problems)
 
     # -- steps ----------------------------------------------------------------------------------------------------
 
@@ -118,6 +123,9 @@ class Strategy:
 
         :raises StatusError: if that is not to be had
         """
+
+    def stored(self, version: Version) -> None:
+        """The object was stored: what follows from it may be written now."""
 
     def warnings(self, obj: Obj) -> list[str]:
         """What the user is told about an object that was written all the same."""

@@ -18,7 +18,6 @@ from kinformer.meta.validation import dns1123_label_errors, label_key_errors, re
 
 __all__ = (
     "ConfigMapStrategy",
-    "DefinitionStrategy",
     "EndpointSliceStrategy",
     "EndpointsStrategy",
     "EventStrategy",
@@ -430,10 +429,3 @@ class PriorityClassStrategy(Strategy):
 
     def counts(self, obj: Obj, old: Obj) -> bool:
         return False
-
-
-class DefinitionStrategy(Strategy):
-    has_generation = True
-
-    def validate(self, obj: Obj) -> list[Cause]:
-        return []

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kinformer.envtest.registry import Resource
-from kinformer.envtest.storage import Storage
 from kinformer.envtest.strategy import core, workloads
 from kinformer.envtest.strategy.base import Strategy
 from kinformer.envtest.strategy.pods import PodStrategy
 from kinformer.envtest.strategy.services import ServiceAddresses, ServiceStrategy
 
-__all__ = ("Strategies",)
+__all__ = ("strategy_for",)
 
 
 class _Versioned(Strategy):
@@ -67,7 +66,6 @@ _STRATEGIES: dict[tuple[str, str], Callable[[Resource], Strategy]] = {
     ("networking.k8s.io", "networkpolicies"): _Versioned,
     ("networking.k8s.io", "ingressclasses"): _Versioned,
     ("discovery.k8s.io", "endpointslices"): core.EndpointSliceStrategy,
-    ("apiextensions.k8s.io", "customresourcedefinitions"): core.DefinitionStrategy,
     ("storage.k8s.io", "csidrivers"): _Conditional,
     ("storage.k8s.io", "csinodes"): _Conditional,
     ("storage.k8s.io", "csistoragecapacities"): _Conditional,
@@ -77,17 +75,12 @@ _STRATEGIES: dict[tuple[str, str], Callable[[Resource], Strategy]] = {
 }
 
 
-class Strategies:
+def strategy_for(resource: Resource, addresses: ServiceAddresses) -> Strategy:
     """
-    How objects of each resource are written, on one server.
+    How objects of a built-in resource are written.
 
-    :param storage: what the strategies look at that must know of other objects
+    :param addresses: the cluster's, for services
     """
-
-    def __init__(self, storage: Storage):
-        self._addresses = ServiceAddresses(storage)
-
-    def __call__(self, resource: Resource) -> Strategy:
-        if (resource.group, resource.plural) == ("", "services"):
-            return ServiceStrategy(resource, self._addresses)
-        return _STRATEGIES.get((resource.group, resource.plural), Strategy)(resource)
+    if (resource.group, resource.plural) == ("", "services"):
+        return ServiceStrategy(resource, addresses)
+    return _STRATEGIES.get((resource.group, resource.plural), Strategy)(resource)

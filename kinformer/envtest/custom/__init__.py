@@ -1,0 +1,8 @@
+"""Custom resources: definitions that are objects themselves, and the objects that they define."""
+
+from __future__ import annotations
+
+from kinformer.envtest.custom.definitions import Definitions, DefinitionStrategy
+from kinformer.envtest.custom.strategy import CustomStrategy
+
+__all__ = ("CustomStrategy", "DefinitionStrategy", "Definitions")

@@ -1,0 +1,198 @@
+"""CustomResourceDefinitions: what one is, and how it becomes a resource that is served."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from kinformer.clock import Clock
+from kinformer.envtest.registry import Registry, Resource, Subresource
+from kinformer.envtest.registry.resources import CUSTOM_VERBS
+from kinformer.envtest.registry.schema import zero_of
+from kinformer.envtest.status import Cause
+from kinformer.envtest.storage import Change, Storage, Version
+from kinformer.envtest.storage.history import DELETED
+from kinformer.envtest.strategy.base import Obj, Strategy
+from kinformer.envtest.strategy.checks import invalid, not_supported, required
+from kinformer.meta.names import GroupResource, GroupVersionKind
+
+__all__ = ("DefinitionStrategy", "Definitions")
+
+_DEFINITIONS = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
+_STATUS_VERBS = ("get", "patch", "update")
+_CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
+
+
+class Definitions:
+    """
+    The definitions that are stored, and their resources in the registry.
+
+    A definition is served as soon as it is stored; what it takes in a real server (that its names are free, that all
+    servers know it) is true at once here, and written into its status.
+    """
+
+    def __init__(self, storage: Storage, registry: Registry, clock: Clock):
+        self._storage = storage
+        self._registry = registry
+        self._clock = clock
+        self._served: dict[str, list[Resource]] = {}
+        storage.listeners.append(self._follow)
+
+    def load(self) -> None:
+        """Serve what a storage that was read back holds."""
+        for version in self._storage.log(_DEFINITIONS).select(""):
+            self._serve(version.key, version.decode())
+
+    def _follow(self, resource: GroupResource, change: Change) -> None:
+        if resource == _DEFINITIONS:
+            self._withdraw(change.now.key)
+            if change.type != DELETED:
+                self._serve(change.now.key, change.now.decode())
+
+    def _withdraw(self, key: str) -> None:
+        for resource in self._served.pop(key, ()):
+            self._registry.remove(resource.group, resource.version, resource.plural)
+
+    def _serve(self, key: str, definition: Obj) -> None:
+        self._served[key] = resources = list(_resources(definition["spec"]))
+        for resource in resources:
+            self._registry.add(resource)
+
+    def establish(self, version: Version) -> None:
+        """Say in a new definition's status that it is served."""
+        obj = version.decode()
+        names = {key: value for key, value in obj["spec"]["names"].items() if value}
+        now = self._clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+        status = obj.setdefault("status", {})
+        accepted = status.get("acceptedNames") or {}
+        if accepted == names:
+            return
+        status["acceptedNames"] = names
+        status["conditions"] = [
+            _condition("NamesAccepted", now, "NoConflicts", "no conflicts found"),
+            _condition("Established", now, "InitialNamesAccepted", "the initial names have been accepted"),
+        ]
+        self._storage.update(_DEFINITIONS, version, obj)
+
+    def objects(self, definition: Obj) -> list[Version]:
+        spec = definition["spec"]
+        return list(self._storage.log(GroupResource(spec["group"], spec["names"]["plural"])).select(""))
+
+    def delete_objects(self, definition: Obj, now: str) -> bool:
+        """
+        Delete a definition's objects.
+
+        :return: whether none is left; finalizers may hold some
+        """
+        spec = definition["spec"]
+        storage = GroupResource(spec["group"], spec["names"]["plural"])
+        left = False
+        for version in self.objects(definition):
+            obj = version.decode()
+            if not obj["metadata"].get("finalizers"):
+                self._storage.delete(storage, version)
+                continue
+            left = True
+            if "deletionTimestamp" not in obj["metadata"]:
+                obj["metadata"] |= {"deletionTimestamp": now, "deletionGracePeriodSeconds": 0}
+                self._storage.update(storage, version, obj)
+        return not left
+
+
+def _condition(type_: str, now: str, reason: str, message: str) -> Obj:
+    return {"type": type_, "status": "True", "lastTransitionTime": now, "reason": reason, "message": message}
+
+
+def _resources(spec: Obj) -> Iterator[Resource]:
+    names = spec["names"]
+    for version in spec.get("versions") or ():
+        if not version.get("served"):
+            continue
+        own = GroupVersionKind(spec["group"], version["name"], names["kind"])
+        subresources = {}
+        parts: dict[str, Any] = version.get("subresources") or {}
+        if parts.get("status") is not None:
+            subresources["status"] = Subresource("status", own, False, _STATUS_VERBS)
+        if parts.get("scale") is not None:
+            scale = GroupVersionKind("autoscaling", "v1", "Scale")
+            subresources["scale"] = Subresource("scale", scale, True, _STATUS_VERBS)
+        yield Resource(
+            group=spec["group"],
+            version=version["name"],
+            plural=names["plural"],
+            kind=names["kind"],
+            namespaced=spec.get("scope") == "Namespaced",
+            singular=names.get("singular") or names["kind"].lower(),
+            list_kind=names.get("listKind") or f"{names['kind']}List",
+            verbs=CUSTOM_VERBS,
+            short_names=tuple(names.get("shortNames") or ()),
+            categories=tuple(names.get("categories") or ()),
+            subresources=subresources,
+            definition={**version, "scale": parts.get("scale")},
+        )
+
+
+class DefinitionStrategy(Strategy):
+    """A definition; its objects go before it does."""
+
+    has_generation = True
+    allow_unconditional_update = False
+
+    def __init__(self, resource: Resource, definitions: Definitions):
+        super().__init__(resource)
+        self._definitions = definitions
+
+    def default(self, obj: Obj) -> None:
+        spec = obj.setdefault("spec", {})
+        names = spec.setdefault("names", {})
+        if kind := names.get("kind"):
+            names.setdefault("singular", kind.lower())
+            names.setdefault("listKind", f"{kind}List")
+        spec.setdefault("conversion", {}).setdefault("strategy", "None")
+
+    def initial_status(self, obj: Obj) -> Obj:
+        stored = [one["name"] for one in obj["spec"].get("versions") or () if one.get("storage")]
+        return {**zero_of(self.resource).get("status", {}), "storedVersions": stored}
+
+    def stored(self, version: Version) -> None:
+        self._definitions.establish(version)
+
+    def begin_delete(self, obj: Obj, now: str) -> bool:
+        if self._definitions.delete_objects(obj, now):
+            return False
+        metadata = obj["metadata"]
+        metadata["deletionTimestamp"] = now
+        metadata["finalizers"] = sorted({*(metadata.get("finalizers") or ()), _CLEANUP})
+        return True
+
+    def validate(self, obj: Obj) -> list[Cause]:
+        return list(_check_definition(obj))
+
+
+def _check_definition(obj: Obj) -> Iterator[Cause]:
+    spec = obj["spec"]
+    names = spec.get("names") or {}
+    wanted = f"{names.get('plural', '')}.{spec.get('group', '')}"
+    if obj["metadata"].get("name") != wanted:
+        text = 'must be spec.names.plural+"."+spec.group'
+        yield invalid("metadata.name", obj["metadata"].get("name", ""), text)
+    if not spec.get("group"):
+        yield required("spec.group")
+    elif "." not in spec["group"]:
+        yield invalid("spec.group", spec["group"], "should be a domain with at least one dot")
+    if (scope := spec.get("scope", "")) not in ("Cluster", "Namespaced"):
+        yield required("spec.scope") if not scope else not_supported("spec.scope", scope, ("Cluster", "Namespaced"))
+    versions = spec.get("versions") or []
+    if sum(bool(one.get("storage")) for one in versions) != 1:
+        shown = [one.get("name") for one in versions]
+        yield invalid("spec.versions", shown, "must have exactly one version marked as storage version")
+    for index, version in enumerate(versions):
+        schema = (version.get("schema") or {}).get("openAPIV3Schema")
+        path = f"spec.versions[{index}].schema.openAPIV3Schema"
+        if schema is None:
+            yield required(path, "schemas are required")
+        elif schema.get("type") != "object":
+            yield invalid(f"{path}.type", schema.get("type", ""), "must be object at the root")
+    for name in ("plural", "kind"):
+        if not names.get(name):
+            yield required(f"spec.names.{name}")

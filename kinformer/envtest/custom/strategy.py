@@ -1,0 +1,71 @@
+"""Objects of custom resources."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinformer.envtest.custom.structural import fill_defaults, problems_of, prune
+from kinformer.envtest.registry import Resource
+from kinformer.envtest.registry.schema import Problems, check_model
+from kinformer.envtest.status import Cause
+from kinformer.envtest.strategy.base import Obj, Strategy
+from kinformer.meta.validation import dns1123_subdomain_errors
+
+__all__ = ("CustomStrategy",)
+
+
+class CustomStrategy(Strategy):
+    """What one version of a definition says of its objects."""
+
+    has_generation = True
+    allow_unconditional_update = False
+
+    def __init__(self, resource: Resource):
+        super().__init__(resource)
+        version = resource.definition or {}
+        self._schema: dict[str, Any] = (version.get("schema") or {}).get("openAPIV3Schema") or {}
+        paths = [one.get("jsonPath", "").lstrip(".") for one in version.get("selectableFields") or ()]
+        self.selectable = dict.fromkeys(paths, "")  # type: ignore[misc]  # each definition has its own
+
+    def check(self, data: Obj, problems: Problems) -> Obj:
+        metadata = data.get("metadata")
+        if isinstance(metadata, dict):
+            found = Problems()
+            data["metadata"] = check_model("V1ObjectMeta", metadata, found)
+            problems.error = found.error
+            problems.unknown += [text.replace('"', '"metadata.', 1) for text in found.unknown]
+        elif metadata is not None:
+            problems.error = "json: cannot unmarshal value into Go struct field .metadata of type v1.ObjectMeta"
+        else:
+            data["metadata"] = {}
+        prune(data, self._schema, "", problems.unknown, ("metadata",))
+        return data
+
+    def default(self, obj: Obj) -> None:
+        fill_defaults(obj, self._schema)
+
+    def prepare_for_create(self, obj: Obj) -> None:
+        if self.has_status:
+            obj.pop("status", None)
+        obj["metadata"]["generation"] = 1
+
+    def counts(self, obj: Obj, old: Obj) -> bool:
+        ignored = ("metadata", "status") if self.has_status else ("metadata",)
+        return any(obj.get(name) != old.get(name) for name in {*obj, *old}.difference(ignored))
+
+    def validate(self, obj: Obj) -> list[Cause]:
+        return list(problems_of({key: value for key, value in obj.items() if key != "metadata"}, self._rules, ""))
+
+    def validate_subresource(self, subresource: str, obj: Obj) -> list[Cause]:
+        return self.validate(obj)
+
+    @property
+    def _rules(self) -> dict[str, Any]:
+        """The schema without what it says of the metadata, which every object has in its own way."""
+        properties = {key: one for key, one in (self._schema.get("properties") or {}).items() if key != "metadata"}
+        of_kind = ("apiVersion", "kind", "metadata")
+        needed = [key for key in self._schema.get("required") or () if key not in of_kind]
+        return {**self._schema, "properties": properties, "required": needed}
+
+    def validate_name(self, name: str) -> list[str]:
+        return dns1123_subdomain_errors(name)

@@ -1,0 +1,244 @@
+"""Structural schemas: what a CustomResourceDefinition says of its objects, applied to one.
+
+:func:`prune` leaves out what the schema does not know, :func:`fill_defaults` puts in what it says of what is not there,
+:func:`problems_of` tells what does not fit, in the words of the API. Expressions (``x-kubernetes-validations``) are not
+evaluated.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from kinformer.envtest.status import Cause
+from kinformer.envtest.strategy.checks import duplicate, invalid, not_supported, required, too_long
+
+__all__ = ("fill_defaults", "problems_of", "prune")
+
+Schema = Mapping[str, Any]
+
+_KEEP = "x-kubernetes-preserve-unknown-fields"
+_EMBEDDED = "x-kubernetes-embedded-resource"
+_INT_OR_STRING = "x-kubernetes-int-or-string"
+_OF_ANY_OBJECT = ("apiVersion", "kind", "metadata")
+
+
+def prune(value: Any, schema: Schema, path: str, unknown: list[str], kept: tuple[str, ...] = ()) -> None:
+    """
+    Take out of a value, in place, the fields that its schema does not have.
+
+    :param unknown: is given the paths of what was taken out
+    :param kept: fields that stay whatever the schema says
+    """
+    if isinstance(value, list):
+        items = schema.get("items")
+        if isinstance(items, dict):
+            for index, item in enumerate(value):
+                prune(item, items, f"{path}[{index}]", unknown)
+        return
+    if not isinstance(value, dict):
+        return
+    properties = schema.get("properties") or {}
+    additional = schema.get("additionalProperties")
+    if schema.get(_EMBEDDED):
+        kept = (*kept, *_OF_ANY_OBJECT)
+    for key in list(value):
+        here = f"{path}.{key}" if path else key
+        if key in properties:
+            prune(value[key], properties[key], here, unknown)
+        elif isinstance(additional, dict):
+            prune(value[key], additional, here, unknown)
+        elif key not in kept and not schema.get(_KEEP) and additional is not True:
+            del value[key]
+            unknown.append(f'unknown field "{here}"')
+
+
+def fill_defaults(value: Any, schema: Schema) -> None:
+    """Put defaults into a value, in place; a null that may not be null counts as missing."""
+    if isinstance(value, list):
+        items = schema.get("items")
+        if isinstance(items, dict):
+            for item in value:
+                fill_defaults(item, items)
+        return
+    if not isinstance(value, dict):
+        return
+    properties = schema.get("properties") or {}
+    for key, of_key in properties.items():
+        missing = key not in value or (value[key] is None and not of_key.get("nullable"))
+        if missing and "default" in of_key:
+            value[key] = copy.deepcopy(of_key["default"])
+        elif missing and key in value:
+            del value[key]
+        if key in value:
+            fill_defaults(value[key], of_key)
+    additional = schema.get("additionalProperties")
+    if isinstance(additional, dict):
+        for key, item in value.items():
+            if key not in properties:
+                fill_defaults(item, additional)
+
+
+def problems_of(value: Any, schema: Schema, path: str) -> Iterator[Cause]:
+    """What does not fit, in the order of the fields' names."""
+    if value is None and schema.get("nullable"):
+        return
+    if (wrong := _type_problem(value, schema, path)) is not None:
+        yield wrong
+        return
+    options = schema.get("enum")
+    if options is not None and value not in options:
+        yield not_supported(path, value, [one if isinstance(one, str) else _text(one) for one in options])
+    if isinstance(value, dict):
+        yield from _object_problems(value, schema, path)
+    elif isinstance(value, list):
+        yield from _list_problems(value, schema, path)
+    elif isinstance(value, str):
+        yield from _string_problems(value, schema, path)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield from _number_problems(value, schema, path)
+    yield from _combined_problems(value, schema, path)
+
+
+def _text(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def _type_of(value: Any) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case int():
+            return "integer"
+        case float():
+            return "number"
+        case str():
+            return "string"
+        case list():
+            return "array"
+    return "object"
+
+
+def _type_problem(value: Any, schema: Schema, path: str) -> Cause | None:
+    wanted, found = schema.get("type"), _type_of(value)
+    if schema.get(_INT_OR_STRING):
+        wanted = "integer,string"
+    if not wanted or found in wanted.split(",") or _passes_as(value, wanted):
+        return None
+    text = f'Invalid value: "{found}": {path} in body must be of type {wanted}: "{found}"'
+    return Cause(path, "FieldValueTypeInvalid", text)
+
+
+def _passes_as(value: Any, wanted: str) -> bool:
+    """Whole numbers are integers however they are written, and integers are numbers."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return wanted == "number" or (wanted == "integer" and float(value).is_integer())
+
+
+def _object_problems(value: Mapping[str, Any], schema: Schema, path: str) -> Iterator[Cause]:
+    properties = schema.get("properties") or {}
+    additional = schema.get("additionalProperties")
+    count = len(value)
+    if (most := schema.get("maxProperties")) is not None and count > most:
+        yield Cause(path, "FieldValueTooMany", f"Too many: {count}: must have at most {most} items")
+    if (least := schema.get("minProperties")) is not None and count < least:
+        yield invalid(path, count, f"{path} in body should have at least {least} properties")
+    for key in sorted(schema.get("required") or ()):
+        if key not in value:
+            yield required(f"{path}.{key}" if path else key)
+    for key, item in sorted(value.items()):
+        here = f"{path}.{key}" if path else key
+        if key in properties:
+            yield from problems_of(item, properties[key], here)
+        elif isinstance(additional, dict):
+            yield from problems_of(item, additional, here)
+
+
+def _list_problems(value: list[Any], schema: Schema, path: str) -> Iterator[Cause]:
+    count = len(value)
+    if (most := schema.get("maxItems")) is not None and count > most:
+        yield Cause(path, "FieldValueTooMany", f"Too many: {count}: must have at most {most} items")
+    if (least := schema.get("minItems")) is not None and count < least:
+        yield invalid(path, count, f"{path} in body should have at least {least} items")
+    if schema.get("uniqueItems") and len({_text(item) for item in value}) < count:
+        yield invalid(path, value, f"{path} in body shouldn't contain duplicates")
+    items = schema.get("items")
+    if isinstance(items, dict):
+        for index, item in enumerate(value):
+            yield from problems_of(item, items, f"{path}[{index}]")
+    kind = schema.get("x-kubernetes-list-type")
+    if kind in ("set", "map"):
+        keys = schema.get("x-kubernetes-list-map-keys") or ()
+        seen: set[str] = set()
+        for index, item in enumerate(value):
+            own = {key: item.get(key) for key in keys} if kind == "map" and isinstance(item, dict) else item
+            if _text(own) in seen:
+                yield duplicate(f"{path}[{index}]", own)
+            seen.add(_text(own))
+
+
+def _string_problems(value: str, schema: Schema, path: str) -> Iterator[Cause]:
+    if (most := schema.get("maxLength")) is not None and len(value) > most:
+        yield too_long(path, most)
+    if (least := schema.get("minLength")) is not None and len(value) < least:
+        yield invalid(path, value, f"{path} in body should be at least {least} chars long")
+    if pattern := schema.get("pattern"):
+        compiled = _compiled(pattern)
+        if compiled is not None and not compiled.search(value):
+            yield invalid(path, value, f"{path} in body should match '{pattern}'")
+    form = schema.get("format")
+    if form == "date-time" and not _is_date_time(value):
+        yield invalid(path, value, f'{path} in body must be of type date-time: "{value}"')
+
+
+_is_date_time = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII).fullmatch
+
+
+@lru_cache(maxsize=1024)
+def _compiled(pattern: str) -> re.Pattern[str] | None:
+    """A pattern of Go's syntax; None for the few that Python does not know."""
+    try:
+        return re.compile(pattern.replace(r"\z", r"\Z"))
+    except re.error:
+        return None
+
+
+def _number_problems(value: float, schema: Schema, path: str) -> Iterator[Cause]:
+    if (least := schema.get("minimum")) is not None:
+        strict = schema.get("exclusiveMinimum")
+        if value < least or (strict and value == least):
+            text = "greater than" if strict else "greater than or equal to"
+            yield invalid(path, value, f"{path} in body should be {text} {_text(least)}")
+    if (most := schema.get("maximum")) is not None:
+        strict = schema.get("exclusiveMaximum")
+        if value > most or (strict and value == most):
+            text = "less than" if strict else "less than or equal to"
+            yield invalid(path, value, f"{path} in body should be {text} {_text(most)}")
+    if (factor := schema.get("multipleOf")) and value % factor:
+        yield invalid(path, value, f"{path} in body should be a multiple of {_text(factor)}")
+
+
+def _combined_problems(value: Any, schema: Schema, path: str) -> Iterator[Cause]:
+    for one in schema.get("allOf") or ():
+        yield from problems_of(value, one, path)
+    if (any_of := schema.get("anyOf")) and not any(_fits(value, one, path) for one in any_of):
+        yield invalid(path, value, f"{path} in body must validate at least one schema (anyOf)")
+    if one_of := schema.get("oneOf"):
+        fitting = sum(_fits(value, one, path) for one in one_of)
+        if fitting != 1:
+            found = f". Found {fitting} valid alternatives" if fitting else ". Found none valid"
+            yield invalid(path, value, f"{path} in body must validate one and only one schema (oneOf){found}")
+    if (no := schema.get("not")) is not None and _fits(value, no, path):
+        yield invalid(path, value, f"{path} in body must not validate the schema (not)")
+
+
+def _fits(value: Any, schema: Schema, path: str) -> bool:
+    return next(problems_of(value, schema, path), None) is None

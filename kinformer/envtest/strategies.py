@@ -1,0 +1,26 @@
+"""Which strategy writes the objects of each resource of one server, built in or custom."""
+
+from __future__ import annotations
+
+from kinformer.clock import Clock
+from kinformer.envtest.custom import CustomStrategy, Definitions, DefinitionStrategy
+from kinformer.envtest.registry import Registry, Resource
+from kinformer.envtest.storage import Storage
+from kinformer.envtest.strategy import ServiceAddresses, Strategy, strategy_for
+
+__all__ = ("Strategies",)
+
+
+class Strategies:
+    """Makes strategies, with what some of them must know of other objects."""
+
+    def __init__(self, storage: Storage, registry: Registry, clock: Clock):
+        self._addresses = ServiceAddresses(storage)
+        self.definitions = Definitions(storage, registry, clock)
+
+    def __call__(self, resource: Resource) -> Strategy:
+        if resource.is_custom:
+            return CustomStrategy(resource)
+        if (resource.group, resource.plural) == ("apiextensions.k8s.io", "customresourcedefinitions"):
+            return DefinitionStrategy(resource, self.definitions)
+        return strategy_for(resource, self._addresses)
