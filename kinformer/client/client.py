@@ -51,6 +51,7 @@ async def connect(
     burst: int = 10,
     rate_limiter: RateLimiter | None = None,
     read_timeout: float | None = 65.0,
+    max_in_flight: int = 128,
     compression: bool = False,
     clock: Clock | None = None,
 ) -> AsyncIterator[Client]:
@@ -69,6 +70,7 @@ async def connect(
         since the server's priority and fairness knows better (client-go: 5)
     :param rate_limiter: one to use in place of `qps`, perhaps shared between clients
     :param read_timeout: seconds without a byte after which an answer is given up; watches have their own rule
+    :param max_in_flight: requests at once, watches not counted; more wait their turn
     :param compression: let the server compress large answers
     :raises ConfigError: if there is no telling where the server is, or how to be let in
     """
@@ -98,6 +100,7 @@ async def connect(
         headers=headers,
         limiter=limiter,
         read_timeout=read_timeout,
+        max_in_flight=max_in_flight,
         compression=compression,
         clock=clock,
     )

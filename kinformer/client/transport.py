@@ -19,7 +19,9 @@ from __future__ import annotations
 import asyncio
 import os
 import ssl
+import sys
 from collections.abc import Mapping
+from importlib.metadata import version
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -49,6 +51,9 @@ _LONG_THROTTLE: Final = 1.0
 #: How much of a watch may lie unread here before the server is made to wait.
 _STREAM_BUFFER: Final = RawBody(2**18)
 
+#: What aiohttp raises where there is no answer, or only a part of one.
+_BROKEN: Final = (aiohttp.ClientError, OSError, TimeoutError)
+
 _GET: Final = "GET"
 _JSON: Final = "application/json"
 
@@ -63,7 +68,8 @@ class Transport:
     :param user_agent: how the server's logs call this client
     :param headers: sent with every request
     :param read_timeout: seconds without a byte after which an answer is given up; None: never
-    :param max_connections: at once; 0 for no limit. Every watch holds one
+    :param max_in_flight: requests at once; more wait their turn, so that a thousand tasks do not open a thousand
+        connections. Watches are not counted
     :param compression: let the server compress large answers, for networks that are slower than gzip
     """
 
@@ -75,7 +81,7 @@ class Transport:
         headers: Mapping[str, str] | None = None,
         limiter: RateLimiter | None = None,
         read_timeout: float | None = 65.0,
-        max_connections: int = 0,
+        max_in_flight: int = 128,
         compression: bool = False,
         clock: Clock | None = None,
     ):
@@ -83,14 +89,14 @@ class Transport:
         self.clock = clock or RealClock()
         self.read_timeout = read_timeout
         self._limiter = limiter
-        self._max_connections = max_connections
+        self._in_flight = anyio.Semaphore(max_in_flight, fast_acquire=True)
         self._metrics = HostMetrics(endpoint.host)
         self._seen_warnings: set[str] = set()
         self._session: aiohttp.ClientSession | None = None
         self._headers = {
             "Accept": _JSON,
             "Accept-Encoding": "gzip" if compression else "identity",
-            "User-Agent": user_agent or f"kinformer/{os.getpid()}",
+            "User-Agent": user_agent or _user_agent(),
             **(headers or {}),
         }
         # Nothing that is not needed: each of these is a default that costs every request something.
@@ -101,7 +107,7 @@ class Transport:
             self._options["proxy"] = endpoint.proxy
 
     async def __aenter__(self) -> Transport:
-        connector = Connector(ssl=self.endpoint.tls or True, limit=self._max_connections)
+        connector = Connector(ssl=self.endpoint.tls or True, limit=0)
         self._session = aiohttp.ClientSession(
             connector=connector,
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -144,16 +150,16 @@ class Transport:
         tries = _Tries(self, method, self._url(path, params), about, retries)
         try:
             while True:
-                response = await tries.send(headers, body)
-                if response is None:
-                    continue
                 try:
-                    data = await response.read()  # closes it, should anything go wrong
-                except (aiohttp.ClientError, OSError, TimeoutError) as error:
+                    async with self._in_flight:
+                        response = await tries.send(headers, body)
+                        data = await response.read()  # closes it, should anything go wrong
+                except _BROKEN as error:
                     await tries.broken(error)
                     continue
-                if response.status < 300 or not await tries.refused(response, data):
+                if response.status < 300:
                     return data
+                await tries.refused(response, data)
         finally:
             self._metrics.took(method, clock.monotonic() - started)
 
@@ -171,14 +177,12 @@ class Transport:
         """
         tries = _Tries(self, _GET, self._url(path, params), about, MAX_RETRIES, is_stream=True)
         while True:
-            response = await tries.send(headers, None)
-            if response is None:
-                continue
-            if response.status < 300:
-                return BodyStream(response, str(tries.url))
             try:
+                response = await tries.send(headers, None)
+                if response.status < 300:
+                    return BodyStream(response, str(tries.url))
                 data = await response.read()
-            except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            except _BROKEN as error:
                 await tries.broken(error)
                 continue
             await tries.refused(response, data)
@@ -210,7 +214,7 @@ class BodyStream:
         """
         try:
             return await self._body.read()
-        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+        except _BROKEN as error:
             raise ConnectionLost(self.url, _cause(error)) from error
 
     @property
@@ -240,8 +244,8 @@ class _Tries:
         self._retries = 0
         self._renewed = False
 
-    async def send(self, headers: Mapping[str, str] | None, body: bytes | None) -> aiohttp.ClientResponse | None:
-        """Send it once. None: it did not get through and is to be sent again."""
+    async def send(self, headers: Mapping[str, str] | None, body: bytes | None) -> aiohttp.ClientResponse:
+        """Send it once."""
         transport = self._transport
         session = transport._session
         if session is None:
@@ -257,13 +261,9 @@ class _Tries:
         if self._is_stream:
             timeout = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_TIMEOUT)
             options = {**options, "read_bufsize": _STREAM_BUFFER, "timeout": timeout}
-        try:
-            response = await session.request(
-                self._method, self.url, headers=headers, data=body, allow_redirects=self._method == _GET, **options
-            )
-        except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            await self.broken(error)
-            return None
+        response = await session.request(
+            self._method, self.url, headers=headers, data=body, allow_redirects=self._method == _GET, **options
+        )
         transport._metrics.answered(response.status, self._method)
         if self._retries:
             transport._metrics.retried(response.status, self._method)
@@ -289,9 +289,9 @@ class _Tries:
             raise ConnectionLost(url, what) from error
         await self._wait(_RETRY_LOST_AFTER, f"the connection was lost: {error}")
 
-    async def refused(self, response: aiohttp.ClientResponse, data: bytes) -> bool:
+    async def refused(self, response: aiohttp.ClientResponse, data: bytes) -> None:
         """
-        Wait until it may be sent again; always True, so that the caller can go on in one line.
+        Wait until it may be sent again.
 
         :raises ApiError: if it may not
         """
@@ -299,12 +299,12 @@ class _Tries:
         retry_after = _seconds(response.headers.get("Retry-After"))
         if (code == 429 or code >= 500) and retry_after is not None and self._retries < self._limit:
             await self._wait(retry_after, f"the server answered {code}")
-            return True
+            return
         if code == 401 and not self._renewed:
             self._renewed = True
             if await self._transport.endpoint.credentials.refresh(refused=True):
                 log.debug("credentials_renewed", url=str(self.url))
-                return True
+                return
         raise error_from_response(
             code,
             data,
@@ -335,6 +335,10 @@ class _Tries:
             if header not in seen and len(seen) < 1000:
                 seen.add(header)
                 log.warning("server_warning", url=str(self.url), warning=_warning_text(header))
+
+
+def _user_agent() -> str:
+    return f"kinformer/{version('kinformer')} ({sys.platform}) python/{sys.version_info[0]}.{sys.version_info[1]}"
 
 
 def _warning_text(header: str) -> str:

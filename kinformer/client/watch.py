@@ -36,6 +36,7 @@ from kinformer.client.errors import (
     ApiError,
     ClientError,
     ConnectionLost,
+    DecodeError,
     ServerUnreachable,
     Status,
     TooManyRequests,
@@ -60,6 +61,8 @@ DEFAULT_IDLE_TIMEOUT: Final = 90.0
 _GRACE: Final = 15.0
 _OPEN_TIMEOUT: Final = 65.0
 _LINE_END: Final = ord("\n")
+#: Some ten times what the largest object can be in the largest etcd; more is no event, and must not fill the memory.
+_MAX_LINE: Final = 2**26
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +163,8 @@ class WatchStream(Generic[T]):
             if broken is not None:
                 self._failure = error_from_status(broken, self._opener.url) if isinstance(broken, Status) else broken
             self._heard = self._clock.monotonic()
+            if self._timer is None:  # it went off just as something came
+                self._arm()
             if batch:
                 self._note_version(batch)
                 return batch
@@ -181,6 +186,8 @@ class WatchStream(Generic[T]):
             if whole:
                 lines.append(joined[:whole])
             rest = joined[whole:]
+        if len(rest) > _MAX_LINE:
+            self._failure = DecodeError(f"an event of more than {_MAX_LINE} bytes in the watch stream")
         self._rest = rest
         return lines
 

@@ -300,3 +300,18 @@ async def test_what_is_not_there_is_named(server: ScriptedServer, client: Client
 
     with pytest.raises(NotFound, match="could not find the requested resource"):
         await client.request("GET", "/nope")
+
+
+async def test_only_so_many_requests_are_under_way_at_once(server: ScriptedServer) -> None:
+    streams = [server.stream(), server.stream(), server.stream()]
+    async with connect(url=server.url, max_in_flight=2) as client, anyio.create_task_group() as tasks:
+        for _ in range(3):
+            tasks.start_soon(client.request, "GET", "/x")
+        await server.wait_for_requests(2)
+        await anyio.wait_all_tasks_blocked()
+        assert len(server.requests) == 2
+
+        await streams[0].end()
+        await server.wait_for_requests(3)
+        for stream in streams[1:]:
+            await stream.end()

@@ -577,3 +577,36 @@ async def test_a_refusal_to_go_on_is_told(
         clock.turn(90)
 
         assert isinstance((await until(found, 1))[0], Forbidden)
+
+
+async def test_an_event_that_comes_as_the_timer_goes_off_does_not_stop_the_timer(
+    server: ScriptedServer, config_maps: Resource[V1ConfigMap], clock: FakeClock
+) -> None:
+    server.stream()
+    line = msgspec.json.encode(event("ADDED", 6)) + b"\n"
+
+    async with config_maps.watch("ns", since(5)) as events, anyio.create_task_group() as tasks:
+        found = await in_background(events, tasks)
+        events._stream._body.feed(b"%x\r\n%s\r\n" % (len(line), line))
+        clock.turn(90)
+
+        assert await until(found, 1) == [("ADDED", "6")]
+        await anyio.wait_all_tasks_blocked()
+        assert clock.next_due == 90
+        tasks.cancel_scope.cancel()
+
+    assert len(server.requests) == 1
+
+
+async def test_an_event_without_an_end_does_not_fill_the_memory(
+    server: ScriptedServer, config_maps: Resource[V1ConfigMap], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kinformer.client.watch._MAX_LINE", 1000)
+    stream = server.stream()
+
+    async with config_maps.watch("ns", since(5)) as events:
+        await stream.send(event("ADDED", 6), b"x" * 1001)
+
+        assert await read_until(events, 1) == [("ADDED", "6")]
+        with pytest.raises(DecodeError, match="an event of more than 1000 bytes"):
+            await anext(events)
