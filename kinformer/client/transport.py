@@ -54,6 +54,14 @@ _STREAM_BUFFER: Final = RawBody(2**18)
 #: What aiohttp raises where there is no answer, or only a part of one.
 _BROKEN: Final = (aiohttp.ClientError, OSError, TimeoutError)
 
+#: Of these, what it raises where there was no connection to the server.
+_NOT_CONNECTED: Final = (
+    aiohttp.ClientConnectorError,
+    aiohttp.ConnectionTimeoutError,
+    aiohttp.ClientHttpProxyError,
+    aiohttp.InvalidURL,
+)
+
 _GET: Final = "GET"
 _JSON: Final = "application/json"
 
@@ -280,14 +288,22 @@ class _Tries:
         """
         self._transport._metrics.answered(0, self._method)
         url = str(self.url)
-        if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError | aiohttp.InvalidURL):
-            raise ServerUnreachable(self._transport.endpoint.server, _cause(error)) from error
+        if isinstance(error, _NOT_CONNECTED):
+            raise ServerUnreachable(self._transport.endpoint.server, self._why_not_connected(error)) from error
         timed_out = isinstance(error, TimeoutError)
         retryable = self._method == _GET and (self._is_stream or not timed_out)
         if not retryable or self._retries >= self._limit:
             what = f"nothing came for {self._transport.read_timeout:g} s" if timed_out else _cause(error)
             raise ConnectionLost(url, what) from error
         await self._wait(_RETRY_LOST_AFTER, f"the connection was lost: {error}")
+
+    def _why_not_connected(self, error: Exception) -> BaseException | str:
+        proxy = self._transport.endpoint.proxy
+        if isinstance(error, aiohttp.ClientHttpProxyError):
+            return f"the proxy at {proxy} answered {error.status} {error.message}"
+        if isinstance(error, aiohttp.ClientProxyConnectionError):
+            return f"no connection to the proxy at {proxy}: {_cause(error)}"
+        return _cause(error)
 
     async def refused(self, response: aiohttp.ClientResponse, data: bytes) -> None:
         """

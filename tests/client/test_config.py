@@ -10,10 +10,12 @@ import os
 import ssl
 import sys
 from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 import yaml
 from cryptography import x509
@@ -437,6 +439,80 @@ async def test_the_same_by_url(server: ScriptedServer, tls_server: str, authorit
     ):
         async with connect(url=tls_server, cert_file=cert, key_file=key, **trust) as client:
             assert await client.request("GET", "/x") == b"over TLS"
+
+
+class TunnelProxy:
+    """A proxy that connects its clients with whom they ask for, in the manner of HTTP's CONNECT."""
+
+    def __init__(self, answer: bytes = b"HTTP/1.1 200 OK\r\n\r\n"):
+        self.answer = answer
+        self.asked: list[str] = []
+        self.writers: list[asyncio.StreamWriter] = []
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.writers.append(writer)
+        head = await reader.readuntil(b"\r\n\r\n")
+        target = head.split(b" ")[1].decode()
+        self.asked.append(target)
+        writer.write(self.answer)
+        if b" 200 " not in self.answer:
+            writer.close()
+            return
+        host, _, port = target.rpartition(":")
+        far_reader, far_writer = await asyncio.open_connection(host, int(port))
+        self.writers.append(far_writer)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._pass_on, reader, far_writer)
+            tasks.start_soon(self._pass_on, far_reader, writer)
+
+    async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError):
+            while data := await reader.read(65536):
+                writer.write(data)
+        writer.close()
+
+
+@asynccontextmanager
+async def tunnel(proxy: TunnelProxy) -> AsyncIterator[str]:
+    listener = await asyncio.start_server(proxy.serve, "127.0.0.1", 0)
+    yield f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}"
+    listener.close()
+    for writer in proxy.writers:
+        writer.close()
+    await anyio.wait_all_tasks_blocked()
+
+
+async def test_a_proxy_passes_tls_through(
+    server: ScriptedServer, tls_server: str, kubeconfig: Write, authority: Authority
+) -> None:
+    cert, key = authority.client
+    cluster = {"certificate-authority": str(authority.ca), "tls-server-name": "kube.example"}
+    user = {"client-certificate": str(cert), "client-key": str(key)}
+    server.answer(b"through")
+    stream = server.stream()
+    proxy = TunnelProxy()
+
+    async with tunnel(proxy) as proxy_url:
+        path = kubeconfig(tls_server, cluster={**cluster, "proxy-url": proxy_url}, user=user)
+        async with connect(path) as client:
+            assert await client.request("GET", "/x") == b"through"
+            async with client.resource(dict, ("", "v1", "pods")).watch() as events:
+                await stream.send({"type": "ADDED", "object": {"metadata": {"name": "p"}}})
+                assert len(await anext(events)) == 1
+
+    assert set(proxy.asked) == {tls_server.removeprefix("https://")}
+
+
+async def test_a_proxy_that_does_not_let_us_through_is_named(tls_server: str) -> None:
+    async with (
+        tunnel(TunnelProxy(b"HTTP/1.1 407 Who are you\r\nContent-Length: 0\r\n\r\n")) as proxy_url,
+        connect(url=tls_server, proxy=proxy_url) as client,
+    ):
+        with pytest.raises(ServerUnreachable, match=r"the proxy at http://127\.0\.0\.1:\d+ answered 407 Who are you"):
+            await client.request("GET", "/x")
+    async with connect(url=tls_server, proxy="http://127.0.0.1:1") as client:
+        with pytest.raises(ServerUnreachable, match=r"no connection to the proxy at http://127\.0\.0\.1:1: Connection"):
+            await client.request("GET", "/x")
 
 
 async def test_a_server_that_is_not_trusted_is_one_line(tls_server: str, kubeconfig: Write) -> None:
