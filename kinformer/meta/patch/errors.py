@@ -1,0 +1,25 @@
+"""What patches raise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+__all__ = ("MalformedPatchError", "PatchError", "refusing_depth")
+
+
+class PatchError(ValueError):
+    """A patch does not fit the object it is for: an API server answers 422."""
+
+
+class MalformedPatchError(PatchError):
+    """What was sent is no patch of its kind, whatever the object: an API server answers 400."""
+
+
+@contextmanager
+def refusing_depth() -> Iterator[None]:
+    """Objects nested more deeply than Python follows are some 300 levels past any that the API has: an attack."""
+    try:
+        yield
+    except RecursionError:
+        raise MalformedPatchError("the patch or the object is nested too deeply") from None

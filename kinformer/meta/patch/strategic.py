@@ -1,0 +1,326 @@
+"""Strategic merge patches: merge patches that know how lists of the API are merged, and that take directives.
+
+Besides values and nulls a patch may hold, as kubectl and controllers send them:
+
+- ``$patch: replace`` or ``delete`` in an object, and in an entry of a merged list;
+- ``$retainKeys``: the fields of an object that stay; all others go;
+- ``$deleteFromPrimitiveList/FIELD``: scalars to take out of a list;
+- ``$setElementOrder/FIELD``: the order that a merged list is to have. Entries that it does not name keep their places
+  among each other.
+
+What a server does with a patch is what its Go code happens to do; where the two differ in a corner, this follows the
+code. New entries of merged lists keep their nulls and directives, as there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from kinformer.meta.names import GroupVersionKind
+from kinformer.meta.patch._json import kind_of, same, scalar_key
+from kinformer.meta.patch.errors import MalformedPatchError, PatchError, refusing_depth
+from kinformer.meta.patch.merge import without_nulls
+from kinformer.meta.patch.schema import TYPES, Field, Schema, schema_for
+
+__all__ = ("DELETE_LIST", "DIRECTIVE", "ORDER", "RETAIN_KEYS", "strategic_merge_patch")
+
+DIRECTIVE: Final = "$patch"
+RETAIN_KEYS: Final = "$retainKeys"
+DELETE_LIST: Final = "$deleteFromPrimitiveList"
+ORDER: Final = "$setElementOrder"
+
+_ANY: Final = Field()
+_UNKNOWN: Final[Schema] = {}
+
+Object = dict[str, Any]
+
+
+def strategic_merge_patch(original: Mapping[str, Any], patch: Any, kind: GroupVersionKind | Schema) -> Object:
+    """
+    The object that a strategic merge patch makes of `original`.
+
+    :param kind: what `original` is, or the schema of its type
+    :raises MalformedPatchError: if the patch, or a directive in it, is not what it should be
+    :raises PatchError: if it does not fit the object, or the kind takes no such patches
+    """
+    if not isinstance(patch, dict):
+        raise MalformedPatchError(f"a strategic merge patch is an object, not {kind_of(patch)}")
+    schema = schema_for(kind) if isinstance(kind, GroupVersionKind) else kind
+    with refusing_depth():
+        return _merge(original, patch, schema)
+
+
+def _merge(original: Mapping[str, Any], patch: Object, schema: Schema) -> Object:
+    if DIRECTIVE in patch:
+        return _directed(patch)
+    merged = dict(original)
+    patch = dict(patch)
+    _retain(merged, patch)
+    _merge_in_order(merged, patch, schema)
+    # What goes is taken out before what comes is put in; in Go the order of a map decides, which is anyone's guess.
+    for key, value in sorted(patch.items(), key=lambda item: not item[0].startswith(DELETE_LIST)):
+        name, deletes = key, False
+        if key.startswith(DELETE_LIST):
+            name, deletes = _target(key, DELETE_LIST), True
+        if value is None:
+            merged.pop(name, None)
+        elif name not in merged or type(merged[name]) is not type(value):
+            if deletes:
+                continue
+            if _is_directed(value):
+                merged.pop(name, None)
+            else:
+                merged[name] = _without_directives(without_nulls(value))
+        else:
+            merged[name] = _merge_value(merged[name], value, schema.get(name, _ANY), deletes)
+    return merged
+
+
+def _merge_value(current: Any, value: Any, field: Field, deletes: bool) -> Any:
+    """Both are of the same type."""
+    if isinstance(value, dict):
+        return value if field.replace else _merge(current, value, TYPES.get(field.type, _UNKNOWN))
+    if isinstance(value, list) and (field.merge or deletes):
+        return _merge_lists(current, value, field, deletes)
+    return value
+
+
+def _directed(patch: Object) -> Object:
+    directive = patch[DIRECTIVE]
+    if directive == "replace":
+        return {key: value for key, value in patch.items() if key != DIRECTIVE}
+    if directive == "delete":
+        return {}
+    raise PatchError(f"unknown patch type: {directive} in map: {patch}")
+
+
+def _retain(merged: Object, patch: Object) -> None:
+    """Carry ``$retainKeys`` out and take it from the patch."""
+    if RETAIN_KEYS not in patch:
+        return
+    retained = patch.pop(RETAIN_KEYS)
+    if not isinstance(retained, list):
+        raise MalformedPatchError("invalid patch format of retainKeys")
+    names = {name for name in retained if isinstance(name, str)}
+    for key, value in patch.items():
+        if value is not None and key not in names and not key.startswith((DELETE_LIST, ORDER)):
+            raise MalformedPatchError("invalid patch format of retainKeys")
+    for key in merged.keys() - names:
+        del merged[key]
+
+
+def _merge_in_order(merged: Object, patch: Object, schema: Schema) -> None:
+    """Merge the lists whose order the patch sets, and take them from the patch."""
+    for directive in [key for key in patch if key.startswith(ORDER)]:
+        order = _list(patch.pop(directive))
+        name = _target(directive, ORDER)
+        field = schema.get(name, _ANY)
+        current = _list(merged[name]) if name in merged else None
+        change = _list(patch[name]) if name in patch else None
+        _check_order(change or [], order, field.key)
+        if current is None and change is None:
+            continue
+        if change is None:
+            result = current or []
+        elif current is None:
+            result = [_without_directives(item) for item in change if not _is_directed(item)]
+        elif field.merge:
+            result = _merge_lists(current, change, field)
+        else:
+            result = change
+        if _element_type(current or [], change or []) is dict:
+            _require_key(field.key, order, current or [])
+        merged[name] = _arranged(result, order, current or [], field.key)
+        patch.pop(name, None)
+
+
+def _check_order(change: list[Any], order: list[Any], key: str) -> None:
+    """What a patch changes must stand in the order that it sets, all of it."""
+    if not order or not change:
+        return
+    if key:
+        _require_objects(change)
+        change = [item for item in change if item.get(DIRECTIVE) != "delete"]
+    named = iter(order)
+    for item in change:
+        if _is_directed(item):
+            continue
+        if key:
+            _require_key(key, [item])
+        for entry in named:
+            if key:
+                _require_objects([entry])
+                _require_key(key, [entry])
+            if same(item[key], entry[key]) if key else same(item, entry):
+                break
+        else:
+            raise PatchError(f"The order in patch list:\n{change}\n doesn't match {ORDER} list:\n{order}\n")
+
+
+def _merge_lists(current: list[Any], change: list[Any], field: Field, deletes: bool = False) -> list[Any]:
+    if not current and not change:
+        return current
+    if _element_type(current, change) is dict:
+        if not field.key:
+            raise PatchError("cannot merge lists of objects without a merge key")
+        current, change = _carry_out_directives(current, change, field.key)
+        result = _merge_entries(current, change, field)
+        _require_key(field.key, current, change)
+    elif deletes:
+        gone = set(map(scalar_key, change))
+        return [item for item in current if scalar_key(item) not in gone]
+    else:
+        result = list({scalar_key(item): item for item in (*current, *change)}.values())
+    return _arranged(result, change, current, field.key)
+
+
+def _carry_out_directives(current: list[Object], change: list[Object], key: str) -> tuple[list[Object], list[Object]]:
+    """What remains of a list, and of the patch to it, once ``$patch`` in its entries is done."""
+    replaces = False
+    remaining = []
+    for item in change:
+        match item.get(DIRECTIVE) if DIRECTIVE in item else _ANY:
+            case Field():
+                remaining.append(item)
+            case "delete":
+                _require_key(key, [item])
+                current = [entry for entry in current if key not in entry or not same(entry[key], item[key])]
+            case "replace":
+                replaces = True
+            case "merge":
+                raise PatchError("merging lists cannot yet be specified in the patch")
+            case directive:
+                raise PatchError(f"unknown patch type: {directive} in map: {item}")
+    return (remaining, []) if replaces else (current, remaining)
+
+
+def _merge_entries(current: list[Object], change: list[Object], field: Field) -> list[Object]:
+    schema = TYPES.get(field.type, _UNKNOWN)
+    result = list(current)
+    places: dict[Hashable, int] = {}
+    for place, entry in enumerate(result):
+        if field.key in entry:
+            places.setdefault(scalar_key(entry[field.key]), place)
+    for item in change:
+        _require_key(field.key, [item])
+        place = places.setdefault(scalar_key(item[field.key]), len(result))
+        if place == len(result):
+            result.append(item)
+        else:
+            result[place] = _merge(result[place], item, schema)
+    return result
+
+
+def _arranged(items: list[Any], order: list[Any], server_order: list[Any], key: str) -> list[Any]:
+    """
+    A merged list in its order: what the patch names as the patch has it, the rest as the server has it.
+
+    The two are then joined by taking from the rest whatever the server has before the next one that the patch names.
+    """
+    if key:
+        _require_objects(items, order)
+        _require_key(key, items)
+    named_places = _places(order, key)
+    server_places = _places(server_order, key)
+    named: list[Any] = []
+    rest: list[Any] = []
+    for item in items:
+        (named if _identity(item, key) in named_places else rest).append(item)
+    named = _sorted(named, named_places, key)
+    rest = _sorted(rest, server_places, key)
+
+    result: list[Any] = []
+    taken = 0
+    for item in named:
+        place = server_places.get(_identity(item, key))
+        while place is not None and taken < len(rest):
+            other = server_places.get(_identity(rest[taken], key))
+            if other is None or other >= place:
+                break
+            result.append(rest[taken])
+            taken += 1
+        result.append(item)
+    return result + rest[taken:]
+
+
+def _sorted(items: list[Any], places: Mapping[Hashable, int], key: str) -> list[Any]:
+    found = [places.get(_identity(item, key)) for item in items]
+    if None not in found:
+        return sorted(items, key=lambda item: places[_identity(item, key)])
+    # Go sorts with a comparison that takes what has no place for less than anything; this is its insertion sort.
+    pairs = list(zip(found, items, strict=True))
+    for end in range(1, len(pairs)):
+        at = end
+        while at and _less(pairs[at][0], pairs[at - 1][0]):
+            pairs[at], pairs[at - 1] = pairs[at - 1], pairs[at]
+            at -= 1
+    return [item for _, item in pairs]
+
+
+def _less(a: int | None, b: int | None) -> bool:
+    return a is None or b is None or a < b
+
+
+def _places(items: Sequence[Any], key: str) -> dict[Hashable, int]:
+    places: dict[Hashable, int] = {}
+    for place, item in enumerate(items):
+        places.setdefault(_identity(item, key), place)
+    return places
+
+
+def _identity(item: Any, key: str) -> Hashable:
+    return scalar_key(item.get(key) if key and isinstance(item, dict) else item)
+
+
+def _is_directed(value: Any) -> bool:
+    return isinstance(value, dict) and DIRECTIVE in value
+
+
+def _without_directives(value: Any) -> Any:
+    """What is new, without the objects in it that a directive speaks of: there is nothing to direct."""
+    if isinstance(value, dict):
+        return {key: _without_directives(item) for key, item in value.items() if not _is_directed(item)}
+    if isinstance(value, list):
+        return [_without_directives(item) for item in value if not _is_directed(item)]
+    return value
+
+
+def _target(directive: str, prefix: str) -> str:
+    head, slash, name = directive.partition("/")
+    if head != prefix or not slash:
+        what = "primitive list" if prefix == DELETE_LIST else "setElementOrder list"
+        raise MalformedPatchError(f"invalid patch format of {what}")
+    return name
+
+
+def _element_type(*lists: list[Any]) -> type:
+    """What all entries of some lists are."""
+    types = {type(item) for items in lists for item in items}
+    if list in types:
+        raise PatchError("lists of lists are not supported")
+    if len(types) > 1:
+        raise PatchError(f"list element types are not identical: {list(lists)}")
+    if not types or types == {type(None)}:
+        raise PatchError("no elements in any of the given slices")
+    return types.pop()
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise PatchError(f"expected a list, but received {kind_of(value)}")
+    return value
+
+
+def _require_objects(*lists: Iterable[Any]) -> None:
+    for items in lists:
+        for item in items:
+            if not isinstance(item, dict):
+                raise PatchError(f"expected an object, but received {kind_of(item)}")
+
+
+def _require_key(key: str, *lists: Iterable[Any]) -> None:
+    for items in lists:
+        for item in items:
+            if not isinstance(item, dict) or key not in item:
+                raise PatchError(f"map: {item} does not contain declared merge key: {key}")

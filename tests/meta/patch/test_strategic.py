@@ -1,0 +1,294 @@
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kinformer.meta.names import GroupVersionKind
+from kinformer.meta.patch import (
+    TYPES,
+    Field,
+    MalformedPatchError,
+    PatchError,
+    apply_json_patch,
+    create_strategic_merge_patch,
+    merge_patch,
+    schema_for,
+    strategic_merge_patch,
+)
+
+POD = GroupVersionKind("", "v1", "Pod")
+DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
+SERVICE = GroupVersionKind("", "v1", "Service")
+
+
+def names(result: Any, field: str = "containers") -> list[str]:
+    return [item["name"] for item in result["spec"][field]]
+
+
+def pod(*containers: str, **spec: Any) -> dict[str, Any]:
+    return {
+        "metadata": {"name": "p"},
+        "spec": {"containers": [{"name": name, "image": "i"} for name in containers], **spec},
+    }
+
+
+def test_entries_of_a_merged_list_are_merged_by_their_key_and_others_are_kept() -> None:
+    result = strategic_merge_patch(pod("a", "b"), {"spec": {"containers": [{"name": "b", "image": "new"}]}}, POD)
+
+    assert result["spec"]["containers"] == [{"name": "a", "image": "i"}, {"name": "b", "image": "new"}]
+
+
+def test_a_list_that_is_not_merged_is_replaced() -> None:
+    result = strategic_merge_patch(pod("a", tolerations=[{"key": "x"}]), {"spec": {"tolerations": [{"key": "y"}]}}, POD)
+
+    assert result["spec"]["tolerations"] == [{"key": "y"}]
+
+
+def test_an_entry_can_be_deleted_and_a_list_replaced_by_directive() -> None:
+    deleting = {"spec": {"containers": [{"name": "a", "$patch": "delete"}]}}
+    replacing = {"spec": {"containers": [{"$patch": "replace"}, {"name": "c"}]}}
+
+    assert names(strategic_merge_patch(pod("a", "b"), deleting, POD)) == ["b"]
+    assert names(strategic_merge_patch(pod("a", "b"), replacing, POD)) == ["c"]
+
+
+def test_an_object_can_be_replaced_or_emptied_by_directive() -> None:
+    original = {"metadata": {"labels": {"a": "1", "b": "2"}}}
+
+    replaced = strategic_merge_patch(original, {"metadata": {"labels": {"$patch": "replace", "c": "3"}}}, POD)
+    emptied = strategic_merge_patch(original, {"metadata": {"labels": {"$patch": "delete"}}}, POD)
+
+    assert replaced == {"metadata": {"labels": {"c": "3"}}}
+    assert emptied == {"metadata": {"labels": {}}}
+
+
+def test_the_order_of_a_list_can_be_set_and_entries_it_does_not_name_keep_theirs() -> None:
+    patch = {"spec": {"$setElementOrder/containers": [{"name": "d"}, {"name": "a"}], "containers": [{"name": "d"}]}}
+
+    assert names(strategic_merge_patch(pod("a", "b", "c"), patch, POD)) == ["d", "a", "b", "c"]
+
+
+def test_scalars_are_added_and_deleted() -> None:
+    original = {"metadata": {"finalizers": ["a", "b"]}}
+    patch = {"metadata": {"$deleteFromPrimitiveList/finalizers": ["a"], "finalizers": ["c", "b"]}}
+
+    assert strategic_merge_patch(original, patch, POD)["metadata"]["finalizers"] == ["c", "b"]
+
+
+def test_retained_keys_clear_the_others() -> None:
+    original = {"spec": {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1}}}}
+    patch = {"spec": {"strategy": {"$retainKeys": ["type"], "type": "Recreate"}}}
+
+    assert strategic_merge_patch(original, patch, DEPLOYMENT) == {"spec": {"strategy": {"type": "Recreate"}}}
+
+
+def test_types_are_walked_down_to_the_containers_of_a_cron_job() -> None:
+    original = {"spec": {"jobTemplate": {"spec": {"template": pod("a")}}}}
+    patch = {"spec": {"jobTemplate": {"spec": {"template": {"spec": {"containers": [{"name": "b"}]}}}}}}
+
+    result = strategic_merge_patch(original, patch, GroupVersionKind("batch", "v1", "CronJob"))
+
+    assert names(result["spec"]["jobTemplate"]["spec"]["template"]) == ["b", "a"]
+
+
+def test_a_budgets_selector_is_replaced_as_a_whole() -> None:
+    original = {"spec": {"selector": {"matchLabels": {"a": "1"}}}}
+    patch = {"spec": {"selector": {"matchLabels": {"b": "2"}}}}
+
+    result = strategic_merge_patch(original, patch, GroupVersionKind("policy", "v1", "PodDisruptionBudget"))
+
+    assert result == patch
+
+
+@pytest.mark.parametrize(
+    ("patch", "complaint"),
+    [
+        ([], "a strategic merge patch is an object, not a list"),
+        ({"spec": {"$retainKeys": "containers"}}, "invalid patch format of retainKeys"),
+        ({"spec": {"$retainKeys": ["containers"], "nodeName": "n"}}, "invalid patch format of retainKeys"),
+        ({"metadata": {"$deleteFromPrimitiveList": ["a"]}}, "invalid patch format of primitive list"),
+        ({"metadata": {"$setElementOrderfinalizers": ["a"]}}, "invalid patch format of setElementOrder list"),
+    ],
+)
+def test_what_is_no_patch_is_malformed(patch: Any, complaint: str) -> None:
+    with pytest.raises(MalformedPatchError, match=complaint):
+        strategic_merge_patch(pod("a"), patch, POD)
+
+
+@pytest.mark.parametrize(
+    ("patch", "complaint"),
+    [
+        ({"spec": {"$patch": "explode"}}, "unknown patch type: explode"),
+        ({"spec": {"containers": [{"image": "i"}]}}, "does not contain declared merge key: name"),
+        ({"spec": {"containers": [{"$patch": "delete"}]}}, "does not contain declared merge key: name"),
+        ({"spec": {"containers": [{"name": "a", "$patch": "merge"}]}}, "merging lists cannot yet be specified"),
+        ({"spec": {"containers": [{"name": "a", "$patch": 3}]}}, "unknown patch type: 3"),
+        ({"spec": {"containers": ["a"]}}, "list element types are not identical"),
+        ({"spec": {"containers": [["a"]]}}, "lists of lists"),
+        ({"spec": {"$setElementOrder/containers": "a"}}, "expected a list, but received a string"),
+        ({"spec": {"$setElementOrder/containers": ["a"]}}, "expected an object|declared merge key"),
+        (
+            {"spec": {"$setElementOrder/containers": [{"name": "a"}], "containers": [{"name": "b"}]}},
+            "doesn't match \\$setElementOrder list",
+        ),
+        ({"spec": {"$deleteFromPrimitiveList/containers": [{"name": "a"}], "containers": None}}, ""),
+    ],
+)
+def test_what_does_not_fit_is_an_error_and_changes_nothing(patch: Any, complaint: str) -> None:
+    original = pod("a", "c")
+    before = copy.deepcopy((original, patch))
+
+    if complaint:
+        with pytest.raises(PatchError, match=complaint):
+            strategic_merge_patch(original, patch, POD)
+    else:
+        strategic_merge_patch(original, patch, POD)
+    assert (original, patch) == before
+
+
+def test_a_patch_that_is_nested_too_deeply_is_malformed() -> None:
+    patch: Any = {}
+    for _ in range(5000):
+        patch = {"a": patch}
+
+    with pytest.raises(MalformedPatchError, match="nested too deeply"):
+        strategic_merge_patch({}, patch, POD)
+    with pytest.raises(MalformedPatchError, match="nested too deeply"):
+        merge_patch({}, patch)
+    with pytest.raises(MalformedPatchError, match="nested too deeply"):
+        apply_json_patch({}, [{"op": "add", "path": "/a", "value": patch}])
+
+
+def test_custom_resources_take_no_such_patches() -> None:
+    with pytest.raises(PatchError, match=r"example.com/v1, Kind=Pod: .* not for custom resources"):
+        strategic_merge_patch({}, {}, GroupVersionKind("example.com", "v1", "Pod"))
+    assert schema_for(GroupVersionKind("", "v1", "ConfigMap"))["metadata"] == Field("ObjectMeta")
+
+
+def test_one_may_bring_a_schema_of_ones_own() -> None:
+    schema = {"rules": Field(merge=True, key="id")}
+
+    assert strategic_merge_patch({"rules": [{"id": 1}]}, {"rules": [{"id": 2}]}, schema) == {
+        "rules": [{"id": 2}, {"id": 1}]
+    }
+
+
+def test_every_type_that_a_field_names_is_told() -> None:
+    for name, fields in TYPES.items():
+        for field in fields.values():
+            assert not field.type or field.type in TYPES, (name, field)
+
+
+def test_a_difference_is_told_entry_by_entry() -> None:
+    original = pod("a", "b", nodeName="n")
+    modified = pod("b", "a")
+    modified["spec"]["containers"][0]["image"] = "new"
+    del modified["spec"]["containers"][1]
+
+    assert create_strategic_merge_patch(original, modified, POD) == {
+        "spec": {
+            "$setElementOrder/containers": [{"name": "b"}],
+            "containers": [{"name": "b", "image": "new"}, {"name": "a", "$patch": "delete"}],
+            "nodeName": None,
+        }
+    }
+    assert create_strategic_merge_patch(original, original, POD) == {}
+
+
+def test_a_difference_of_scalars_deletes_adds_and_orders() -> None:
+    original = {"metadata": {"finalizers": ["a", "b"]}}
+    modified = {"metadata": {"finalizers": ["c", "a"]}}
+
+    patch = create_strategic_merge_patch(original, modified, POD)
+
+    assert patch == {
+        "metadata": {
+            "finalizers": ["c"],
+            "$deleteFromPrimitiveList/finalizers": ["b"],
+            "$setElementOrder/finalizers": ["c", "a"],
+        }
+    }
+
+
+def test_a_difference_retains_keys_where_the_type_says_so() -> None:
+    original = {"spec": {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1}}}}
+    modified = {"spec": {"strategy": {"type": "Recreate"}}}
+
+    assert create_strategic_merge_patch(original, modified, DEPLOYMENT) == {
+        "spec": {"strategy": {"$retainKeys": ["type"], "type": "Recreate", "rollingUpdate": None}}
+    }
+
+
+def test_a_difference_needs_the_keys_of_entries() -> None:
+    with pytest.raises(PatchError, match="declared merge key: port"):
+        create_strategic_merge_patch({"spec": {"ports": [{"name": "x"}]}}, {"spec": {"ports": []}}, SERVICE)
+
+
+TEXTS = st.sampled_from(["x", "y", "z"])
+
+
+def entries(key: str, **fields: st.SearchStrategy[Any]) -> st.SearchStrategy[list[Any]]:
+    entry = st.fixed_dictionaries({key: st.sampled_from("abcd")}, optional=fields)
+    return st.lists(entry, max_size=4, unique_by=lambda item: item[key])
+
+
+PODS = st.fixed_dictionaries(
+    {
+        "metadata": st.fixed_dictionaries(
+            {},
+            optional={
+                "labels": st.dictionaries(TEXTS, TEXTS),
+                "finalizers": st.lists(TEXTS, unique=True),
+                "ownerReferences": entries("uid", name=TEXTS),
+            },
+        ),
+        "spec": st.fixed_dictionaries(
+            {"containers": entries("name", image=TEXTS, env=entries("name", value=TEXTS), args=st.lists(TEXTS))},
+            optional={
+                "nodeName": TEXTS,
+                "volumes": entries("name", emptyDir=st.just({}), configMap=st.fixed_dictionaries({"name": TEXTS})),
+                "tolerations": st.lists(st.fixed_dictionaries({"key": TEXTS})),
+            },
+        ),
+    }
+)
+
+
+@given(PODS, PODS)
+def test_the_difference_of_two_pods_makes_the_one_of_the_other(original: Any, modified: Any) -> None:
+    before = copy.deepcopy((original, modified))
+
+    patch = create_strategic_merge_patch(original, modified, POD)
+
+    assert strategic_merge_patch(original, patch, POD) == modified
+    assert (original, modified) == before
+
+
+DIRECTIVES = ["$patch", "$retainKeys", "$setElementOrder/containers", "$deleteFromPrimitiveList/finalizers"]
+JUNK = st.recursive(
+    st.none() | st.integers(0, 2) | TEXTS,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(DIRECTIVES) | st.sampled_from(["spec", "metadata", "containers", "finalizers", "name"]),
+            inner | st.sampled_from(["delete", "replace", "merge"]),
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(PODS, st.fixed_dictionaries({}, optional={"spec": JUNK, "metadata": JUNK, "$patch": JUNK, "$retainKeys": JUNK}))
+def test_any_patch_gives_an_object_or_a_patch_error(original: Any, patch: Any) -> None:
+    before = copy.deepcopy((original, patch))
+    try:
+        result = strategic_merge_patch(original, patch, POD)
+    except PatchError:
+        result = {}
+    assert isinstance(result, dict)
+    assert (original, patch) == before
