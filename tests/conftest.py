@@ -1,8 +1,13 @@
-"""What every test has: asyncio under anyio's plugin."""
+"""What every test has: asyncio under anyio's plugin, and hypothesis without a stop-watch."""
 
 from __future__ import annotations
 
 import pytest
+from hypothesis import settings
+
+# A property fails by what is found, never by how busy the machine is.
+settings.register_profile("kinformer", deadline=None)
+settings.load_profile("kinformer")
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@ from kinformer.meta.patch.json_patch import MAX_OPERATIONS, apply_json_patch
 from kinformer.meta.patch.merge import create_merge_patch, merge_patch
 from kinformer.meta.patch.schema import TYPES, Field, Schema, schema_for
 from kinformer.meta.patch.strategic import strategic_merge_patch
-from kinformer.meta.patch.strategic_diff import create_strategic_merge_patch
+from kinformer.meta.patch.strategic_diff import create_two_way_merge_patch
 
 __all__ = (
     "MAX_OPERATIONS",
@@ -27,7 +27,7 @@ __all__ = (
     "Schema",
     "apply_json_patch",
     "create_merge_patch",
-    "create_strategic_merge_patch",
+    "create_two_way_merge_patch",
     "merge_patch",
     "schema_for",
     "strategic_merge_patch",

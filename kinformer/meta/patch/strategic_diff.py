@@ -14,7 +14,7 @@ from kinformer.meta.patch.errors import PatchError, refusing_depth
 from kinformer.meta.patch.schema import TYPES, Field, Schema, schema_for
 from kinformer.meta.patch.strategic import DELETE_LIST, DIRECTIVE, ORDER, RETAIN_KEYS
 
-__all__ = ("create_strategic_merge_patch",)
+__all__ = ("create_two_way_merge_patch",)
 
 _ANY = Field()
 _UNKNOWN: Schema = {}
@@ -22,7 +22,7 @@ _UNKNOWN: Schema = {}
 Object = dict[str, Any]
 
 
-def create_strategic_merge_patch(
+def create_two_way_merge_patch(
     original: Mapping[str, Any], modified: Mapping[str, Any], kind: GroupVersionKind | Schema
 ) -> Object:
     """

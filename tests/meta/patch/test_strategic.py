@@ -14,7 +14,7 @@ from kinformer.meta.patch import (
     MalformedPatchError,
     PatchError,
     apply_json_patch,
-    create_strategic_merge_patch,
+    create_two_way_merge_patch,
     merge_patch,
     schema_for,
     strategic_merge_patch,
@@ -189,21 +189,21 @@ def test_a_difference_is_told_entry_by_entry() -> None:
     modified["spec"]["containers"][0]["image"] = "new"
     del modified["spec"]["containers"][1]
 
-    assert create_strategic_merge_patch(original, modified, POD) == {
+    assert create_two_way_merge_patch(original, modified, POD) == {
         "spec": {
             "$setElementOrder/containers": [{"name": "b"}],
             "containers": [{"name": "b", "image": "new"}, {"name": "a", "$patch": "delete"}],
             "nodeName": None,
         }
     }
-    assert create_strategic_merge_patch(original, original, POD) == {}
+    assert create_two_way_merge_patch(original, original, POD) == {}
 
 
 def test_a_difference_of_scalars_deletes_adds_and_orders() -> None:
     original = {"metadata": {"finalizers": ["a", "b"]}}
     modified = {"metadata": {"finalizers": ["c", "a"]}}
 
-    patch = create_strategic_merge_patch(original, modified, POD)
+    patch = create_two_way_merge_patch(original, modified, POD)
 
     assert patch == {
         "metadata": {
@@ -218,14 +218,14 @@ def test_a_difference_retains_keys_where_the_type_says_so() -> None:
     original = {"spec": {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1}}}}
     modified = {"spec": {"strategy": {"type": "Recreate"}}}
 
-    assert create_strategic_merge_patch(original, modified, DEPLOYMENT) == {
+    assert create_two_way_merge_patch(original, modified, DEPLOYMENT) == {
         "spec": {"strategy": {"$retainKeys": ["type"], "type": "Recreate", "rollingUpdate": None}}
     }
 
 
 def test_a_difference_needs_the_keys_of_entries() -> None:
     with pytest.raises(PatchError, match="declared merge key: port"):
-        create_strategic_merge_patch({"spec": {"ports": [{"name": "x"}]}}, {"spec": {"ports": []}}, SERVICE)
+        create_two_way_merge_patch({"spec": {"ports": [{"name": "x"}]}}, {"spec": {"ports": []}}, SERVICE)
 
 
 TEXTS = st.sampled_from(["x", "y", "z"])
@@ -262,7 +262,7 @@ PODS = st.fixed_dictionaries(
 def test_the_difference_of_two_pods_makes_the_one_of_the_other(original: Any, modified: Any) -> None:
     before = copy.deepcopy((original, modified))
 
-    patch = create_strategic_merge_patch(original, modified, POD)
+    patch = create_two_way_merge_patch(original, modified, POD)
 
     assert strategic_merge_patch(original, patch, POD) == modified
     assert (original, modified) == before
