@@ -196,10 +196,11 @@ class Operations:
         causes += validate_metadata(metadata, strategy.validate_name)
         if subresource:
             causes += strategy.validate_subresource(subresource, obj)
-        else:
+        elif old is None:
             causes += strategy.validate(obj)
-            if old is not None:
-                causes += strategy.validate_update(obj, old)
+        elif not _same_but_metadata(obj, old):
+            causes += strategy.validate(obj)
+            causes += strategy.validate_update(obj, old)
         if causes:
             raise status.invalid(strategy.resource.group_kind, metadata.get("name", ""), causes)
 
@@ -234,7 +235,7 @@ class Operations:
         old = before.decode()
         obj = change(before.decode())
         metadata, old_metadata = obj["metadata"], old["metadata"]
-        self._check_lock(strategy, metadata, before, name)
+        self._check_lock(strategy, metadata, old_metadata, before)
         self._keep_metadata(metadata, old_metadata)
         attributes = Attributes(
             "UPDATE", resource, subresource, namespace, name, obj, old, how.user, how.dry_run, how.options
@@ -263,15 +264,15 @@ class Operations:
         self.admission.admit(attributes)
         return self._finish_create(strategy, attributes, how)
 
-    def _check_lock(self, strategy: Strategy, metadata: Obj, before: Version, name: str) -> None:
-        resource = strategy.resource
+    def _check_lock(self, strategy: Strategy, metadata: Obj, old: Obj, before: Version) -> None:
+        resource, name = strategy.resource, old["name"]
         asked = metadata.get("resourceVersion") or "0"
-        if (uid := metadata.get("uid")) and uid != before.decode()["metadata"].get("uid"):
+        if (uid := metadata.get("uid")) and uid != old.get("uid"):
             key = f"/registry/{resource.storage.resource}/{before.key}"
             why = (
                 f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, "
                 f"AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, "
-                f"UID in object meta: {before.decode()['metadata'].get('uid', '')}"
+                f"UID in object meta: {old.get('uid', '')}"
             )
             raise status.conflict(resource.group_resource, name, why)
         if asked == "0" and not strategy.allow_unconditional_update:
@@ -312,7 +313,7 @@ class Operations:
             answer = Version(before.key, before.number, _encode(obj))
             self.storage.delete(strategy.resource.storage, before, obj)
             return answer
-        stored = self.storage.update(strategy.resource.storage, before, obj)
+        stored = self.storage.update(strategy.resource.storage, before, obj, old)
         strategy.stored(stored)
         return stored
 
@@ -442,3 +443,8 @@ class Operations:
         if wanted and wanted in present:
             return present
         return [*others, wanted] if wanted else others
+
+
+def _same_but_metadata(obj: Obj, old: Obj) -> bool:
+    """Whether only the metadata may have changed: the rest was checked when it was written."""
+    return obj.keys() == old.keys() and all(obj[name] == old[name] for name in obj if name != "metadata")

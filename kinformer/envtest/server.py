@@ -154,7 +154,8 @@ class ApiServer:
     ) -> None:
         stack, self._stack = self._stack, None
         if stack is not None:
-            await stack.__aexit__(exc_type, exc, traceback)
+            # What went wrong in the block is nothing to the server's tasks, and is to come out as it went in.
+            await stack.aclose()
 
     async def serve(self, kubeconfig_out: str | Path | None = None) -> None:
         """

@@ -30,7 +30,7 @@ def fields_of(value: Any, shape: Shape, path: Path = ()) -> Iterator[tuple[Path,
     if isinstance(value, dict) and value and not shape.atomic:
         for name, item in value.items():
             yield from fields_of(item, shape.field(name), (*path, f"f:{name}"))
-    elif isinstance(value, list) and shape.keys and all(isinstance(entry, dict) for entry in value):
+    elif isinstance(value, list) and shape.is_keyed(value):
         for entry in value:
             here = (*path, f"k:{_canonical(shape.key_of(entry))}")
             yield here, _MISSING

@@ -162,7 +162,7 @@ def _merge(live: Any, wanted: Any, shape: Shape) -> Any:
         for name, value in wanted.items():
             merged[name] = _merge(live.get(name), value, shape.field(name))
         return merged
-    if isinstance(wanted, list) and isinstance(live, list) and shape.keys:
+    if isinstance(wanted, list) and isinstance(live, list) and shape.is_keyed(wanted):
         merged_list = list(live)
         places = {str(shape.key_of(entry)): index for index, entry in enumerate(live) if isinstance(entry, dict)}
         for entry in wanted:

@@ -6,7 +6,7 @@ where apply differs; for custom ones from the schema's ``x-kubernetes-list-type`
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kinformer.envtest.registry import Resource
@@ -53,6 +53,10 @@ class Shape:
     def entry(self) -> Shape:
         """The shape of an entry of a keyed list."""
         return self
+
+    def is_keyed(self, entries: Iterable[Any]) -> bool:
+        """Whether these are entries that have keys: what is no object has none."""
+        return bool(self.keys) and all(isinstance(entry, dict) for entry in entries)
 
     def key_of(self, entry: Mapping[str, Any]) -> dict[str, Any]:
         return {key: entry.get(key, _DEFAULTS.get(key)) for key in self.keys}

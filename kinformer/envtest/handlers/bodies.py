@@ -10,11 +10,12 @@ import yaml
 from kinformer.envtest import status
 from kinformer.envtest.handlers.call import Call
 from kinformer.envtest.operations import DeleteOptions
-from kinformer.envtest.registry.schema import Problems
+from kinformer.envtest.registry.schema import Problems, check_model
 from kinformer.envtest.strategy.base import Obj, Strategy
 from kinformer.meta.names import GroupVersion, GroupVersionKind
 
 __all__ = (
+    "check_foreign",
     "decode_delete_options",
     "decode_foreign",
     "decode_object",
@@ -134,16 +135,34 @@ def _gvk(call: Call) -> tuple[str, str, str]:
     return call.resource.group, call.resource.version, call.resource.kind
 
 
+_FOREIGN = {
+    "Binding": "V1Binding",
+    "DeleteOptions": "V1DeleteOptions",
+    "Eviction": "V1Eviction",
+    "Scale": "V1Scale",
+    "TokenRequest": "AuthenticationV1TokenRequest",
+}
+
+
 def decode_foreign(call: Call, gvk: GroupVersionKind) -> Obj:
     """The body of a subresource that speaks another kind: a scale, a binding, an eviction."""
-    data = _of_kind(_read(call, gvk.kind), gvk)
-    data.setdefault("metadata", {})
-    if not isinstance(data["metadata"], dict):
+    return check_foreign(gvk, _of_kind(_read(call, gvk.kind), gvk))
+
+
+def check_foreign(gvk: GroupVersionKind, data: Any) -> Obj:
+    """
+    An object of such a kind, checked against its type.
+
+    :raises StatusError: BadRequest
+    """
+    problems = Problems()
+    checked = check_model(_FOREIGN[gvk.kind], data, problems)
+    if problems.error is not None:
         raise status.bad_request(
-            f'{gvk.kind} in version "{gvk.version}" cannot be handled as a {gvk.kind}: json: cannot unmarshal '
-            f"{_json_type(data['metadata'])} into Go struct field {gvk.kind}.metadata of type v1.ObjectMeta"
+            f'{gvk.kind} in version "{gvk.version}" cannot be handled as a {gvk.kind}: {problems.error}'
         )
-    return data
+    checked.setdefault("metadata", {})
+    return checked
 
 
 def _json_type(value: Any) -> str:
@@ -243,18 +262,14 @@ def decode_delete_options(call: Call) -> DeleteOptions:
                 f"the object provided is unrecognized (must be of type DeleteOptions): "
                 f'couldn\'t get version/kind; no kind "{data["kind"]}" is registered'
             )
+        data = check_foreign(GroupVersionKind("", "v1", "DeleteOptions"), data)
     options = DeleteOptions()
     preconditions = data.get("preconditions") or {}
-    try:
-        options.uid = preconditions.get("uid")
-        options.resource_version = preconditions.get("resourceVersion")
-    except AttributeError:
-        raise _bad_option("preconditions", preconditions, "v1.Preconditions") from None
+    options.uid = preconditions.get("uid")
+    options.resource_version = preconditions.get("resourceVersion")
     grace = data.get("gracePeriodSeconds")
     if grace is None:
         grace = call.number("gracePeriodSeconds")
-    if grace is not None and (isinstance(grace, bool) or not isinstance(grace, int)):
-        raise _bad_option("gracePeriodSeconds", grace, "int64")
     options.grace_period = grace
     orphan = data.get("orphanDependents")
     if orphan is None and "orphanDependents" in call.query:
@@ -263,13 +278,6 @@ def decode_delete_options(call: Call) -> DeleteOptions:
     options.propagation = data.get("propagationPolicy") or call.query.get("propagationPolicy") or None
     _validate_delete_options(options)
     return options
-
-
-def _bad_option(name: str, value: Any, type_: str) -> status.StatusError:
-    return status.bad_request(
-        'DeleteOptions in version "v1" cannot be handled as a DeleteOptions: json: cannot unmarshal '
-        f"{_json_type(value)} into Go struct field DeleteOptions.{name} of type {type_}"
-    )
 
 
 def _validate_delete_options(options: DeleteOptions) -> None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 __all__ = ("complaint",)
 
 _ESCAPES = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v", "\\": "\\\\"}
+# Go goes down 10,000 levels; this, and Python's own decoders, some hundreds.
+_DEEPEST = 150
 _SPACE = b" \t\r\n"
 _DIGITS = b"0123456789"
 
@@ -25,6 +27,8 @@ def complaint(data: bytes) -> str:
         end = _skip_space(data, _value(data, _skip_space(data, 0), 0))
         if end < len(data):
             raise _Wrong(end, "after top-level value")
+    except RecursionError:
+        return "exceeded max depth"
     except _Wrong as wrong:
         if wrong.position >= len(data):
             return "unexpected end of JSON input"
@@ -56,8 +60,10 @@ def _skip_space(data: bytes, at: int) -> int:
 
 
 def _value(data: bytes, at: int, depth: int) -> int:
-    if at >= len(data) or depth > 900:
-        raise _Wrong(len(data), "")
+    if at >= len(data):
+        raise _Wrong(at, "")
+    if depth > _DEEPEST:
+        raise RecursionError
     char = data[at : at + 1]
     if char == b"{":
         return _object(data, at + 1, depth)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -92,6 +93,8 @@ def _applier(operations: Operations, call: Call) -> Patcher:
             raise status.bad_request(
                 f"{name} of the applied configuration is {wanted[name]!r}, and the resource has {value!r}"
             )
+
+    finish_object(call, operations.strategy(resource), copy.deepcopy(wanted))  # refuses what is of a wrong type
 
     def apply(whole: Obj) -> Obj:
         live = whole if whole["metadata"].get("uid") else None

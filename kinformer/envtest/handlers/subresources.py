@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kinformer.envtest import status
-from kinformer.envtest.handlers.bodies import decode_foreign, decode_object
+from kinformer.envtest.handlers.bodies import check_foreign, decode_foreign, decode_object
 from kinformer.envtest.handlers.call import Answer, Call, encode
 from kinformer.envtest.handlers.patching import patch_function
 from kinformer.envtest.handlers.reading import get
@@ -69,8 +69,9 @@ def _get_scale(operations: Operations, call: Call) -> Answer:
 
 def _write_scale(operations: Operations, call: Call) -> Answer:
     assert call.target.subresource is not None
+    gvk = call.target.subresource.gvk
     if call.verb == "update":
-        body = decode_foreign(call, call.target.subresource.gvk)
+        body = decode_foreign(call, gvk)
         make: Callable[[Obj], Any] = lambda _: body  # noqa: E731
     else:
         make = patch_function(call)
@@ -78,20 +79,14 @@ def _write_scale(operations: Operations, call: Call) -> Answer:
 
     def change(old: Obj | None) -> Obj:
         assert old is not None
-        scale = make(_scale_of(call, old))
-        spec = scale.get("spec") if isinstance(scale, dict) else None
-        replicas = (spec or {}).get("replicas", 0) if isinstance(spec, dict | None) else None
-        if isinstance(replicas, bool) or not isinstance(replicas, int):
-            raise status.bad_request(
-                'Scale in version "v1" cannot be handled as a Scale: json: cannot unmarshal '
-                "string into Go struct field ScaleSpec.spec.replicas of type int32"
-            )
+        scale = check_foreign(gvk, make(_scale_of(call, old)))
+        replicas = (scale.get("spec") or {}).get("replicas", 0)
         if replicas < 0:
             text = f"Invalid value: {replicas}: must be greater than or equal to 0"
             cause = status.Cause("spec.replicas", "FieldValueInvalid", text)
             kind = GroupKind("autoscaling", "Scale")
             raise status.invalid(kind, call.name, [cause])
-        metadata = scale.get("metadata") or {}
+        metadata = scale["metadata"]
         if (said := metadata.get("name")) and said != call.name:
             raise status.bad_request(
                 f"the name of the object ({said}) does not match the name on the URL ({call.name})"
@@ -120,7 +115,7 @@ def _bind(operations: Operations, call: Call) -> Answer:
     assert call.target.subresource is not None
     body = decode_foreign(call, call.target.subresource.gvk)
     target = body.get("target") or {}
-    node = target.get("name") if isinstance(target, dict) else None
+    node = target.get("name")
     kind = GroupKind("", "Binding")
     name = body["metadata"].get("name") or ""
     if target.get("kind") not in (None, "", "Node"):

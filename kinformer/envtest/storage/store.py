@@ -70,15 +70,18 @@ class Storage:
         """
         return self._write(resource, ADDED, object_key(namespace, name), obj, None)
 
-    def update(self, resource: GroupResource, before: Version, obj: dict[str, Any]) -> Version:
+    def update(
+        self, resource: GroupResource, before: Version, obj: dict[str, Any], old: dict[str, Any] | None = None
+    ) -> Version:
         """
         Store the next version of an object, unless it says the same as `before`: then nothing is written.
 
+        :param old: `before` decoded, if the caller has it at hand
         :return: the version that is stored now, which may be `before`
         """
         obj["metadata"]["resourceVersion"] = str(before.number)
-        raw = _encode(obj)
-        if raw == before.raw or msgspec.json.decode(raw) == before.decode():
+        # Python takes 1, 1.0 and true for the same, but they are not of the same length.
+        if obj == (before.decode() if old is None else old) and len(_encode(obj)) == len(before.raw):
             return before
         return self._write(resource, MODIFIED, before.key, obj, before)
 

@@ -229,7 +229,7 @@ class JobStrategy(Strategy):
         spec, metadata = obj["spec"], obj["metadata"]
         if spec.get("manualSelector"):
             return
-        given = {"controller-uid": metadata["uid"], "job-name": metadata["name"]}
+        given = {"controller-uid": metadata["uid"], "job-name": metadata.get("name", "")}
         template = spec["template"].setdefault("metadata", {})
         labels = template["labels"] = dict(template.get("labels") or {})
         for name, value in given.items():
