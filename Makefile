@@ -14,8 +14,8 @@ $(STAMP): requirements.txt pyproject.toml
 	@test -n "$(PYTHON)" || { echo "kinformer needs Python 3.11 or newer; set PYTHON=/path/to/python3"; exit 1; }
 	@echo "making $(VENV) with $(PYTHON) ..."
 	@$(PYTHON) -m venv --clear $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -r requirements.txt
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
 demo: $(STAMP) ## a ReplicationController gets its pods, on an API server in this process
