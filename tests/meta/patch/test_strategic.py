@@ -292,3 +292,51 @@ def test_any_patch_gives_an_object_or_a_patch_error(original: Any, patch: Any) -
         result = {}
     assert isinstance(result, dict)
     assert (original, patch) == before
+
+
+@pytest.mark.parametrize(
+    ("original", "patch", "result"),
+    [
+        # what is to be deleted from a list that is not there
+        ({}, {"$deleteFromPrimitiveList/finalizers": ["a"]}, {}),
+        # an order for a list that is not there, or is not changed, or is new
+        ({}, {"$setElementOrder/finalizers": ["a"]}, {}),
+        ({"finalizers": ["a", "b"]}, {"$setElementOrder/finalizers": ["b", "a"]}, {"finalizers": ["b", "a"]}),
+        ({}, {"$setElementOrder/finalizers": ["b", "a"], "finalizers": ["b"]}, {"finalizers": ["b"]}),
+        # an order that names nothing, for new entries: Go's sort takes what it cannot place for less than anything
+        (
+            {"finalizers": ["a"]},
+            {"$setElementOrder/finalizers": [], "finalizers": ["b", "c"]},
+            {"finalizers": ["a", "c", "b"]},
+        ),
+        # a list that is not merged takes the patch's entries, in the order that is set
+        ({"other": ["a", "b"]}, {"$setElementOrder/other": ["c", "b"], "other": ["c", "b"]}, {"other": ["c", "b"]}),
+        # entries to delete from a list that is new
+        (
+            {},
+            {"ownerReferences": [{"uid": "a"}, {"uid": "b", "$patch": "delete"}]},
+            {"ownerReferences": [{"uid": "a"}]},
+        ),
+        ({}, {"labels": {"$patch": "delete"}}, {}),
+        ({"labels": "odd"}, {"labels": {"$patch": "delete"}}, {}),
+        ({"finalizers": []}, {"finalizers": []}, {"finalizers": []}),
+        ({"labels": {"a": "1"}}, {"labels": {"a": None, "b": None}}, {"labels": {}}),
+    ],
+)
+def test_corners_are_as_in_go(original: Any, patch: Any, result: Any) -> None:
+    assert strategic_merge_patch({"metadata": original}, {"metadata": patch}, POD) == {"metadata": result}
+
+
+@pytest.mark.parametrize(
+    ("patch", "complaint"),
+    [
+        ({"$setElementOrder/x": [], "x": []}, "no elements in any of the given slices"),
+        ({"$setElementOrder/x": ["a"], "x": ["b"]}, "doesn't match"),
+        ({"$deleteFromPrimitiveList/list": [{"a": 1}]}, "list element types are not identical"),
+        ({"$deleteFromPrimitiveList/objects": [{"a": 1}]}, "without a merge key"),
+        ({"$setElementOrder/list": None}, "expected a list, but received null"),
+    ],
+)
+def test_lists_that_cannot_be_merged_are_errors(patch: Any, complaint: str) -> None:
+    with pytest.raises(PatchError, match=complaint):
+        strategic_merge_patch({"list": ["a"], "objects": [{"a": 1}]}, patch, {})
