@@ -6,10 +6,11 @@ only ever reads, as a watch does. ``TCP_USER_TIMEOUT`` puts the same bound on wh
 request on a pooled connection to a dead peer.
 
 *The bytes of a watch.* aiohttp's parser calls into Python three times for each HTTP chunk, and an API server sends each
-event as a chunk of its own: 3 µs an event of 1.8 KB, 9 µs of 5.7 KB, before anything has been decoded. A request with
-``read_bufsize=RawBody(...)`` gets its body's bytes as they come off the socket, and :class:`Dechunker` takes the
-framing off a whole read at once: 1 µs. Headers, redirects, errors, TLS and proxies stay aiohttp's. Should a later
-aiohttp make its connections in another way, :func:`body_of` falls back to its own reader.
+event as a chunk of its own. A request with ``read_bufsize=RawBody(...)`` gets its body's bytes as they come off the
+socket, and :class:`Dechunker` takes the framing off a whole read at once, without copying: an event of a lazily decoded
+pod takes 4.4 µs instead of 5.2 with everything (1.8 KB; 6.8 instead of 9.4 of 5.7 KB; CPU of the reading process, best
+of ten in turn, loopback). Headers, redirects, errors, TLS and proxies stay aiohttp's. Should a later aiohttp make its
+connections in another way, :func:`body_of` falls back to its own reader.
 """
 
 from __future__ import annotations
