@@ -112,6 +112,11 @@ class Controller(Generic[T]):
         return self._reflector.last_sync_resource_version
 
     @property
+    def pending(self) -> int:
+        """How many objects have changes that are queued, and not in the store yet."""
+        return len(self._queue)
+
+    @property
     def name(self) -> str:
         return self._reflector.name
 

@@ -29,6 +29,7 @@ from kinformer.cache.store import Indexer, TransformFunc
 from kinformer.cache.tasks import plain_task_group
 from kinformer.cache.watch_errors import WatchErrorHandler
 from kinformer.clock import Clock, RealClock
+from kinformer.collector import relax
 from kinformer.meta import accessor_for
 
 __all__ = ("InformerStateError", "QueueKind", "SharedIndexInformer")
@@ -144,6 +145,11 @@ class SharedIndexInformer(Generic[T]):
     def last_sync_resource_version(self) -> str:
         """The version of the server's state that was reached last; empty before the first list."""
         return self._controller.last_sync_resource_version if self._controller is not None else ""
+
+    @property
+    def pending(self) -> int:
+        """How many objects have changes that were heard of, and are not in :attr:`indexer` yet."""
+        return self._controller.pending if self._controller is not None else 0
 
     @property
     def has_synced(self) -> bool:
@@ -282,6 +288,7 @@ class SharedIndexInformer(Generic[T]):
         :raises CacheMutatedError: if the mutation detector found that somebody changed an object
         """
         self._check_not_started()
+        relax()
         self._controller = Controller(
             self._new_queue(),
             self._lister_watcher,

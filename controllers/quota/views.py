@@ -1,0 +1,191 @@
+"""Views: what quota reads of pods, services and claims, whatever form they come in.
+
+An evaluator is given an informer's model, the JSON of an admission request, or an object that a test has made. Each is
+looked at through the same attributes, those of the models. A model whose spec and status nobody has read yet is still
+the server's bytes: of these only the fields below are decoded, and the model stays as it was, which makes a recount
+several times faster than one that builds every object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from kinformer.models import V1PersistentVolumeClaim, V1Pod, V1Service
+
+__all__ = ("ClaimView", "PodView", "ServiceView", "UnreadableObject", "claim_view", "pod_view", "service_view")
+
+#: Amounts as JSON holds them; Kubernetes takes numbers for texts here.
+Texts = dict[str, str | int | float]
+
+
+class UnreadableObject(ValueError):
+    """An object is not of the kind that it is counted as."""
+
+
+class _View(msgspec.Struct, rename="camel", gc=False):
+    """The base of all views; what they do not name is skipped."""
+
+
+class Meta(_View):
+    name: str | None = None
+    annotations: dict[str, str] | None = None
+    deletion_timestamp: datetime | None = None
+    deletion_grace_period_seconds: int | None = None
+
+
+class Resources(_View):
+    requests: Texts | None = None
+    limits: Texts | None = None
+
+
+class Container(_View):
+    name: str | None = None
+    resources: Resources | None = None
+    restart_policy: str | None = None
+
+
+class ContainerStatus(_View):
+    name: str | None = None
+    resources: Resources | None = None
+    allocated_resources: Texts | None = None
+
+
+class Condition(_View):
+    type: str | None = None
+    reason: str | None = None
+
+
+class AffinityTerm(_View):
+    namespaces: list[str] | None = None
+    namespace_selector: dict[str, Any] | None = None
+
+
+class WeightedAffinityTerm(_View):
+    pod_affinity_term: AffinityTerm | None = None
+
+
+class PodAffinity(_View):
+    required_during_scheduling_ignored_during_execution: list[AffinityTerm] | None = None
+    preferred_during_scheduling_ignored_during_execution: list[WeightedAffinityTerm] | None = None
+
+
+class Affinity(_View):
+    pod_affinity: PodAffinity | None = None
+    pod_anti_affinity: PodAffinity | None = None
+
+
+class PodSpec(_View):
+    containers: list[Container] | None = None
+    init_containers: list[Container] | None = None
+    overhead: Texts | None = None
+    resources: Resources | None = None
+    active_deadline_seconds: int | None = None
+    priority_class_name: str | None = None
+    affinity: Affinity | None = None
+
+
+class PodStatus(_View):
+    phase: str | None = None
+    qos_class: str | None = None
+    conditions: list[Condition] | None = None
+    container_statuses: list[ContainerStatus] | None = None
+    init_container_statuses: list[ContainerStatus] | None = None
+
+
+class PodView(_View):
+    metadata: Meta
+    spec: PodSpec
+    status: PodStatus
+
+
+class ServicePort(_View):
+    node_port: int | None = None
+
+
+class ServiceSpec(_View):
+    type: str | None = None
+    ports: list[ServicePort] | None = None
+    allocate_load_balancer_node_ports: bool | None = None
+
+
+class ServiceView(_View):
+    metadata: Meta
+    spec: ServiceSpec
+    status: Any = None
+
+
+class ModifyStatus(_View):
+    target_volume_attributes_class_name: str | None = None
+
+
+class ClaimSpec(_View):
+    resources: Resources | None = None
+    storage_class_name: str | None = None
+    volume_attributes_class_name: str | None = None
+
+
+class ClaimStatus(_View):
+    allocated_resources: Texts | None = None
+    current_volume_attributes_class_name: str | None = None
+    modify_volume_status: ModifyStatus | None = None
+
+
+class ClaimView(_View):
+    metadata: Meta
+    spec: ClaimSpec
+    status: ClaimStatus
+
+
+def _viewer(model: type[Any], view: Any, parts: Mapping[str, type[Any] | None]) -> Callable[[Any], Any]:
+    """
+    Make the function that looks at objects of one kind.
+
+    :param parts: the types of spec and status; None for what is not read
+    """
+    lazy = model.__lazy_fields__
+    readers = [
+        (lazy[name].peek, msgspec.json.Decoder(type_ | None).decode if type_ is not None else None, type_, name)
+        for name, type_ in parts.items()
+    ]
+
+    def see(obj: Any) -> Any:
+        if isinstance(obj, view):
+            return obj
+        if isinstance(obj, model):
+            values = []
+            for peek, decode, type_, name in readers:
+                value = None
+                if decode is not None and type_ is not None:
+                    value = peek(obj)
+                    value = decode(value) if type(value) is msgspec.Raw else getattr(obj, name)
+                    if value is None:
+                        value = type_()
+                values.append(value)
+            return view(obj.metadata or Meta(), *values)
+        if isinstance(obj, Mapping):
+            return msgspec.convert({"metadata": {}, **{name: {} for name in parts}, **_filled(obj)}, view)
+        raise UnreadableObject(f"expect {model.__name__}, got {type(obj).__qualname__}")
+
+    def see_or_say(obj: Any) -> Any:
+        try:
+            return see(obj)
+        except msgspec.ValidationError as error:
+            raise UnreadableObject(f"not a {model.__name__}: {error}") from error
+
+    return see_or_say
+
+
+def _filled(obj: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in obj.items() if value is not None}
+
+
+#: Each raises :exc:`UnreadableObject` for what is not of its kind.
+pod_view: Callable[[Any], PodView] = _viewer(V1Pod, PodView, {"spec": PodSpec, "status": PodStatus})
+service_view: Callable[[Any], ServiceView] = _viewer(V1Service, ServiceView, {"spec": ServiceSpec, "status": None})
+claim_view: Callable[[Any], ClaimView] = _viewer(
+    V1PersistentVolumeClaim, ClaimView, {"spec": ClaimSpec, "status": ClaimStatus}
+)

@@ -1,0 +1,207 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from controllers.quota import (
+    CREATE,
+    UPDATE,
+    GenericEvaluator,
+    PodEvaluator,
+    Request,
+    ScopeError,
+    ScopeRequirement,
+    UnreadableObject,
+    UsageStatsOptions,
+    claim_evaluator,
+    object_count_evaluator,
+    scopes_of,
+    service_evaluator,
+)
+from controllers.quota.pods import PODS, pod_matches_scope
+from kinformer.clock import FakeClock
+from kinformer.meta import GroupResource, Quantity, QuantityError
+from kinformer.meta.resourcelist import dump
+from kinformer.models import V1Pod, V1Service, decode, encode, from_dict
+
+
+def pod(cpu: str = "1", **spec: Any) -> dict[str, Any]:
+    containers = [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]
+    return {"metadata": {"name": "p", "namespace": "ns"}, "spec": {"containers": containers, **spec}, "status": {}}
+
+
+class Listed:
+    """A source with these objects."""
+
+    def __init__(self, *objects: Any) -> None:
+        self.objects = objects
+
+    async def list(self, namespace: str) -> Any:
+        return self.objects
+
+    def version(self) -> str:
+        return "7"
+
+
+def test_a_pod_is_measured_the_same_as_json_as_bytes_and_as_a_model_that_was_read() -> None:
+    evaluator = PodEvaluator()
+    untouched = decode(V1Pod, encode(pod("250m")))
+    read = from_dict(V1Pod, pod("250m"))
+    assert read.spec.containers[0].name == "c"
+
+    for one in (pod("250m"), untouched, read):
+        assert dump(evaluator.usage(one)) == {
+            "count/pods": "1", "pods": "1", "cpu": "250m", "requests.cpu": "250m",
+        }  # fmt: skip
+
+
+def test_measuring_a_model_leaves_what_nobody_has_read_as_it_came() -> None:
+    untouched = decode(V1Pod, encode(pod()))
+
+    PodEvaluator().usage(untouched)
+
+    assert type(V1Pod.__lazy_fields__["spec"].peek(untouched)).__name__ == "Raw"
+
+
+def test_what_is_no_pod_cannot_be_measured_as_one() -> None:
+    evaluator = PodEvaluator()
+    with pytest.raises(UnreadableObject, match="expect V1Pod, got V1Service"):
+        evaluator.usage(V1Service())
+    with pytest.raises(UnreadableObject, match=r"not a V1Pod: .*containers"):
+        evaluator.usage({"metadata": {}, "spec": {"containers": 3}})
+    with pytest.raises(QuantityError, match="'lots' is not a quantity"):
+        evaluator.usage(pod("lots"))
+
+
+def test_a_pod_stops_being_tracked_the_moment_its_grace_is_over() -> None:
+    clock = FakeClock(datetime(2026, 1, 1, tzinfo=UTC))
+    evaluator = PodEvaluator(clock=clock)
+    going = pod()
+    going["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 30}
+
+    assert "pods" in evaluator.usage(going)
+    clock.turn(30.0)
+    assert "pods" in evaluator.usage(going)
+    clock.turn(0.001)
+    assert dump(evaluator.usage(going)) == {"count/pods": "1"}
+
+
+def test_an_update_of_a_pod_counts_only_if_it_changes_the_scope_it_is_in() -> None:
+    evaluator = PodEvaluator()
+
+    def update(new: Any, old: Any, subresource: str = "") -> Request:
+        return Request(UPDATE, PODS, "ns", "p", new, old, subresource)
+
+    assert evaluator.handles(Request(CREATE, PODS, "ns", "p", pod()))
+    assert not evaluator.handles(update(pod(), pod()))
+    assert evaluator.handles(update(pod(activeDeadlineSeconds=5), pod()))
+    assert evaluator.handles(update(pod(), pod(), "resize"))
+    assert not evaluator.handles(update(pod(), pod(), "status"))
+    assert not evaluator.handles(update(3, pod()))
+
+
+def test_priority_class_operators_mean_what_label_selectors_mean() -> None:
+    high, none = pod(priorityClassName="high"), pod()
+
+    def matches(operator: str, *values: str) -> tuple[bool, bool]:
+        requirement = ScopeRequirement("PriorityClass", operator, values)
+        return pod_matches_scope(requirement, high), pod_matches_scope(requirement, none)
+
+    assert matches("Exists") == (True, False)
+    assert matches("DoesNotExist") == (False, True)
+    assert matches("In", "high", "low") == (True, False)
+    assert matches("NotIn", "high") == (False, True)
+    assert matches("NotIn", "low") == (True, True)
+    with pytest.raises(ScopeError, match='"Near" is not a valid scope selector operator'):
+        matches("Near", "high")
+    with pytest.raises(ScopeError, match="values set can't be empty"):
+        matches("In")
+    with pytest.raises(ScopeError, match="values set must be empty"):
+        matches("DoesNotExist", "high")
+
+
+def test_no_pod_is_in_a_scope_that_nobody_knows() -> None:
+    assert not pod_matches_scope(ScopeRequirement("Lucky"), pod())
+
+
+def test_a_pod_with_terms_for_other_namespaces_uses_cross_namespace_affinity() -> None:
+    here = {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "z"}]}
+    there = {"preferredDuringSchedulingIgnoredDuringExecution": [{"podAffinityTerm": {"namespaceSelector": {}}}]}
+    scope = ScopeRequirement("CrossNamespacePodAffinity")
+
+    assert not pod_matches_scope(scope, pod(affinity={"podAffinity": here}))
+    assert pod_matches_scope(scope, pod(affinity={"podAffinity": here, "podAntiAffinity": there}))
+
+
+def test_claims_are_in_the_scope_of_every_attributes_class_they_have_to_do_with() -> None:
+    matches = claim_evaluator().matches_scope
+    claim = {
+        "metadata": {"name": "c"},
+        "spec": {"volumeAttributesClassName": "gold"},
+        "status": {"modifyVolumeStatus": {"targetVolumeAttributesClassName": "silver"}},
+    }
+
+    assert matches(ScopeRequirement("VolumeAttributesClass", "In", ("silver",)), claim)
+    assert matches(ScopeRequirement("VolumeAttributesClass"), claim)
+    assert not matches(ScopeRequirement("VolumeAttributesClass", "In", ("bronze",)), claim)
+    assert not matches(ScopeRequirement("VolumeAttributesClass"), {"metadata": {}, "spec": {}})
+    assert not matches(ScopeRequirement("Terminating"), claim)
+
+
+def test_a_claim_is_charged_for_whole_bytes_and_for_what_it_was_allocated() -> None:
+    claim = {
+        "metadata": {"name": "c"},
+        "spec": {"storageClassName": "fast", "resources": {"requests": {"storage": "1500m"}}},
+        "status": {"allocatedResources": {"storage": "2500m"}},
+    }
+    evaluator = claim_evaluator()
+
+    assert dump(evaluator.usage(claim))["fast.storageclass.storage.k8s.io/requests.storage"] == "3"
+    assert evaluator.matching_resources(["x.storageclass.storage.k8s.io/requests.storage", "x/requests.storage"]) == [
+        "x.storageclass.storage.k8s.io/requests.storage"
+    ]
+
+
+def test_every_kind_can_be_counted_and_four_have_a_shorter_name() -> None:
+    widgets = object_count_evaluator(GroupResource("example.com", "widgets"))
+    secrets = object_count_evaluator(GroupResource("", "secrets"))
+
+    assert dump(widgets.usage({})) == {"count/widgets.example.com": "1"}
+    assert secrets.matching_resources(["secrets", "count/secrets", "pods"]) == ["count/secrets", "secrets"]
+    assert not widgets.handles(Request(UPDATE, widgets.group_resource, "ns", "w", {}, {}))
+
+
+async def test_counting_starts_at_zero_and_leaves_out_what_is_in_no_scope() -> None:
+    source = Listed(pod("1"), pod("2", activeDeadlineSeconds=1), pod("4"))
+    options = UsageStatsOptions("ns", scopes_of(["NotTerminating"]), ["cpu", "limits.cpu"])
+
+    stats = await PodEvaluator(source).usage_stats(options)
+
+    assert stats.version == "7"
+    assert stats.used["cpu"] == Quantity.of(5)
+    assert not stats.used["limits.cpu"]
+
+
+async def test_a_quota_with_scopes_is_about_no_object_of_a_kind_that_has_none() -> None:
+    services = service_evaluator(Listed({"metadata": {}, "spec": {}}))
+    counts = object_count_evaluator(GroupResource("", "secrets"), Listed({}, {}))
+    scoped = UsageStatsOptions("ns", scopes_of(["Terminating"]), ["services", "secrets"])
+
+    assert not (await services.usage_stats(scoped)).used["services"]
+    assert not (await counts.usage_stats(scoped)).used["secrets"]
+    assert (await counts.usage_stats(UsageStatsOptions("ns"))).used["secrets"] == Quantity.of(2)
+
+
+async def test_an_evaluator_of_ones_own_is_a_few_functions() -> None:
+    seats = GenericEvaluator(
+        GroupResource("example.com", "buses"),
+        ["seats"],
+        lambda bus: {"seats": Quantity.of(bus["seats"])},
+        source=Listed({"seats": 12}, {"seats": 30}),
+    )
+
+    assert (await seats.usage_stats(UsageStatsOptions("ns", (), ["seats"]))).used == {"seats": Quantity.of(42)}
+    assert seats.matches(["seats", "pods"], (), {})
+    assert not seats.matches(["pods"], (), {})

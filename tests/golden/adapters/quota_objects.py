@@ -1,0 +1,17 @@
+"""quota_objects: what a service or a persistent volume claim uses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from controllers.quota.claims import claim_evaluator
+from controllers.quota.services import service_evaluator
+from kinformer.meta.resourcelist import dump
+
+__all__ = ("answer",)
+
+EVALUATORS = {"Service": service_evaluator(), "PersistentVolumeClaim": claim_evaluator()}
+
+
+def answer(case: Any) -> Any:
+    return {"usage": dump(EVALUATORS[case["kind"]].usage(case["object"]))}
