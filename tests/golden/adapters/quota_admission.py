@@ -1,0 +1,32 @@
+"""quota_admission: the check of one request against the quotas of its namespace."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from controllers.quota.admission.check import LimitedResource, QuotaRefused, check_request
+from controllers.quota.evaluator import Request
+from controllers.quota.limits import quota_of
+from controllers.quota.registry import core_registry
+from kinformer.meta import GroupResource
+from kinformer.meta.resourcelist import dump
+
+__all__ = ("answer",)
+
+REGISTRY = core_registry()
+
+
+def answer(case: Any) -> Any:
+    resource = GroupResource("", case["resource"])
+    evaluator = REGISTRY.get(resource)
+    assert evaluator is not None
+    request = Request(case["operation"], resource, "ns", "x", case["object"], case.get("oldObject"))
+    limited = [
+        LimitedResource(GroupResource(one.get("apiGroup", ""), one["resource"]), tuple(one["MatchContains"]))
+        for one in case.get("limitedResources", ())
+    ]
+    try:
+        quotas = check_request([quota_of(quota) for quota in case["quotas"]], request, evaluator, limited)
+    except QuotaRefused as refusal:
+        return {"ok": False, "message": str(refusal)}
+    return {"ok": True, "quotas": [{"name": quota.name, "used": dump(quota.used)} for quota in quotas]}
