@@ -20,13 +20,14 @@ from aiohttp import web
 from kinformer.clock import Clock, RealClock
 from kinformer.envtest.admission import Admission, AdmissionContext, User, load_plugins
 from kinformer.envtest.discovery import VERSION, Discovery
+from kinformer.envtest.faults import Faults
 from kinformer.envtest.handlers.http import BODY_LIMIT, HttpHandler
 from kinformer.envtest.handlers.watching import WatchSet
 from kinformer.envtest.objects import StoredObjects
 from kinformer.envtest.operations import Operations
 from kinformer.envtest.plugins import NamespaceLifecycle
 from kinformer.envtest.registry import Registry
-from kinformer.envtest.storage import Storage
+from kinformer.envtest.storage import Journal, JournalError, Storage
 from kinformer.envtest.strategies import Strategies
 
 __all__ = ("ApiServer", "ServerError")
@@ -57,6 +58,7 @@ class ApiServer:
     :param plugins: whether installed packages' admission is used
     :param seed: makes names and uids the same in every run
     :param version: what ``/version`` says
+    :param data: a file that keeps everything that is stored; without one it is gone with the server
     :param advertise: the address that discovery tells, if it is not the one to listen on
     """
 
@@ -71,6 +73,7 @@ class ApiServer:
         plugins: bool = True,
         seed: int | None = None,
         version: dict[str, str] | None = None,
+        data: str | Path | None = None,
         advertise: str = "",
     ):
         self._host = host
@@ -82,16 +85,22 @@ class ApiServer:
         self._rng = random.Random(seed)
         self._version = {**VERSION, **(version or {})}
         self._advertise = advertise
+        self._data = data
+        self._build()
+        self._users: dict[str, User] = {self.token: User("admin", groups=("system:masters", "system:authenticated"))}
+        self._stack: AsyncExitStack | None = None
+
+    def _build(self) -> None:
+        """The server's inside, with nothing stored yet."""
         self.storage = Storage()
         self.registry = Registry()
         self.watches = WatchSet()
+        self.faults = Faults(self.storage, self.watches, self.clock)
         self.admission = Admission()
         self._strategies = Strategies(self.storage, self.registry, self.clock)
         self.operations = Operations(
             self.storage, self.registry, self.clock, self.admission, self._strategies, self._rng, self._issue_token
         )
-        self._users: dict[str, User] = {self.token: User("admin", groups=("system:masters", "system:authenticated"))}
-        self._stack: AsyncExitStack | None = None
 
     # -- where it is ------------------------------------------------------------------------------------------------
 
@@ -130,16 +139,21 @@ class ApiServer:
 
     async def __aenter__(self) -> Self:
         """
-        :raises ServerError: if the port is taken
+        :raises ServerError: if the port is taken, or the file of the data cannot be used
         """
-        self._load_admission()
-        if not self.storage.version:
-            self._create_system_objects()
+        await self._start()
+        return self
+
+    async def _start(self) -> None:
         async with AsyncExitStack() as stack:
+            self._load_data(stack)
+            self._load_admission()
+            if not self.storage.version:
+                self._create_system_objects()
             listener = self._listen()
             stack.callback(listener.close)
             discovery = Discovery(self.registry, self._advertise or f"{self._host}:{self._port}", self._version)
-            handler = HttpHandler(self.operations, discovery, self.watches, self._authenticate, self._rng)
+            handler = HttpHandler(self.operations, discovery, self.watches, self._authenticate, self.faults, self._rng)
             runner = web.ServerRunner(_Server(handler), shutdown_timeout=_CLOSE_WITHIN)
             await runner.setup()
             stack.push_async_callback(_clean_up, runner)
@@ -147,22 +161,37 @@ class ApiServer:
             await web.SockSite(runner, listener).start()
             await self._start_loops(stack)
             self._stack = stack.pop_all()
-        return self
 
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        await self._stop()
+
+    async def _stop(self) -> None:
         stack, self._stack = self._stack, None
         if stack is not None:
             # What went wrong in the block is nothing to the server's tasks, and is to come out as it went in.
             await stack.aclose()
+
+    async def restart(self, *, keep_data: bool = True) -> None:
+        """
+        Stop serving and start again on the same port: connections are lost, versions go on counting.
+
+        :param keep_data: otherwise everything that was stored is gone, as if etcd had been wiped
+        """
+        await self._stop()
+        if self._data is not None or not keep_data:
+            self._build()
+        if not keep_data:
+            self._forget_data()
+        await self._start()
 
     async def serve(self, kubeconfig_out: str | Path | None = None) -> None:
         """
         Serve until cancelled.
 
         :param kubeconfig_out: a file for the kubeconfig; it is complete once the server answers
-        :raises ServerError: if the port is taken
+        :raises ServerError: if the port is taken, or the file of the data cannot be used
         """
         async with self:
             if kubeconfig_out is not None:
@@ -181,6 +210,21 @@ class ApiServer:
             raise ServerError(f"cannot serve on {self._host}:{self._port}: {why}") from error
         self._port = listener.getsockname()[1]
         return listener
+
+    def _load_data(self, stack: AsyncExitStack) -> None:
+        if self._data is None:
+            return
+        try:
+            journal = Journal(self._data)
+        except JournalError as error:
+            raise ServerError(str(error)) from error
+        stack.callback(self.storage.close)
+        self.storage.keep_in(journal)
+        self._strategies.load()
+
+    def _forget_data(self) -> None:
+        if self._data is not None:
+            Path(self._data).unlink(missing_ok=True)
 
     def _load_admission(self) -> None:
         if self.admission.plugins:

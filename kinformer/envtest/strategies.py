@@ -15,8 +15,14 @@ class Strategies:
     """Makes strategies, with what some of them must know of other objects."""
 
     def __init__(self, storage: Storage, registry: Registry, clock: Clock):
+        self._storage = storage
         self._addresses = ServiceAddresses(storage)
         self.definitions = Definitions(storage, registry, clock)
+
+    def load(self) -> None:
+        """Take note of what a storage that was read back holds."""
+        self._addresses.load(self._storage)
+        self.definitions.load()
 
     def __call__(self, resource: Resource) -> Strategy:
         if resource.is_custom:

@@ -46,6 +46,7 @@ class Call:
     One request.
 
     :param query: the last value of each parameter
+    :param behind: the version that reads of any version are answered at, if that is not the present one
     :param warnings: texts for the client's user, filled on the way
     """
 
@@ -58,6 +59,7 @@ class Call:
     body: bytes
     user: User
     agent: str = ""
+    behind: int | None = None
     warnings: list[str] = field(default_factory=list)
 
     @property

@@ -14,6 +14,7 @@ from aiohttp.client_exceptions import ClientConnectionError
 from kinformer.envtest import status
 from kinformer.envtest.admission import User
 from kinformer.envtest.discovery import Discovery
+from kinformer.envtest.faults import Faults
 from kinformer.envtest.handlers import reading, writing
 from kinformer.envtest.handlers.call import Answer, Call, Target, encode, find_target, parse_query, verb_for
 from kinformer.envtest.handlers.subresources import serve_subresource
@@ -54,12 +55,14 @@ class HttpHandler:
         discovery: Discovery,
         watches: WatchSet,
         authenticate: Callable[[str], User | None],
+        faults: Faults,
         rng: random.Random,
     ):
         self._operations = operations
         self._discovery = discovery
         self._watches = watches
         self._authenticate = authenticate
+        self._faults = faults
         self._rng = rng
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -106,13 +109,17 @@ class HttpHandler:
             await _body(request),
             user,
             headers.get("User-Agent", ""),
+            self._faults.behind,
         )
+        if not self._faults.is_quiet:
+            await self._faults.before(call)
         if verb == "watch":
             return await self._watch(request, call)
         if target.subresource is not None:
             answer = serve_subresource(self._operations, call)
         else:
             answer = _VERBS[verb](self._operations, call)
+        await self._operations.storage.settled()
         if wants_yaml(call.accept):
             answer = to_yaml(answer.body, answer.code)
         return _response(answer, call.warnings)
@@ -125,7 +132,13 @@ class HttpHandler:
         response.enable_chunked_encoding()
         await response.prepare(request)
         async for chunk in watch.chunks():
+            await self._operations.storage.settled()
             await response.write(chunk)
+        if watch.is_cut:
+            await response.write(watch.last_words)
+            if request.transport is not None:
+                request.transport.close()
+            return response
         await response.write_eof()
         return response
 

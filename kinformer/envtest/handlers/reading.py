@@ -16,6 +16,7 @@ from kinformer.envtest.handlers.selecting import Selection, selection_of
 from kinformer.envtest.handlers.views import choose_view, show
 from kinformer.envtest.operations import Operations
 from kinformer.envtest.storage import Expired, Storage, Version
+from kinformer.envtest.storage.store import object_key
 
 __all__ = ("ListOptions", "get", "list_objects", "list_options", "parse_version", "select")
 
@@ -33,7 +34,21 @@ def get(operations: Operations, call: Call) -> Answer:
     asked = call.query.get("resourceVersion", "")
     if asked and asked != "0":
         _not_from_the_future(operations.storage, parse_version(asked, _invalid_version))
+    if asked == "0" and call.behind is not None:
+        found = _as_of(operations, call, call.behind)
+        if found is None:
+            raise status.not_found(call.resource.group_resource, call.name)
+        return show(call, found)
     return show(call, operations.find(call.resource, call.namespace, call.name))
+
+
+def _as_of(operations: Operations, call: Call, number: int) -> Version | None:
+    key = object_key(call.namespace, call.name)
+    try:
+        versions = operations.storage.log(call.resource.storage).select_at(number, call.namespace, key)
+    except Expired:
+        return operations.find(call.resource, call.namespace, call.name)
+    return versions[0] if versions and versions[0].key == key else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +123,8 @@ def select(operations: Operations, call: Call, options: ListOptions) -> tuple[li
     storage = operations.storage
     log = storage.log(call.resource.storage)
     start, number = _start(storage, options)
+    if options.version == "0" and call.behind is not None and call.behind >= storage.compacted:
+        number = call.behind
     selection = options.selection
     if number is None or number >= storage.version:
         number = storage.version

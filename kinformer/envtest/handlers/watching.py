@@ -37,14 +37,16 @@ _INITIAL_END = "k8s.io/initial-events-end"
 
 class WatchSet:
     """
-    The watches that are open, and the switch that ends them all.
+    The watches that are open, and the switches for all of them.
 
-    :ivar paused: while set, watches send no bookmarks
+    :ivar bookmarks: whether they send bookmarks on their way
+    :ivar stalled: while set, they send nothing at all
     """
 
     def __init__(self) -> None:
         self.open: set[Watch] = set()
         self.bookmarks = True
+        self.stalled = False
 
     @property
     def idle(self) -> bool:
@@ -145,10 +147,23 @@ class Watch:
         self._wake = anyio.Event()
         self._ended = False
         self.is_idle = False
+        #: Whether the connection is to be closed instead of the answer ended, and what is sent before that.
+        self.is_cut = False
+        self.last_words = b""
 
     def end(self) -> None:
         """Have the watch end as if its time were over."""
         self._ended = True
+        self._wake.set()
+
+    def cut(self, in_a_line: bool) -> None:
+        """Have the connection closed, after the beginning of an event if `in_a_line`."""
+        self.is_cut = True
+        self.last_words = self._bookmark(self._operations.storage.version)[:-20] if in_a_line else b""
+        self.end()
+
+    def nudge(self) -> None:
+        """Have the watch look again whether there is something to send."""
         self._wake.set()
 
     async def chunks(self) -> AsyncIterator[bytes]:
@@ -180,6 +195,9 @@ class Watch:
     async def _follow(self, position: int) -> AsyncIterator[bytes]:
         next_bookmark = self._next_bookmark()
         while not self._ended:
+            if self._watches.stalled:
+                await self._sleep(self._log.end, None)
+                continue
             try:
                 changes = self._log.since(position, _BATCH)
             except Expired:

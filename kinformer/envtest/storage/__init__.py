@@ -1,8 +1,9 @@
-"""What the server remembers: one linear history of versions, in memory."""
+"""What the server remembers: one linear history of versions, in memory, and in a file if it is to last."""
 
 from __future__ import annotations
 
 from kinformer.envtest.storage.history import Change, Expired, ResourceLog, Version
+from kinformer.envtest.storage.journal import Journal, JournalError
 from kinformer.envtest.storage.store import Storage
 
-__all__ = ("Change", "Expired", "ResourceLog", "Storage", "Version")
+__all__ = ("Change", "Expired", "Journal", "JournalError", "ResourceLog", "Storage", "Version")

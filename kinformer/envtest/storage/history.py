@@ -138,6 +138,11 @@ class ResourceLog:
             self.objects[key] = change.now
         self.changes.append(change)
 
+    def restore(self, version: Version) -> None:
+        """Hold an object from before the history that is remembered; keys come in their order."""
+        self.objects[version.key] = version
+        self._keys.append(version.key)
+
     def wake(self) -> None:
         """Tell everyone who waits for news that there is some, or that they should look why they were woken."""
         waiting, self._waiting = self._waiting, set()

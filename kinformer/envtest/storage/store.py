@@ -12,9 +12,11 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+import anyio
 import msgspec
 
 from kinformer.envtest.storage.history import ADDED, DELETED, MODIFIED, Change, ResourceLog, Version
+from kinformer.envtest.storage.journal import Journal, JournalError
 from kinformer.meta.names import GroupResource
 
 __all__ = ("Listener", "Storage", "object_key")
@@ -45,6 +47,56 @@ class Storage:
         #: Everything up to this version was compacted: exact reads before it are refused.
         self.compacted = 0
         self.listeners: list[Listener] = []
+        self._journal: Journal | None = None
+        self._unsaved: list[tuple[GroupResource, Change]] = []
+        self._saved = anyio.Event()
+        self._broken: JournalError | None = None
+
+    # -- outliving the process ------------------------------------------------------------------------------------
+
+    def keep_in(self, journal: Journal) -> None:
+        """
+        Take up what a journal holds, and write everything into it from now on.
+
+        Only for a storage that holds nothing yet.
+        """
+        self._journal = journal
+        number, objects = journal.read()
+        for resource, version in objects:
+            self.log(resource).restore(version)
+        self.version = number
+        self.compact()
+
+    async def settled(self) -> None:
+        """
+        Return once everything that was written so far is where it is to stay: before that, nobody is told of it.
+
+        :raises JournalError: if it cannot be kept; the storage takes no more writes from then on
+        """
+        if self._unsaved:
+            await self._saved.wait()
+        if self._broken is not None:
+            raise self._broken
+
+    def _save(self) -> None:
+        changes, self._unsaved = self._unsaved, []
+        if self._journal is None or not changes:
+            return
+        try:
+            self._journal.write(changes)
+        except JournalError as error:
+            self._broken = error
+        saved, self._saved = self._saved, anyio.Event()
+        saved.set()
+
+    def close(self) -> None:
+        """Write what is not written yet, and let go of the journal."""
+        if self._journal is not None:
+            self._save()
+            self._journal.close()
+            self._journal = None
+
+    # -- histories ------------------------------------------------------------------------------------------------
 
     def log(self, resource: GroupResource) -> ResourceLog:
         try:
@@ -107,6 +159,8 @@ class Storage:
         self.version = number
         if len(log.changes) > self._window:
             log.forget(log.changes[self._window // 2].number)
+        if self._journal is not None:
+            self._unsaved.append((resource, change))
         for listener in self.listeners:
             listener(resource, change)
         self._wake_later(resource)
@@ -117,10 +171,12 @@ class Storage:
             try:
                 asyncio.get_running_loop().call_soon(self._wake)
             except RuntimeError:  # filled before the loop runs: nobody watches yet
+                self._save()
                 return
         self._news.add(resource)
 
     def _wake(self) -> None:
+        self._save()
         news, self._news = self._news, set()
         for resource in news:
             self._logs[resource].wake()

@@ -51,9 +51,12 @@ class ServiceAddresses:
         self.ports: set[int] = set()
         self._next_address = 10
         self._next_port = 0
+        storage.listeners.append(self._follow)
+
+    def load(self, storage: Storage) -> None:
+        """Take note of what a storage that was read back holds."""
         for version in storage.log(_SERVICES).select(""):
             self._take(version.key, version.decode())
-        storage.listeners.append(self._follow)
 
     def _follow(self, resource: GroupResource, change: Change) -> None:
         if resource != _SERVICES:

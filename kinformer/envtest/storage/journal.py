@@ -1,0 +1,98 @@
+"""The journal: what is stored, in a SQLite file, so that it outlives the process.
+
+All writes of one turn of the event loop are one transaction, in WAL mode: once it is committed, killing the process
+loses nothing of it (losing power may cost the last moments, as `synchronous` is NORMAL). The file holds the objects as
+they are, not their history: after a restart watches from older versions are told that these are gone.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from pathlib import Path
+
+from kinformer.envtest.storage.history import DELETED, Change, Version
+from kinformer.meta.names import GroupResource
+
+__all__ = ("Journal", "JournalError")
+
+_FORMAT = 1
+_TABLES = """
+CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS objects (
+    api_group TEXT NOT NULL, plural TEXT NOT NULL, key TEXT NOT NULL, version INTEGER NOT NULL, raw BLOB NOT NULL,
+    PRIMARY KEY (api_group, plural, key)
+) WITHOUT ROWID;
+INSERT OR IGNORE INTO about VALUES ('format', 1), ('version', 0);
+"""
+
+
+class JournalError(Exception):
+    """The file cannot be used; the text names it and says why."""
+
+
+class Journal:
+    """
+    One file; only one server at a time has it.
+
+    :raises JournalError: if it is not a journal, or another server has it
+    """
+
+    def __init__(self, path: str | Path):
+        self._path = path
+        self._connection: sqlite3.Connection | None = None
+        try:
+            self._connection = connection = sqlite3.connect(path, isolation_level=None, timeout=0)
+            connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.executescript(_TABLES)
+            (found,) = connection.execute("SELECT value FROM about WHERE name = 'format'").fetchone()
+        except sqlite3.Error as error:
+            self.close()
+            why = "another server has it open" if "locked" in str(error) else str(error)
+            raise JournalError(f"cannot keep data in {path}: {why}") from error
+        if found != _FORMAT:
+            self.close()
+            raise JournalError(f"cannot keep data in {path}: it is of format {found}, and this reads {_FORMAT}")
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    @property
+    def _open(self) -> sqlite3.Connection:
+        if self._connection is None:
+            raise JournalError(f"cannot keep data in {self._path}: it was closed")
+        return self._connection
+
+    def read(self) -> tuple[int, list[tuple[GroupResource, Version]]]:
+        """The latest version that was given out, and every object."""
+        (number,) = self._open.execute("SELECT value FROM about WHERE name = 'version'").fetchone()
+        rows = self._open.execute("SELECT api_group, plural, key, version, raw FROM objects ORDER BY key")
+        return number, [(GroupResource(group, plural), Version(key, at, raw)) for group, plural, key, at, raw in rows]
+
+    def write(self, changes: Iterable[tuple[GroupResource, Change]]) -> None:
+        """
+        Keep some changes, all or none of them; returns once they are safe.
+
+        :raises JournalError: if the file cannot be written
+        """
+        connection = self._open
+        number = 0
+        try:
+            connection.execute("BEGIN")
+            for (group, plural), change in changes:
+                number = change.number
+                now = change.now
+                if change.type == DELETED:
+                    sql = "DELETE FROM objects WHERE api_group = ? AND plural = ? AND key = ?"
+                    connection.execute(sql, (group, plural, now.key))
+                else:
+                    sql = "INSERT OR REPLACE INTO objects VALUES (?, ?, ?, ?, ?)"
+                    connection.execute(sql, (group, plural, now.key, now.number, now.raw))
+            connection.execute("UPDATE about SET value = ? WHERE name = 'version'", (number,))
+            connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise JournalError(f"cannot keep data in {self._path}: {error}") from error
