@@ -22,9 +22,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from functools import cmp_to_key
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from controllers.pods.status import is_pod_active, pod_status, ready_condition
+from prometheus_client import Histogram
+
+from controllers.pods.status import is_pod_active, is_pod_ready, pod_status, ready_condition
 from kinformer.models import V1Pod
 
 __all__ = ("DELETION_COST", "colocation_ranks", "deletion_cost", "pods_to_delete", "sort_for_deletion")
@@ -35,6 +37,13 @@ DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 _COST = re.compile(r"0|-[0-9]+|[1-9][0-9]*", re.ASCII)
 _PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
 _MICROSECOND = timedelta(microseconds=1)
+_MILLISECOND = timedelta(milliseconds=1)
+
+_AGE_RATIO: Final = Histogram(
+    "replicaset_controller_sorting_deletion_age_ratio",
+    "How many times as old as the youngest ready pod the ready pods are that are chosen to go; less than 2 is well.",
+    buckets=(0.25, 0.5, 1, 2, 4, 8),
+)
 
 
 def pods_to_delete(active: Sequence[V1Pod], related: Iterable[V1Pod], count: int, now: datetime) -> list[V1Pod]:
@@ -45,7 +54,9 @@ def pods_to_delete(active: Sequence[V1Pod], related: Iterable[V1Pod], count: int
     """
     if count >= len(active):
         return list(active)
-    return sort_for_deletion(active, colocation_ranks(active, related), now)[:count]
+    ordered = sort_for_deletion(active, colocation_ranks(active, related), now)
+    _observe_age_ratios(active, ordered[:count], now)
+    return ordered[:count]
 
 
 def colocation_ranks(pods: Iterable[V1Pod], related: Iterable[V1Pod]) -> list[int]:
@@ -71,6 +82,17 @@ def deletion_cost(pod: V1Pod) -> int:
     text = (pod.metadata.annotations or {}).get(DELETION_COST, "0")
     cost = int(text) if _COST.fullmatch(text) else 0
     return cost if -(2**31) <= cost < 2**31 else 0
+
+
+def _observe_age_ratios(active: Iterable[V1Pod], doomed: Iterable[V1Pod], now: datetime) -> None:
+    """How much older each ready pod that goes is than the youngest ready one; by whole multiples, as Kubernetes has."""
+    made = [pod.metadata.creation_timestamp for pod in active if is_pod_ready(pod) and pod.metadata.creation_timestamp]
+    youngest = (now - max(made)) // _MILLISECOND if made else 0
+    if youngest <= 0:
+        return
+    for pod in doomed:
+        if is_pod_ready(pod) and pod.metadata.creation_timestamp:
+            _AGE_RATIO.observe((now - pod.metadata.creation_timestamp) // _MILLISECOND // youngest)
 
 
 class _Traits(NamedTuple):

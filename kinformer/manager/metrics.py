@@ -13,28 +13,28 @@ __all__ = ("ControllerMetrics",)
 
 _TOTAL: Final = Counter(
     "controller_runtime_reconcile_total",
-    "Total number of reconciliations per controller",
+    "Syncs of a controller, by how they ended",
     ("controller", "result"),
 )
 _ERRORS: Final = Counter(
     "controller_runtime_reconcile_errors_total",
-    "Total number of reconciliation errors per controller",
+    "Syncs of a controller that raised",
     ("controller",),
 )
 _SECONDS: Final = Histogram(
     "controller_runtime_reconcile_time_seconds",
-    "Length of time per reconciliation per controller",
+    "Seconds that a sync of a controller took",
     ("controller",),
     buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60),
 )
 _WORKERS: Final = Gauge(
     "controller_runtime_max_concurrent_reconciles",
-    "Maximum number of concurrent reconciles per controller",
+    "Workers that a controller has",
     ("controller",),
 )
 _ACTIVE: Final = Gauge(
     "controller_runtime_active_workers",
-    "Number of currently used workers per controller",
+    "Workers of a controller that are at a sync",
     ("controller",),
 )
 

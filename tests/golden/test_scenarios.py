@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -59,3 +62,21 @@ def test_a_file_that_is_no_scenario_is_named(tmp_path: Path) -> None:
         Scenario.read(broken)
     with pytest.raises(ScenarioError, match="No such file"):
         Scenario.read(tmp_path / "missing.json")
+
+
+def test_the_command_plays_files_and_says_what_came_of_them(tmp_path: Path) -> None:
+    good, bad = tmp_path / "good.json", tmp_path / "bad.json"
+    steps = [{"create": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c-{i}"}, "x-count": 2}}]
+    good.write_text(json.dumps({"name": "good", "steps": steps, "want": []}))
+    bad.write_text(json.dumps({"name": "bad", "steps": steps, "want": [{"Pod": []}]}))
+    command = [sys.executable, "-m", "tests.golden", "scenario", "--no-controllers"]
+
+    played = subprocess.run([*command, good, bad], capture_output=True, text=True, check=False)
+    missing = subprocess.run([*command, tmp_path / "none.json"], capture_output=True, text=True, check=False)
+
+    assert played.returncode == 1
+    assert "good: passed in" in played.stdout
+    assert "bad: failed in" in played.stdout
+    assert played.stdout.endswith("1 passed, 1 failed\n")
+    assert missing.returncode == 1
+    assert missing.stderr == f"Error: {tmp_path / 'none.json'}: No such file or directory\n"

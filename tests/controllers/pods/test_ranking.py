@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from prometheus_client import REGISTRY
 
 from controllers.pods.ranking import DELETION_COST, colocation_ranks, deletion_cost, pods_to_delete, sort_for_deletion
 from kinformer.clock import FakeClock
@@ -64,6 +65,19 @@ def test_pods_that_have_ended_do_not_count_as_company() -> None:
     one, ended = pod("one", "n1", "Running"), pod("ended", "n1", "Succeeded")
 
     assert colocation_ranks([one], [one, ended]) == [1]
+
+
+def test_how_much_older_ready_pods_go_than_the_youngest_is_measured() -> None:
+    def observed() -> tuple[float, float]:
+        metric = "replicaset_controller_sorting_deletion_age_ratio"
+        return REGISTRY.get_sample_value(f"{metric}_count") or 0, REGISTRY.get_sample_value(f"{metric}_sum") or 0
+
+    count, total = observed()
+    pods = [pod("young", "n1", "Running", ready=1, age=10), pod("old", "n1", "Running", ready=500, age=35), pod("new")]
+
+    pods_to_delete(pods, [], 2, NOW)
+
+    assert observed() == (count + 1, total + 1)
 
 
 def test_when_all_are_to_go_they_are_not_sorted() -> None:
