@@ -1,0 +1,439 @@
+"""The benchmarks: each a coroutine function that measures one thing in this process and returns its figures.
+
+Each run has a process of its own (:mod:`kinformer.bench.runner`), so that none finds another's memory, caches or
+collector settings. What they have in common: pods of 5.7 KB, an index by namespace, one handler, and the informer as a
+user gets it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import anyio
+import anyio.lowlevel
+import msgspec
+
+from kinformer.bench.measure import Replay, Stopwatch, current_kib, peak_kib, replay, reset_peak
+from kinformer.bench.replay import SENT_AT
+from kinformer.cache import (
+    NAMESPACE_INDEX,
+    Indexers,
+    ListWatch,
+    ProcessorListener,
+    ResourceEventHandlerFuncs,
+    SharedIndexInformer,
+)
+from kinformer.cache.index import namespace_index_func
+from kinformer.client import ListOptions, connect
+from kinformer.meta import GroupVersionResource, accessor_for
+from kinformer.models import V1Pod
+from kinformer.workqueue import RateLimitingQueue
+
+__all__ = ("CASES", "Case", "Figures")
+
+#: What came out, by name: one row of a table.
+Figures: TypeAlias = dict[str, Any]
+
+_PODS = GroupVersionResource("", "v1", "pods")
+_ONE_PAGE = ListOptions(limit=500)
+
+
+# --- what an informer can hold
+
+
+class _Meta(msgspec.Struct, rename="camel", gc=False):
+    name: str
+    namespace: str
+    resource_version: str
+    uid: str
+    labels: dict[str, str] | None = None
+
+
+class _Spec(msgspec.Struct, rename="camel", gc=False):
+    node_name: str | None = None
+
+
+class _Status(msgspec.Struct, rename="camel", gc=False):
+    phase: str | None = None
+    pod_ip: str | None = msgspec.field(name="podIP", default=None)
+
+
+class EightFields(msgspec.Struct, gc=False):
+    """A pod with the eight fields that some controller reads."""
+
+    metadata: _Meta
+    spec: _Spec
+    status: _Status
+
+
+def _read_nothing(_: Any) -> None:
+    """A handler that looks at nothing."""
+
+
+def _read_metadata(pod: Any) -> None:
+    _ = pod.metadata.resource_version, pod.metadata.labels
+
+
+def _read_a_field_of_each(pod: Any) -> None:
+    _ = pod.metadata.resource_version, pod.spec.node_name, pod.status.phase
+
+
+def _decode_all(pod: Any) -> Any:
+    """A transform that has every field decoded before the pod is stored."""
+    _ = pod.spec, pod.status, pod.metadata.managed_fields
+    return pod
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """
+    :param read: what the handler reads of each object
+    """
+
+    type: type[Any]
+    read: Callable[[Any], None]
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+MODES = {
+    "typed, metadata read": Mode(V1Pod, _read_metadata),
+    "typed, a field of spec and one of status read": Mode(V1Pod, _read_a_field_of_each),
+    "a Struct of 8 fields": Mode(EightFields, _read_metadata),
+    "all fields but managedFields decoded at once": Mode(V1Pod, _read_a_field_of_each, {"transform": _decode_all}),
+    "all fields decoded at once": Mode(
+        V1Pod, _read_a_field_of_each, {"transform": _decode_all, "keep_managed_fields": True}
+    ),
+    "dicts": Mode(dict, _read_nothing),
+}
+AS_GIVEN = "typed, metadata read"
+
+
+# --- an informer to measure
+
+
+@dataclass(slots=True)
+class Bench:
+    """
+    An informer of a replay server's pods, and who counts what it tells.
+
+    :ivar synced: what the first list took
+    """
+
+    replay: Replay
+    informer: SharedIndexInformer[Any]
+    registration: ProcessorListener[Any]
+    synced: Figures = field(default_factory=dict)
+    seen: int = 0
+    _awaited: int = 0
+    _arrived: anyio.Event = field(default_factory=anyio.Event)
+
+    def count(self) -> None:
+        self.seen += 1
+        if self.seen == self._awaited:
+            self._arrived.set()
+
+    async def load(self, events: int, rate: float = 0.0) -> Figures:
+        """Have so many events sent, and wait until each has been told; what that took."""
+        self.seen, self._awaited, self._arrived = 0, events, anyio.Event()
+        watch = Stopwatch()
+        await self.replay.load(events, rate)
+        await self._arrived.wait()
+        wall, cpu = watch.wall, watch.cpu
+        return {"events/s": round(events / wall), "events/CPU-s": round(events / cpu)}
+
+
+@asynccontextmanager
+async def informing(
+    objects: int,
+    mode: str = AS_GIVEN,
+    *,
+    indexers: Indexers[Any] | None = None,
+    handlers: int = 1,
+    on_update: Callable[[Any, Any], Any] | None = None,
+    beside: Callable[[], Awaitable[None]] | None = None,
+    **options: Any,
+) -> AsyncIterator[Bench]:
+    """
+    An informer that has synced.
+
+    :param beside: what else is to run from just before the first list
+    """
+    how = MODES[mode]
+    if indexers is None:
+        indexers = {NAMESPACE_INDEX: namespace_index_func(accessor_for(how.type))}
+    async with replay(objects) as server, connect(url=server.url) as client, anyio.create_task_group() as tasks:
+        resource = client.resource(how.type, _PODS)
+        # A list of one page: what is made once (types, decoders, connections) is not what is measured.
+        await resource.list(options=_ONE_PAGE)
+        before = current_kib()
+        reset_peak()
+        informer = SharedIndexInformer(ListWatch(resource), how.type, indexers=indexers, **how.options, **options)
+        read = how.read
+
+        def update(old: Any, new: Any) -> None:
+            read(new)
+            bench.count()
+
+        registration = informer.add_event_handler(ResourceEventHandlerFuncs(update=on_update or update))
+        bench = Bench(server, informer, registration)
+        for _ in range(handlers - 1):
+            informer.add_event_handler(ResourceEventHandlerFuncs(update=lambda old, new: None))
+        if beside is not None:
+            tasks.start_soon(beside)
+        watch = Stopwatch()
+        tasks.start_soon(informer.run)
+        await registration.wait_synced()
+        wall, cpu = watch.wall, watch.cpu
+        stays, peak = current_kib() - before, peak_kib() - before
+        bench.synced = {
+            "seconds": round(wall, 3),
+            "CPU seconds": round(cpu, 3),
+            "KiB/object": round(stays / objects, 2),
+            "peak / stays": round(peak / max(stays, 1), 2),
+        }
+        yield bench
+        tasks.cancel_scope.cancel()
+
+
+# --- the benchmarks
+
+
+async def throughput(mode: str, objects: int = 10_000, events: int = 100_000) -> Figures:
+    async with informing(objects, mode) as bench:
+        return await bench.load(events)
+
+
+async def first_sync(mode: str, objects: int) -> Figures:
+    async with informing(objects, mode) as bench:
+        return bench.synced
+
+
+async def raw_reader(objects: int = 10_000, events: int = 100_000) -> Figures:
+    async with replay(objects) as server:
+        return {"events/s": round(await server.raw_rate(events))}
+
+
+async def fan_out(handlers: int, objects: int = 10_000, events: int = 100_000) -> Figures:
+    async with informing(objects, handlers=handlers) as bench:
+        return await bench.load(events)
+
+
+async def indexes(count: int, objects: int = 10_000, events: int = 100_000) -> Figures:
+    accessor = accessor_for(V1Pod)
+
+    def by_label(name: str) -> Callable[[Any], list[str]]:
+        return lambda pod: [accessor.labels(pod)[name]]
+
+    functions: list[Callable[[Any], Any]] = [
+        namespace_index_func(accessor),
+        lambda pod: [owner.uid for owner in pod.metadata.owner_references or ()],
+        by_label("app.kubernetes.io/name"),
+        by_label("tier"),
+        by_label("pod-template-hash"),
+    ]
+    async with informing(objects, indexers={str(n): function for n, function in enumerate(functions[:count])}) as bench:
+        return await bench.load(events)
+
+
+async def growth(objects: int, events: int = 50_000) -> Figures:
+    async with informing(objects) as bench:
+        figures = await bench.load(events)
+        return {**figures, "us CPU/event": round(1e6 / figures["events/CPU-s"], 2)}
+
+
+async def latency(rate: int, objects: int = 10_000, seconds: float = 5.0) -> Figures:
+    """From the moment the server hands an event to the kernel until the handler is called, on one machine's clock."""
+    delays: list[int] = []
+    events = int(rate * seconds)
+    done = anyio.Event()
+
+    def update(_: Any, new: Any) -> None:
+        delays.append(time.monotonic_ns() - int(new.metadata.annotations[SENT_AT]))
+        if len(delays) == events:
+            done.set()
+
+    async with informing(objects, on_update=update) as bench:
+        await bench.replay.load(events, rate)
+        await done.wait()
+    delays.sort()
+
+    def percentile(share: float) -> float:
+        return round(delays[min(int(len(delays) * share), len(delays) - 1)] / 1e6, 2)
+
+    return {"p50 ms": percentile(0.5), "p99 ms": percentile(0.99), "p99.9 ms": percentile(0.999)}
+
+
+async def slow_handler(objects: int = 10_000, events: int = 20_000, pause: float = 0.0001) -> Figures:
+    """A burst into a handler that waits after each notification: how deep its buffer gets, and what that costs."""
+    told = 0
+    done = anyio.Event()
+
+    async def update(_: Any, new: Any) -> None:
+        nonlocal told
+        told += 1
+        if told == events:
+            done.set()
+        await anyio.sleep(pause)
+
+    async with informing(objects, on_update=update) as bench:
+        slow = bench.registration
+        quick_one = bench.informer.add_event_handler(ResourceEventHandlerFuncs(update=lambda old, new: other.count()))
+        other = Bench(bench.replay, bench.informer, quick_one)
+        await quick_one.wait_synced()
+        before = current_kib()
+        reset_peak()
+        quick = await other.load(events)
+        depth, memory = len(slow.pending), current_kib() - before
+        await done.wait()
+        return {**quick, "waiting at the end": depth, "KiB/waiting": round(memory / max(depth, 1), 2)}
+
+
+async def responsiveness(during: str, objects: int, events: int = 100_000) -> Figures:
+    """How late a timer is that should fire every 10 ms."""
+    worst = 0.0
+    fired = 0
+
+    async def tick() -> None:
+        nonlocal worst, fired
+        while True:
+            due = time.perf_counter() + 0.01
+            await anyio.sleep(0.01)
+            worst = max(worst, time.perf_counter() - due)
+            fired += 1
+
+    async with informing(objects, beside=tick) as bench:
+        if during == "flood":
+            worst, fired = 0.0, 0
+            await bench.load(events)
+    return {"worst ms late": round(worst * 1000, 1), "fired": fired}
+
+
+async def workqueue(operation: str, count: int = 200_000) -> Figures:
+    queue: RateLimitingQueue[int] = RateLimitingQueue()
+    watch = Stopwatch()
+    if operation == "add, get, done":
+        for item in range(count):
+            queue.add(item)
+            got = queue.get_nowait()
+            queue.done(got)
+    elif operation == "add what is there":
+        for _ in range(count):
+            queue.add(1)
+    elif operation == "add_after":
+        for item in range(count):
+            queue.add_after(item, 1000.0)
+    elif operation == "add_rate_limited":
+        for item in range(count):
+            queue.add_rate_limited(item)
+    elif operation == "through four workers":
+        async with anyio.create_task_group() as tasks:
+
+            async def work() -> None:
+                async for item in queue:
+                    queue.done(item)
+
+            for _ in range(4):
+                tasks.start_soon(work)
+            for first in range(0, count, 100):
+                for item in range(first, first + 100):
+                    queue.add(item)
+                await anyio.lowlevel.checkpoint()
+            await queue.shut_down_with_drain()
+    cpu = watch.cpu
+    queue.shut_down()
+    return {"us CPU each": round(cpu / count * 1e6, 2)}
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """
+    One benchmark with what it is run for.
+
+    :param title: what its table is called
+    :param runs: the arguments of each run, the first of which names the row
+    :param quick: the same for a look in a minute
+    :param chart: which figure is drawn
+    :param lower_is_better: whether less of it is better
+    """
+
+    title: str
+    measure: Callable[..., Awaitable[Figures]]
+    runs: tuple[dict[str, Any], ...]
+    quick: tuple[dict[str, Any], ...]
+    chart: str
+    lower_is_better: bool = False
+
+
+def _each(name: str, values: tuple[Any, ...], **others: Any) -> tuple[dict[str, Any], ...]:
+    return tuple({name: value, **others} for value in values)
+
+
+_OPERATIONS = ("add, get, done", "add what is there", "add_after", "add_rate_limited", "through four workers")
+
+CASES = {
+    "raw": Case(
+        "The replay server, read by somebody who throws it away", raw_reader, ({},), ({"events": 20_000},), "events/s"
+    ),
+    "throughput": Case(
+        "100,000 events through list, watch, queue, store and one handler",
+        throughput,
+        _each("mode", tuple(MODES)),
+        _each("mode", tuple(MODES), objects=2_000, events=10_000),
+        "events/CPU-s",
+    ),
+    "sync": Case(
+        "First sync, and what it leaves in memory",
+        first_sync,
+        tuple(
+            {"mode": mode, "objects": objects}
+            for mode in (AS_GIVEN, "a Struct of 8 fields", "all fields but managedFields decoded at once")
+            for objects in (1_000, 10_000, 100_000)
+        ),
+        _each("mode", (AS_GIVEN,), objects=2_000),
+        "CPU seconds",
+        lower_is_better=True,
+    ),
+    "fanout": Case(
+        "Handlers", fan_out, _each("handlers", (1, 10, 100)), _each("handlers", (1, 10), events=10_000), "events/CPU-s"
+    ),
+    "indexes": Case(
+        "Indexes", indexes, _each("count", (0, 1, 5)), _each("count", (0, 5), events=10_000), "events/CPU-s"
+    ),
+    "growth": Case(
+        "What an event costs with so many objects cached",
+        growth,
+        _each("objects", (1_000, 10_000, 100_000, 1_000_000)),
+        _each("objects", (1_000, 5_000), events=10_000),
+        "us CPU/event",
+        lower_is_better=True,
+    ),
+    "latency": Case(
+        "From the server's write to the handler",
+        latency,
+        _each("rate", (1_000, 5_000, 20_000)),
+        _each("rate", (1_000,), seconds=1.0),
+        "p99 ms",
+        lower_is_better=True,
+    ),
+    "slow": Case("A burst into a slow handler", slow_handler, ({},), ({"events": 2_000},), "events/CPU-s"),
+    "loop": Case(
+        "How late a timer of 10 ms gets",
+        responsiveness,
+        ({"during": "sync", "objects": 100_000}, {"during": "flood", "objects": 10_000}),
+        _each("during", ("sync", "flood"), objects=5_000, events=10_000),
+        "worst ms late",
+        lower_is_better=True,
+    ),
+    "workqueue": Case(
+        "Work queue operations",
+        workqueue,
+        _each("operation", _OPERATIONS),
+        _each("operation", _OPERATIONS, count=20_000),
+        "us CPU each",
+        lower_is_better=True,
+    ),
+}

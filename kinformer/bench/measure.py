@@ -1,0 +1,99 @@
+"""Measuring: the replay server at hand, the clocks, and the memory of this process."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+
+import anyio
+from anyio.abc import SocketStream
+
+__all__ = ("Replay", "Stopwatch", "current_kib", "peak_kib", "replay", "reset_peak")
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A replay server in a process of its own."""
+
+    port: int
+    objects: int
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    async def load(self, events: int, rate: float = 0.0, *, last: bool = False) -> None:
+        """Have a watch, open or the next one, bring so many events; it ends after them if they are `last`."""
+        async with await self.request(f"/load?events={events}&rate={rate}&last={str(last).lower()}") as stream:
+            await stream.receive()
+
+    async def request(self, target: str) -> SocketStream:
+        """The connection with the answer to a GET."""
+        stream = await anyio.connect_tcp("127.0.0.1", self.port)
+        await stream.send(f"GET {target} HTTP/1.1\r\nHost: replay\r\n\r\n".encode())
+        return stream
+
+    async def raw_rate(self, events: int) -> float:
+        """Events a second for a reader that throws away what it reads: what the server can do."""
+        async with await self.request("/api/v1/pods?watch=true") as stream:
+            await stream.receive()
+            began = time.perf_counter()
+            await self.load(events, last=True)
+            with suppress(anyio.EndOfStream):
+                while True:
+                    await stream.receive(1 << 20)
+            return events / (time.perf_counter() - began)
+
+
+@asynccontextmanager
+async def replay(objects: int) -> AsyncIterator[Replay]:
+    """A replay server with so many pods, for as long as the block runs."""
+    command = [sys.executable, "-m", "kinformer.bench.replay", str(objects)]
+    async with await anyio.open_process(command, stderr=None) as process:
+        try:
+            assert process.stdout is not None
+            yield Replay(int(await process.stdout.receive()), objects)
+        finally:
+            process.kill()
+
+
+@dataclass(slots=True)
+class Stopwatch:
+    """Wall time and this process's CPU time, both in seconds, since it was made."""
+
+    _wall: float = field(default_factory=time.perf_counter, init=False)
+    _cpu: float = field(default_factory=time.process_time, init=False)
+
+    @property
+    def wall(self) -> float:
+        return time.perf_counter() - self._wall
+
+    @property
+    def cpu(self) -> float:
+        return time.process_time() - self._cpu
+
+
+_PAGE_KIB = os.sysconf("SC_PAGE_SIZE") // 1024
+
+
+def current_kib() -> int:
+    """This process's resident memory in KiB (Linux only)."""
+    with open("/proc/self/statm", encoding="ascii") as statm:  # noqa: PTH123  # read often, and not a file
+        return int(statm.read().split()[1]) * _PAGE_KIB
+
+
+def peak_kib() -> int:
+    """The most that :func:`current_kib` was since :func:`reset_peak`."""
+    with open("/proc/self/status", encoding="ascii") as status:  # noqa: PTH123
+        line = next(line for line in status if line.startswith("VmHWM"))
+    return int(line.split()[1])
+
+
+def reset_peak() -> None:
+    """Forget the peak so far."""
+    with open("/proc/self/clear_refs", "w", encoding="ascii") as clear_refs:  # noqa: PTH123
+        clear_refs.write("5")

@@ -1,0 +1,213 @@
+"""Pods for benchmarks: as a real cluster has them, 5.7 KB each, two containers and managedFields.
+
+A pod's bytes come in two halves with room for a resourceVersion between them, so that an event is three pieces put
+together: a server that has these ready is never what is being measured.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ("PodBytes", "pod", "pod_bytes")
+
+_VERSION = "@VERSION@"
+
+
+@dataclass(frozen=True, slots=True)
+class PodBytes:
+    """A pod as JSON, without its resourceVersion: that goes between the two."""
+
+    head: bytes
+    tail: bytes
+
+    def at(self, version: int) -> bytes:
+        return b"%b%d%b" % (self.head, version, self.tail)
+
+
+def pod_bytes(number: int) -> PodBytes:
+    """The bytes of :func:`pod`."""
+    head, tail = json.dumps(pod(number, _VERSION), separators=(",", ":")).split(_VERSION)
+    return PodBytes(head.encode(), tail.encode())
+
+
+def pod(number: int, version: str) -> dict[str, Any]:
+    """The pod of that number; the same number, the same pod."""
+    name, namespace, app = f"web-{number:07d}", f"team-{number % 100:02d}", f"app-{number % 500:03d}"
+    node = f"node-{number % 1000:04d}"
+    ip = f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
+    labels = {
+        "app.kubernetes.io/name": app,
+        "app.kubernetes.io/instance": f"{app}-{number % 7}",
+        "app.kubernetes.io/managed-by": "Helm",
+        "pod-template-hash": f"{number % 5000:010x}",
+        "tier": "backend" if number % 3 else "frontend",
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": name,
+            "generateName": "web-",
+            "namespace": namespace,
+            "uid": f"6f0e1c1e-0000-4000-8000-{number:012x}",
+            "resourceVersion": version,
+            "generation": 1,
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+            "labels": labels,
+            "annotations": {
+                "prometheus.io/scrape": "true",
+                "checksum/config": f"{number:064x}",
+            },
+            "ownerReferences": [
+                {
+                    "apiVersion": "apps/v1",
+                    "kind": "ReplicaSet",
+                    "name": app,
+                    "uid": f"6f0e1c1e-0000-4000-9000-{number % 500:012x}",
+                    "controller": True,
+                    "blockOwnerDeletion": True,
+                }
+            ],
+            "managedFields": _managed_fields(ip),
+        },
+        "spec": _spec(node, app),
+        "status": _status(ip, number % 1000),
+    }
+
+
+def _spec(node: str, app: str) -> dict[str, Any]:
+    def container(name: str, port: int) -> dict[str, Any]:
+        probe = {"httpGet": {"path": "/healthz", "port": port, "scheme": "HTTP"}, "periodSeconds": 10}
+        return {
+            "name": name,
+            "image": f"registry.example.com/{app}/{name}:v1.23.4",
+            "imagePullPolicy": "IfNotPresent",
+            "args": [f"--port={port}", "--log-level=info"],
+            "env": [
+                {"name": "POD_NAME", "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.name"}}},
+                {"name": "ENVIRONMENT", "value": "production"},
+            ],
+            "ports": [{"containerPort": port, "name": "http", "protocol": "TCP"}],
+            "livenessProbe": probe,
+            "readinessProbe": {**probe, "failureThreshold": 3, "successThreshold": 1, "timeoutSeconds": 1},
+            "resources": {
+                "limits": {"cpu": "500m", "memory": "512Mi"},
+                "requests": {"cpu": "250m", "memory": "256Mi"},
+            },
+            "terminationMessagePath": "/dev/termination-log",
+            "terminationMessagePolicy": "File",
+            "volumeMounts": [
+                {"mountPath": "/etc/config", "name": "config"},
+                {"mountPath": "/var/run/secrets/kubernetes.io/serviceaccount", "name": "token", "readOnly": True},
+            ],
+        }
+
+    return {
+        "containers": [container("server", 8080), container("sidecar", 9090)],
+        "dnsPolicy": "ClusterFirst",
+        "enableServiceLinks": True,
+        "nodeName": node,
+        "preemptionPolicy": "PreemptLowerPriority",
+        "priority": 0,
+        "restartPolicy": "Always",
+        "schedulerName": "default-scheduler",
+        "securityContext": {},
+        "serviceAccount": "default",
+        "serviceAccountName": "default",
+        "terminationGracePeriodSeconds": 30,
+        "tolerations": [
+            {
+                "effect": "NoExecute",
+                "key": f"node.kubernetes.io/{trouble}",
+                "operator": "Exists",
+                "tolerationSeconds": 300,
+            }
+            for trouble in ("not-ready", "unreachable")
+        ],
+        "volumes": [
+            {"name": "config", "configMap": {"name": f"{app}-config", "defaultMode": 420}},
+            {
+                "name": "token",
+                "projected": {
+                    "defaultMode": 420,
+                    "sources": [
+                        {"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}},
+                    ],
+                },
+            },
+        ],
+    }
+
+
+def _status(ip: str, node: int) -> dict[str, Any]:
+    at = "2026-01-01T00:00:07Z"
+    return {
+        "conditions": [
+            {"type": kind, "status": "True", "lastProbeTime": None, "lastTransitionTime": at}
+            for kind in ("Initialized", "Ready", "ContainersReady", "PodScheduled")
+        ],
+        "containerStatuses": [
+            {
+                "name": name,
+                "image": f"registry.example.com/{name}:v1.23.4",
+                "imageID": f"registry.example.com/{name}@sha256:{'0123456789abcdef' * 4}",
+                "containerID": f"containerd://{'fedcba9876543210' * 4}",
+                "lastState": {},
+                "ready": True,
+                "restartCount": 0,
+                "started": True,
+                "state": {"running": {"startedAt": at}},
+            }
+            for name in ("server", "sidecar")
+        ],
+        "hostIP": f"192.168.{node >> 8}.{node & 255}",
+        "phase": "Running",
+        "podIP": ip,
+        "podIPs": [{"ip": ip}],
+        "qosClass": "Burstable",
+        "startTime": "2026-01-01T00:00:00Z",
+    }
+
+
+def _managed_fields(ip: str) -> list[dict[str, Any]]:
+    def of_container(name: str) -> dict[str, Any]:
+        fields = ("args", "env", "image", "imagePullPolicy", "livenessProbe", "name", "ports", "readinessProbe")
+        return {f'k:{{"name":"{name}"}}': {".": {}, **{f"f:{field}": {} for field in fields}}}
+
+    return [
+        {
+            "manager": "kube-controller-manager",
+            "operation": "Update",
+            "apiVersion": "v1",
+            "time": "2026-01-01T00:00:00Z",
+            "fieldsType": "FieldsV1",
+            "fieldsV1": {
+                "f:metadata": {"f:generateName": {}, "f:labels": {".": {}, "f:app.kubernetes.io/name": {}}},
+                "f:spec": {
+                    "f:containers": {**of_container("server"), **of_container("sidecar")},
+                    "f:dnsPolicy": {},
+                    "f:restartPolicy": {},
+                    "f:volumes": {".": {}, 'k:{"name":"config"}': {".": {}, "f:configMap": {}}},
+                },
+            },
+        },
+        {
+            "manager": "kubelet",
+            "operation": "Update",
+            "apiVersion": "v1",
+            "time": "2026-01-01T00:00:07Z",
+            "fieldsType": "FieldsV1",
+            "fieldsV1": {
+                "f:status": {
+                    "f:conditions": {'k:{"type":"Ready"}': {".": {}, "f:status": {}, "f:type": {}}},
+                    "f:containerStatuses": {},
+                    "f:hostIP": {},
+                    "f:phase": {},
+                    "f:podIPs": {".": {}, f'k:{{"ip":"{ip}"}}': {".": {}, "f:ip": {}}},
+                }
+            },
+            "subresource": "status",
+        },
+    ]

@@ -1,0 +1,187 @@
+"""The replay server: what an API server would send to an informer of pods, as fast as the informer reads it.
+
+It runs in a process of its own (``python -m kinformer.bench.replay``) and knows just enough HTTP for a list, paged or
+not, a streaming list and a watch. A watch begins when the control port is told how many events to send and at which
+rate; there are three pieces of ready bytes to each event. How fast it can be is shown by a reader that throws away
+what it reads (:func:`kinformer.bench.measure.raw_rate`).
+
+Events at a rate carry the time at which they were handed to the kernel, in an annotation, as nanoseconds of
+``CLOCK_MONOTONIC``: on one machine that clock is the same for every process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from urllib.parse import parse_qs, urlsplit
+
+from kinformer.bench.pods import PodBytes, pod_bytes
+
+__all__ = ("SENT_AT", "ReplayServer")
+
+#: The annotation with the time of sending.
+SENT_AT = "kinformer.dev/sent-at"
+
+_BATCH = 64
+_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+_PAGE = 500
+
+
+@dataclass(slots=True)
+class Load:
+    """
+    What a watch is to bring.
+
+    :param events: how many MODIFIED events
+    :param rate: events a second; 0 for as many as are read
+    :param last: whether the server ends the watch after them
+    """
+
+    events: int
+    rate: float
+    last: bool
+
+
+@dataclass(slots=True)
+class ReplayServer:
+    """
+    :param objects: how many pods there are
+    """
+
+    objects: int
+    pods: list[PodBytes] = field(init=False)
+    _loads: asyncio.Queue[Load] = field(init=False, default_factory=asyncio.Queue)
+    _version: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.pods = [pod_bytes(number) for number in range(self.objects)]
+        self._version = 1_000_000_000 + self.objects
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection, until it is closed."""
+        try:
+            while request := await reader.readuntil(b"\r\n\r\n"):
+                _, target, _ = request.split(b"\r\n", 1)[0].decode().split(" ")
+                url = urlsplit(target)
+                query = {name: values[0] for name, values in parse_qs(url.query).items()}
+                if url.path == "/load":
+                    load = Load(int(query["events"]), float(query.get("rate", 0)), query.get("last") == "true")
+                    await self._loads.put(load)
+                    self._answer(writer, b"{}")
+                elif url.path not in ("/api/v1/pods", "/api/v1/namespaces"):
+                    self._answer(writer, b'{"major":"1","minor":"36","gitVersion":"v1.36.2+replay"}')
+                elif query.get("watch") in ("true", "1", "True"):
+                    await self._watch(writer, query)
+                    return
+                else:
+                    await self._list(writer, query)
+                await writer.drain()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+
+    def _answer(self, writer: asyncio.StreamWriter, body: bytes) -> None:
+        writer.write(_HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+
+    async def _list(self, writer: asyncio.StreamWriter, query: dict[str, str]) -> None:
+        start, limit = int(query.get("continue") or 0), int(query.get("limit") or 0)
+        # As a server with a watch cache: version 0 is answered from there, whole, whatever the limit.
+        end = self.objects if not limit or query.get("resourceVersion") == "0" else min(start + limit, self.objects)
+        more = b',"continue":"%d"' % end if end < self.objects else b""
+        head = b'{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"%d"%b},"items":[' % (
+            self._version,
+            more,
+        )
+        writer.write(_HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
+        self._chunk(writer, head)
+        for first in range(start, end, _BATCH):
+            last = min(first + _BATCH, end)
+            piece = b",".join(self.pods[n].at(1_000_000_000 + n) for n in range(first, last))
+            self._chunk(writer, piece if last == end else piece + b",")
+            await writer.drain()
+        self._chunk(writer, b"]}")
+        writer.write(b"0\r\n\r\n")
+
+    async def _watch(self, writer: asyncio.StreamWriter, query: dict[str, str]) -> None:
+        writer.write(_HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
+        if query.get("sendInitialEvents") in ("true", "True"):
+            await self._initial_events(writer)
+        while True:
+            load = await self._loads.get()
+            if load.rate:
+                await self._at_rate(writer, load)
+            else:
+                await self._flat_out(writer, load)
+            if load.last:
+                return
+
+    async def _initial_events(self, writer: asyncio.StreamWriter) -> None:
+        for first in range(0, self.objects, _BATCH):
+            numbers = range(first, min(first + _BATCH, self.objects))
+            lines = b"".join(b'{"type":"ADDED","object":%b}\n' % self.pods[n].at(1_000_000_000 + n) for n in numbers)
+            self._chunk(writer, lines)
+            await writer.drain()
+        annotation = b'{"k8s.io/initial-events-end":"true"}'
+        self._chunk(
+            writer,
+            b'{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"%d",'
+            b'"annotations":%b},"spec":{"containers":null},"status":{}}}\n' % (self._version, annotation),
+        )
+        await writer.drain()
+
+    async def _flat_out(self, writer: asyncio.StreamWriter, load: Load) -> None:
+        numbers = self._numbers()
+        left = load.events
+        while left:
+            size = min(_BATCH, left)
+            left -= size
+            self._chunk(writer, b"".join(self._event(next(numbers)) for _ in range(size)))
+            await writer.drain()
+
+    async def _at_rate(self, writer: asyncio.StreamWriter, load: Load) -> None:
+        numbers = self._numbers()
+        began = time.monotonic()
+        sent = 0
+        while sent < load.events:
+            due = min(int((time.monotonic() - began) * load.rate), load.events)
+            if due > sent:
+                stamp = b'"annotations":{"%b":"%d",' % (SENT_AT.encode(), time.monotonic_ns())
+                lines = (self._event(next(numbers)).replace(b'"annotations":{', stamp, 1) for _ in range(due - sent))
+                self._chunk(writer, b"".join(lines))
+                await writer.drain()
+                sent = due
+            await asyncio.sleep(0.001)
+
+    def _event(self, number: int) -> bytes:
+        self._version += 1
+        return b'{"type":"MODIFIED","object":%b}\n' % self.pods[number].at(self._version)
+
+    def _numbers(self) -> Iterator[int]:
+        """The pods in an order that a cache of recent objects does not like."""
+        number = 0
+        step = 7919 % self.objects or 1
+        while True:
+            yield number
+            number = (number + step) % self.objects
+
+    def _chunk(self, writer: asyncio.StreamWriter, data: bytes) -> None:
+        writer.writelines((b"%x\r\n" % len(data), data, b"\r\n"))
+
+
+async def _main(objects: int) -> None:
+    replay = ReplayServer(objects)
+    server = await asyncio.start_server(replay.serve, "127.0.0.1", 0, limit=1 << 20)
+    print(server.sockets[0].getsockname()[1], flush=True)  # noqa: T201  # whoever started this reads the port here
+    async with server:
+        await server.serve_forever()
+
+
+if __name__ == "__main__":
+    try:
+        asyncio.run(_main(int(sys.argv[1])))
+    except KeyboardInterrupt:
+        sys.exit(0)
