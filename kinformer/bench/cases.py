@@ -8,7 +8,7 @@ user gets it.
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -154,7 +154,7 @@ async def informing(
     indexers: Indexers[Any] | None = None,
     handlers: int = 1,
     on_update: Callable[[Any, Any], Any] | None = None,
-    beside: Callable[[], Awaitable[None]] | None = None,
+    beside: Callable[[], Coroutine[Any, Any, None]] | None = None,
     **options: Any,
 ) -> AsyncIterator[Bench]:
     """
