@@ -5,6 +5,8 @@ from __future__ import annotations
 from kinformer.cache.controller import Controller, new_informer
 from kinformer.cache.delta_fifo import DeltaFIFO
 from kinformer.cache.deltas import BookmarkInfo, Delta, Deltas, DeltaType, ReplacedAllInfo
+from kinformer.cache.expiration_cache import ExpirationCache, ExpirationPolicy, TimestampedEntry, TTLPolicy
+from kinformer.cache.fifo import FIFO
 from kinformer.cache.handlers import (
     Deleted,
     FilteringResourceEventHandler,
@@ -12,6 +14,7 @@ from kinformer.cache.handlers import (
     ResourceEventHandlerDetailedFuncs,
     ResourceEventHandlerFuncs,
 )
+from kinformer.cache.heap import Heap
 from kinformer.cache.index import (
     NAMESPACE_INDEX,
     IndexerConflict,
@@ -32,7 +35,9 @@ from kinformer.cache.keys import (
     deletion_handling_object_name,
     meta_namespace_key_func,
 )
+from kinformer.cache.listers import list_all, list_all_by_namespace
 from kinformer.cache.listwatch import ListerWatcher, ListWatch
+from kinformer.cache.mutation_cache import MutationCache
 from kinformer.cache.mutation_detector import (
     CacheMutatedError,
     CacheMutationDetector,
@@ -64,10 +69,12 @@ from kinformer.cache.store import (
     TransformFunc,
 )
 from kinformer.cache.thread_safe_store import ThreadSafeStore
+from kinformer.cache.undelta_store import UndeltaStore
 from kinformer.cache.waiting import CacheNotSynced, HasSynced, wait_for_cache_sync
 from kinformer.cache.watch_errors import VeryShortWatch, WatchErrorHandler, default_watch_error_handler
 
 __all__ = (
+    "FIFO",
     "NAMESPACE_INDEX",
     "BookmarkInfo",
     "CacheMutatedError",
@@ -80,10 +87,13 @@ __all__ = (
     "DeltaFIFO",
     "DeltaType",
     "Deltas",
+    "ExpirationCache",
+    "ExpirationPolicy",
     "ExplicitKey",
     "FIFOClosed",
     "FilteringResourceEventHandler",
     "HasSynced",
+    "Heap",
     "IndexFunc",
     "IndexFuncError",
     "IndexNotFound",
@@ -96,6 +106,7 @@ __all__ = (
     "ListWatch",
     "ListerWatcher",
     "Mutation",
+    "MutationCache",
     "MutationDetector",
     "NoMutationDetector",
     "ObjectKeyError",
@@ -113,17 +124,22 @@ __all__ = (
     "ResourceEventHandlerFuncs",
     "SharedIndexInformer",
     "Store",
+    "TTLPolicy",
     "ThreadSafeStore",
+    "TimestampedEntry",
     "Transaction",
     "TransactionError",
     "TransactionType",
     "TransformFunc",
+    "UndeltaStore",
     "VeryShortWatch",
     "WatchErrorHandler",
     "default_watch_error_handler",
     "deletion_handling_key",
     "deletion_handling_object_name",
     "index_func_to_key_func",
+    "list_all",
+    "list_all_by_namespace",
     "meta_namespace_index_func",
     "meta_namespace_key_func",
     "namespace_index_func",

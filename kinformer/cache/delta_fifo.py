@@ -5,9 +5,9 @@ through objects, not through events, and still sees each change:
 
 - Two deletions in a row are one: the one that has more to say, not the tombstone.
 - A delete of what is neither queued nor known is dropped: a list has reported that already.
-- :meth:`~DeltaFIFO.replace` queues every object of the list, and a deletion, with a tombstone, for whatever is queued
-  or known and not in it. A tombstone holds the newest state that was seen: the queued one, else the known one.
-- :meth:`~DeltaFIFO.resync` queues each known object that has nothing queued: what is queued is newer, or a deletion.
+- A list queues each of its objects, and a deletion, with a tombstone, for whatever is queued or known and not in it. A
+  tombstone holds the newest state that was seen: the queued one, else the known one.
+- A resync queues each known object that has nothing queued: what is queued is newer, or a deletion.
 - The transformer sees each object once: not tombstones and not those of a resync, which have been through it.
 
 *Known objects* are those that the consumer has from earlier pops, usually an informer's indexer. Without them, an
@@ -17,14 +17,14 @@ object that was popped and then vanished between two lists is never reported as 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
 import structlog
 
 from kinformer.cache.deltas import Delta, DeltaType
 from kinformer.cache.keys import DeletedFinalStateUnknown, KeyFunc
-from kinformer.cache.queue import BaseFIFO, PopProcessFunc, known_object, tombstones_of_missing
+from kinformer.cache.queue import SLICE, BaseFIFO, PopProcessFunc, known_object, tombstones_of_missing
 from kinformer.cache.store import KeyListerGetter, TransformFunc
 from kinformer.meta import Accessor
 
@@ -107,46 +107,39 @@ class DeltaFIFO(BaseFIFO[T, Sequence[Delta]]):
             obj = self._transformer(obj)
         self._append(Delta(_DELETED, obj, key))
 
-    def replace(self, objects: Sequence[T], resource_version: str = "") -> None:
-        """
-        These objects are all there are.
-
-        :raises ObjectKeyError: if no key can be made for one of them; those before it are queued
-        """
+    def replacing(self, objects: Sequence[T], resource_version: str = "") -> Iterator[None]:
         replaced = self._replaced
-        keys = {self._enqueue(replaced, obj) for obj in objects}
+        keys: set[str] = set()
+        for number, obj in enumerate(objects, 1):
+            keys.add(self._enqueue(replaced, obj))
+            if not number % SLICE:
+                yield
         items = self._items
-        deletions = 0
         for key, deltas in items.items():
             if key not in keys:
                 newest = deltas[-1].object
                 if isinstance(newest, DeletedFinalStateUnknown):
                     newest = newest.obj
-                deletions += 1
                 self._append(Delta(_DELETED, DeletedFinalStateUnknown(key, newest), key))
         if self._known is not None:
-            # Every key of the list is queued by now.
-            for tombstone in tombstones_of_missing(self._known, items):
-                deletions += 1
+            keys.update(items)
+            for number, tombstone in enumerate(tombstones_of_missing(self._known, keys), 1):
                 self._append(Delta(_DELETED, tombstone, tombstone.key))
+                if not number % SLICE:
+                    yield
         if not self._populated:
-            self._populate(len(keys) + deletions)
+            self._populate(len(self._order))
 
-    def resync(self) -> None:
-        """
-        Queue every known object that has nothing queued.
-
-        :raises ObjectKeyError: if no key can be made for one of them
-        """
+    def resyncing(self) -> Iterator[None]:
         known = self._known
         if known is None:
             return
         items = self._items
-        for known_key in known.list_keys():
-            if known_key not in items and (obj := known_object(known, known_key)) is not None:
-                key = self.key_of(obj)
-                if key not in items:
-                    self._append(Delta(DeltaType.SYNC, obj, key))
+        for number, key in enumerate(known.list_keys(), 1):
+            if key not in items and (obj := known_object(known, key)) is not None:
+                self._append(Delta(DeltaType.SYNC, obj, key))
+            if not number % SLICE:
+                yield
 
     def pop_nowait(self, process: PopProcessFunc) -> Sequence[Delta]:
         """
@@ -163,6 +156,21 @@ class DeltaFIFO(BaseFIFO[T, Sequence[Delta]]):
             self._check_synced()
         process(deltas, in_initial_list)
         return deltas
+
+    def drain(self, process: PopProcessFunc, limit: int | None = None) -> int:
+        # pop_nowait, without a call for each.
+        order, items = self._order, self._items
+        most = len(order) if limit is None else min(limit, len(order))
+        pops = 0
+        while pops < most and order:
+            pops += 1
+            deltas = items.pop(order.popleft())
+            in_initial_list = not self._synced
+            if self._initial:
+                self._initial -= 1
+                self._check_synced()
+            process(deltas, in_initial_list)
+        return pops
 
     def _enqueue(self, type_: DeltaType, obj: T) -> str:
         # The way of every event: _append and key_of are written out.

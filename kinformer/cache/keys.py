@@ -20,6 +20,7 @@ __all__ = (
     "ExplicitKey",
     "KeyFunc",
     "ObjectKeyError",
+    "checked_key_func",
     "deletion_handling_key",
     "deletion_handling_object_name",
     "key_func",
@@ -104,3 +105,26 @@ def key_func(source: Accessor[T] | KeyFunc[T] | None) -> KeyFunc[T]:
     if source is None:
         return meta_namespace_key_func
     return source.key if isinstance(source, Accessor) else source
+
+
+def checked_key_func(source: Accessor[T] | KeyFunc[T] | None) -> Callable[[T | DeletedFinalStateUnknown[T]], str]:
+    """
+    The same, for what is not on the way of every event: it takes tombstones and explicit keys for objects, too.
+
+    What it raises is always :exc:`ObjectKeyError`.
+    """
+    make = key_func(source)
+
+    def key(obj: T | DeletedFinalStateUnknown[T]) -> str:
+        if isinstance(obj, DeletedFinalStateUnknown):
+            return obj.key
+        if isinstance(obj, ExplicitKey):
+            return str(obj)
+        try:
+            return make(obj)
+        except ObjectKeyError:
+            raise
+        except Exception as exc:
+            raise ObjectKeyError(obj, exc) from exc
+
+    return key

@@ -12,14 +12,14 @@ raised; the object is not put back. It may use the queue.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
 import anyio
 import structlog
 
 from kinformer.cache.deltas import Delta, Deltas
-from kinformer.cache.keys import DeletedFinalStateUnknown, KeyFunc, ObjectKeyError, key_func
+from kinformer.cache.keys import DeletedFinalStateUnknown, KeyFunc, checked_key_func, key_func
 from kinformer.cache.store import KeyListerGetter, TransformFunc
 from kinformer.meta import Accessor
 
@@ -36,6 +36,10 @@ PopProcessFunc: TypeAlias = Callable[[Deltas, bool], object]
 
 #: Processes deltas of different objects, one of each.
 ProcessBatchFunc: TypeAlias = Callable[[Sequence[Delta], bool], object]
+
+
+#: How many objects of a list or a resync are queued in one part.
+SLICE = 1000
 
 
 class FIFOClosed(Exception):
@@ -59,6 +63,16 @@ class Queue(Protocol[T_contra]):
 
     def resync(self) -> None:
         """Have every known object processed again that is not queued anyway."""
+
+    def replacing(self, objects: Sequence[T_contra], resource_version: str = "") -> Iterator[None]:
+        """
+        :meth:`replace` in parts of about a millisecond, one for each turn of this iterator.
+
+        Between two parts the event loop may do other things, and the queue may be drained; nothing else may be put in.
+        """
+
+    def resyncing(self) -> Iterator[None]:
+        """:meth:`resync` in such parts."""
 
     def __len__(self) -> int:
         """How much there is to pop."""
@@ -123,8 +137,7 @@ def known_object(known: KeyListerGetter[T], key: str) -> T | None:
 
 def tombstones_of_missing(known: KeyListerGetter[T], present: Container[str]) -> list[DeletedFinalStateUnknown[T]]:
     """A tombstone for every object that is known and whose key is not present: the deletions that nobody reported."""
-    missing = [key for key in known.list_keys() if key not in present]
-    return [DeletedFinalStateUnknown(key, known_object(known, key)) for key in missing]
+    return [DeletedFinalStateUnknown(key, known_object(known, key)) for key in known.list_keys() if key not in present]
 
 
 class BaseFIFO(ABC, Generic[T, P]):
@@ -144,6 +157,7 @@ class BaseFIFO(ABC, Generic[T, P]):
         "_synced",
         "_synced_event",
         "_transformer",
+        "key_of",
         "name",
     )
 
@@ -156,6 +170,8 @@ class BaseFIFO(ABC, Generic[T, P]):
     ):
         self.name = name
         self._key_of = key_func(key)
+        #: What an object's key is, or a tombstone's. It raises ObjectKeyError if no key can be made.
+        self.key_of = checked_key_func(key)
         self._known = known_objects
         self._transformer = transformer
         self._closed = False
@@ -172,6 +188,32 @@ class BaseFIFO(ABC, Generic[T, P]):
     def transformer(self) -> TransformFunc[T] | None:
         """What objects go through before they are queued; a reflector that stores objects elsewhere uses it, too."""
         return self._transformer
+
+    @abstractmethod
+    def replacing(self, objects: Sequence[T], resource_version: str = "") -> Iterator[None]:
+        """
+        :meth:`replace` in parts of about a millisecond, one for each turn of this iterator.
+
+        Between two parts the event loop may do other things, and the queue may be drained; nothing else may be put in.
+        """
+
+    @abstractmethod
+    def resyncing(self) -> Iterator[None]:
+        """:meth:`resync` in such parts."""
+
+    def replace(self, objects: Sequence[T], resource_version: str = "") -> None:
+        """
+        These objects are all there are.
+
+        :raises ObjectKeyError: if no key can be made for one of them
+        """
+        for _ in self.replacing(objects, resource_version):
+            pass
+
+    def resync(self) -> None:
+        """Have every known object processed again that is not queued anyway."""
+        for _ in self.resyncing():
+            pass
 
     @property
     def has_synced(self) -> bool:
@@ -201,10 +243,11 @@ class BaseFIFO(ABC, Generic[T, P]):
         return self.pop_nowait(process)
 
     def drain(self, process: Callable[[P, bool], object], limit: int | None = None) -> int:
-        pops = len(self) if limit is None else min(limit, len(self))
-        pop = self.pop_nowait
-        for _ in range(pops):
-            pop(process)
+        most = len(self) if limit is None else min(limit, len(self))
+        pops = 0
+        while pops < most and len(self):
+            pops += 1
+            self.pop_nowait(process)
         return pops
 
     @abstractmethod
@@ -217,21 +260,6 @@ class BaseFIFO(ABC, Generic[T, P]):
 
         :raises LookupError: if there is nothing
         """
-
-    def key_of(self, obj: T | DeletedFinalStateUnknown[T]) -> str:
-        """
-        The key of an object or a tombstone.
-
-        :raises ObjectKeyError: if no key can be made for it
-        """
-        if isinstance(obj, DeletedFinalStateUnknown):
-            return obj.key
-        try:
-            return self._key_of(obj)
-        except ObjectKeyError:
-            raise
-        except Exception as exc:
-            raise ObjectKeyError(obj, exc) from exc
 
     def _wake(self) -> None:
         if self._ready is not None:

@@ -13,12 +13,12 @@ dropped, not even a second deletion or one of an object that nobody knows.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 from kinformer.cache.deltas import BookmarkInfo, Delta, DeltaType, ReplacedAllInfo
 from kinformer.cache.keys import DeletedFinalStateUnknown, KeyFunc
-from kinformer.cache.queue import BaseFIFO, PopProcessFunc, ProcessBatchFunc, known_object, tombstones_of_missing
+from kinformer.cache.queue import SLICE, BaseFIFO, PopProcessFunc, ProcessBatchFunc, known_object, tombstones_of_missing
 from kinformer.cache.store import KeyListerGetter, TransformFunc
 from kinformer.meta import Accessor
 
@@ -104,31 +104,27 @@ class RealFIFO(BaseFIFO[T, Sequence[Delta]]):
         else:
             self._enqueue(_DELETED, obj)
 
-    def replace(self, objects: Sequence[T], resource_version: str = "") -> None:
-        """
-        These objects are all there are.
-
-        :raises ObjectKeyError: if no key can be made for one of them; then nothing is queued
-        """
+    def replacing(self, objects: Sequence[T], resource_version: str = "") -> Iterator[None]:
         if self._known is None:
             if self._transformer is not None:
                 objects = [self._transformer(obj) for obj in objects]
             self._append(Delta(DeltaType.REPLACED_ALL, ReplacedAllInfo(resource_version, objects)))
         else:
-            self._reconcile(self._known, objects)
+            yield from self._reconciling(self._known, objects)
         if not self._populated:
             self._populate(len(self._items))
 
-    def resync(self) -> None:
-        """Queue every known object that is not queued; with atomic events, say that all are to be looked at again."""
+    def resyncing(self) -> Iterator[None]:
         known = self._known
         if known is None:
             self._append(Delta(DeltaType.SYNC_ALL, None))
             return
         queued = {delta.key for delta in self._items}
-        for key in known.list_keys():
+        for number, key in enumerate(known.list_keys(), 1):
             if key not in queued and (obj := known_object(known, key)) is not None:
                 self._append(Delta(DeltaType.SYNC, obj, key))
+            if not number % SLICE:
+                yield
 
     def bookmark(self, resource_version: str) -> None:
         """The server says that nothing has changed up to this resourceVersion; ignored unless asked for."""
@@ -197,7 +193,7 @@ class RealFIFO(BaseFIFO[T, Sequence[Delta]]):
         await self.wait()
         return self.pop_batch_nowait(process_batch, process_single)
 
-    def _reconcile(self, known: KeyListerGetter[T], objects: Sequence[T]) -> None:
+    def _reconciling(self, known: KeyListerGetter[T], objects: Sequence[T]) -> Iterator[None]:
         keys = [self.key_of(obj) for obj in objects]
         present = set(keys)
         newest_queued = {delta.key: delta for delta in self._items}
@@ -207,10 +203,12 @@ class RealFIFO(BaseFIFO[T, Sequence[Delta]]):
         present.update(newest_queued)
         for tombstone in tombstones_of_missing(known, present):
             self._append(Delta(_DELETED, tombstone, tombstone.key))
-        for key, obj in zip(keys, objects, strict=True):
+        for number, (key, obj) in enumerate(zip(keys, objects, strict=True), 1):
             if self._transformer is not None:
                 obj = self._transformer(obj)
             self._append(Delta(DeltaType.REPLACED, obj, key))
+            if not number % SLICE:
+                yield
 
     def _enqueue(self, type_: DeltaType, obj: T) -> None:
         if not self._populated:

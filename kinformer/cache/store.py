@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
 from kinformer.cache.index import Indexers, IndexFunc
-from kinformer.cache.keys import DeletedFinalStateUnknown, ExplicitKey, KeyFunc, ObjectKeyError, key_func
+from kinformer.cache.keys import DeletedFinalStateUnknown, KeyFunc, ObjectKeyError, checked_key_func, key_func
 from kinformer.cache.thread_safe_store import ThreadSafeStore
 from kinformer.meta import Accessor
 
@@ -135,7 +135,7 @@ class Indexer(Generic[T]):
     :ivar key_of: makes an object's key
     """
 
-    __slots__ = ("_transform", "key_of", "storage")
+    __slots__ = ("_checked_key_of", "_transform", "key_of", "storage")
 
     def __init__(
         self,
@@ -146,6 +146,7 @@ class Indexer(Generic[T]):
     ):
         self.storage: ThreadSafeStore[T] = ThreadSafeStore(indexers)
         self.key_of: KeyFunc[T] = key_func(key)
+        self._checked_key_of = checked_key_func(key)
         self._transform = transform
 
     def __len__(self) -> int:
@@ -163,7 +164,7 @@ class Indexer(Generic[T]):
         :raises ObjectKeyError: if no key can be made for it
         :raises IndexFuncError: if an index function fails; then nothing has changed
         """
-        key = self._key(obj)
+        key = self._checked_key_of(obj)
         return self.storage.update(key, obj if self._transform is None else self._transform(obj))
 
     def delete(self, obj: T | DeletedFinalStateUnknown[T]) -> T | None:
@@ -173,9 +174,7 @@ class Indexer(Generic[T]):
         :return: the stored object, None if there was none
         :raises ObjectKeyError: if no key can be made for it
         """
-        if isinstance(obj, DeletedFinalStateUnknown):
-            return self.storage.delete(obj.key, obj)
-        return self.storage.delete(self._key(obj), obj)
+        return self.storage.delete(self._checked_key_of(obj), obj)
 
     def replace(self, objects: Sequence[T], resource_version: str = "") -> None:
         """
@@ -184,7 +183,7 @@ class Indexer(Generic[T]):
         :raises ObjectKeyError: if no key can be made for one of them; then nothing has changed
         :raises IndexFuncError: if an index function fails; then nothing has changed
         """
-        keys = [self._key(obj) for obj in objects]
+        keys = [self._checked_key_of(obj) for obj in objects]
         if self._transform is not None:
             objects = [self._transform(obj) for obj in objects]
         self.storage.replace(dict(zip(keys, objects, strict=True)), resource_version)
@@ -232,7 +231,7 @@ class Indexer(Generic[T]):
 
         :raises ObjectKeyError: if no key can be made for it
         """
-        return self.storage.get(self._key(obj))
+        return self.storage.get(self._checked_key_of(obj))
 
     def by_index(self, index_name: str, indexed_value: str) -> builtins.list[T]:
         """
@@ -286,13 +285,3 @@ class Indexer(Generic[T]):
 
     def resync(self) -> None:
         """Nothing to do for a store."""
-
-    def _key(self, obj: T) -> str:
-        try:
-            return self.key_of(obj)
-        except Exception as exc:
-            if isinstance(obj, ExplicitKey):
-                return str(obj)
-            if isinstance(exc, ObjectKeyError):
-                raise
-            raise ObjectKeyError(obj, exc) from exc

@@ -1,0 +1,65 @@
+"""What listers are made of: the objects of a store that a selector picks, in all namespaces or in one.
+
+The objects are those of the cache, not copies: look, and copy before you change anything.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import structlog
+
+from kinformer.cache.index import NAMESPACE_INDEX, IndexNotFound
+from kinformer.cache.store import Indexer, Store
+from kinformer.meta import Accessor, accessor_of
+from kinformer.meta.selectors import Nothing, Selector
+
+__all__ = ("list_all", "list_all_by_namespace")
+
+T = TypeVar("T")
+
+log = structlog.get_logger(__name__)
+
+
+def list_all(store: Store[T], selector: Selector | None = None, *, accessor: Accessor[T] | None = None) -> list[T]:
+    """
+    The objects of a store that a selector picks.
+
+    :param selector: None picks all
+    :param accessor: the one of the store's kind, if it is at hand
+    """
+    if selector is Nothing:
+        return []
+    return _picked(store.list(), selector, accessor)
+
+
+def list_all_by_namespace(
+    indexer: Indexer[T], namespace: str, selector: Selector | None = None, *, accessor: Accessor[T] | None = None
+) -> list[T]:
+    """
+    The objects of one namespace that a selector picks; without an index by namespace all objects are looked at.
+
+    :param namespace: empty for all namespaces
+    :param selector: None picks all
+    :param accessor: the one of the store's kind, if it is at hand
+    """
+    if not namespace:
+        return list_all(indexer, selector, accessor=accessor)
+    if selector is Nothing:
+        return []
+    try:
+        objects = indexer.by_index(NAMESPACE_INDEX, namespace)
+    except IndexNotFound as exc:
+        log.warning("list_by_namespace_without_index", error=str(exc))
+        objects = [obj for obj in indexer.list() if (accessor or accessor_of(obj)).namespace(obj) == namespace]
+    return _picked(objects, selector, accessor)
+
+
+def _picked(objects: list[T], selector: Selector | None, accessor: Accessor[T] | None) -> list[T]:
+    if selector is None or selector.is_empty or not objects:
+        return objects
+    matches = selector.matches
+    if accessor is not None:
+        labels_of = accessor.labels
+        return [obj for obj in objects if matches(labels_of(obj))]
+    return [obj for obj in objects if matches(accessor_of(obj).labels(obj))]

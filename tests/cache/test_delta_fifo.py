@@ -1,0 +1,558 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import anyio
+import pytest
+
+from kinformer.cache import (
+    DeletedFinalStateUnknown,
+    Delta,
+    DeltaFIFO,
+    FIFOClosed,
+    Indexer,
+    KeyListerGetter,
+    ObjectKeyError,
+)
+from tests.cache.objects import POD, Known, Pod, changes, name_of, pod
+
+
+def ignore(_: object, __: bool) -> None: ...
+
+
+def popped(queue: DeltaFIFO[Any]) -> list[tuple[str, Any]]:
+    return changes(queue.pop_nowait(ignore))
+
+
+def newest(queue: DeltaFIFO[Any]) -> Any:
+    return queue.pop_nowait(ignore)[-1].object
+
+
+def tombstone(obj: Pod | None, key: str = "") -> DeletedFinalStateUnknown[Pod]:
+    return DeletedFinalStateUnknown(key or (name_of(obj) if obj else ""), obj)
+
+
+async def test_what_is_added_comes_out_in_order_whoever_adds_it() -> None:
+    queue: DeltaFIFO[Pod] = DeltaFIFO(POD)
+    seen: dict[str, list[int]] = {"a": [], "b": []}
+
+    async def produce(prefix: str) -> None:
+        for number in range(100):
+            queue.add(pod(f"{prefix}{number}", number))
+            if number % 7 == 0:
+                await anyio.lowlevel.checkpoint()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(produce, "a")
+        tasks.start_soon(produce, "b")
+        for _ in range(200):
+            (delta,) = await queue.pop(ignore)
+            seen[delta.key[0]].append(int(delta.object.metadata.resource_version))
+
+    assert seen == {"a": list(range(100)), "b": list(range(100))}
+
+
+def test_changes_of_one_object_gather_until_it_is_popped() -> None:
+    queue: DeltaFIFO[Pod] = DeltaFIFO(POD)
+    queue.add(pod("foo", 10))
+    queue.update(pod("foo", 15))
+
+    assert popped(queue) == [("Added", pod("foo", 10)), ("Updated", pod("foo", 15))]
+    assert len(queue) == 0
+
+
+def test_deltas_carry_the_key() -> None:
+    queue: DeltaFIFO[Pod] = DeltaFIFO(POD, Known(pod("known")))
+    queue.add(pod("foo", namespace="ns"))
+    queue.replace([], "1")
+
+    assert [delta.key for delta in queue.pop_nowait(ignore)] == ["ns/foo", "ns/foo"]
+    assert [delta.key for delta in queue.pop_nowait(ignore)] == ["known"]
+
+
+def test_an_object_that_changes_again_keeps_its_place_and_one_that_was_popped_goes_to_the_end() -> None:
+    queue: DeltaFIFO[Pod] = DeltaFIFO(POD)
+    for name, version in (("foo", 10), ("bar", 1), ("foo", 11), ("foo", 13), ("zab", 30)):
+        queue.add(pod(name, version))
+
+    assert newest(queue) == pod("foo", 13)
+    queue.add(pod("foo", 14))
+    assert [newest(queue) for _ in range(3)] == [pod("bar", 1), pod("zab", 30), pod("foo", 14)]
+
+
+def test_without_known_objects_a_delete_of_what_is_not_queued_is_dropped() -> None:
+    queue: DeltaFIFO[Pod] = DeltaFIFO(POD)
+    queue.add(pod("foo", 10))
+    queue.update(pod("bar", 15))
+    queue.add(pod("qux", 17))
+    queue.delete(pod("qux", 18))
+    queue.delete(pod("baz", 20))
+
+    assert [newest(queue) for _ in range(3)] == [pod("foo", 10), pod("bar", 15), pod("qux", 18)]
+    assert len(queue) == 0
+
+
+def test_with_known_objects_a_delete_of_what_is_known_is_queued() -> None:
+    queue: DeltaFIFO[Pod] = DeltaFIFO(POD, Known(pod("foo", 5), pod("bar", 6), pod("baz", 7)))
+    queue.add(pod("foo", 10))
+    queue.update(pod("bar", 15))
+    queue.delete(pod("baz", 20))
+    queue.delete(pod("unheard of"))
+
+    assert [newest(queue) for _ in range(3)] == [pod("foo", 10), pod("bar", 15), pod("baz", 20)]
+    assert len(queue) == 0
+
+
+def test_a_delete_of_what_is_queued_but_not_known_yet_is_queued() -> None:
+    queue: DeltaFIFO[Pod] = DeltaFIFO(POD, Known())
+    queue.add(pod("foo", 5))
+    queue.delete(pod("foo", 6))
+
+    assert popped(queue) == [("Added", pod("foo", 5)), ("Deleted", pod("foo", 6))]
+
+
+def test_of_two_deletions_the_one_that_is_no_tombstone_stays() -> None:
+    foo = pod("foo", 5)
+    queue: DeltaFIFO[Pod] = DeltaFIFO(POD, Known(foo))
+    queue.delete(pod("foo", 6))
+    queue.delete(tombstone(foo))
+    assert popped(queue) == [("Deleted", pod("foo", 6))]
+
+    queue.delete(tombstone(foo))
+    queue.delete(pod("foo", 6))
+    assert popped(queue) == [("Deleted", pod("foo", 6))]
+
+    queue.delete(tombstone(foo))
+    queue.delete(tombstone(pod("foo", 7)))
+    assert popped(queue) == [("Deleted", tombstone(pod("foo", 7)))]
+
+    queue.delete(pod("foo", 6))
+    queue.delete(pod("foo", 7))
+    assert popped(queue) == [("Deleted", pod("foo", 6))]
+
+
+def test_a_list_after_an_add_is_one_pop() -> None:
+    queue: DeltaFIFO[Pod] = DeltaFIFO(POD)
+    queue.add(pod("foo", 10))
+    queue.replace([pod("foo", 15)], "0")
+
+    assert newest(queue) == pod("foo", 15)
+    assert len(queue) == 0
+
+
+def test_a_list_with_an_object_whose_deletion_is_queued_brings_it_back() -> None:
+    queue: DeltaFIFO[Pod] = DeltaFIFO(POD, Known(pod("foo", 1)))
+    queue.delete(pod("foo", 1))
+    queue.replace([pod("foo", 2)], "0")
+
+    assert popped(queue) == [("Deleted", pod("foo", 1)), ("Sync", pod("foo", 2))]
+
+
+def test_objects_of_a_list_come_as_sync_unless_replaced_is_asked_for() -> None:
+    foo = pod("foo", 5)
+    plain: DeltaFIFO[Pod] = DeltaFIFO(POD, Known(foo))
+    plain.replace([foo], "0")
+    telling: DeltaFIFO[Pod] = DeltaFIFO(POD, Known(foo), emit_delta_type_replaced=True)
+    telling.replace([foo], "0")
+
+    assert popped(plain) == [("Sync", foo)]
+    assert popped(telling) == [("Replaced", foo)]
+
+
+FOO, FOO3 = pod("foo", 2), pod("foo", 3)
+
+
+@pytest.mark.parametrize("known", [None, Known()], ids=["without known objects", "with none"])
+@pytest.mark.parametrize(
+    ("operations", "expected"),
+    [
+        (
+            lambda queue: (queue.add(FOO), queue.replace([])),
+            [("Added", FOO), ("Deleted", tombstone(FOO))],
+        ),
+        (
+            lambda queue: (queue.add(FOO), queue.replace([FOO]), queue.replace([])),
+            [("Added", FOO), ("Replaced", FOO), ("Deleted", tombstone(FOO))],
+        ),
+        (
+            lambda queue: (queue.add(FOO), queue.delete(FOO), queue.replace([])),
+            [("Added", FOO), ("Deleted", FOO)],
+        ),
+        (
+            lambda queue: (queue.add(FOO), queue.replace([FOO]), queue.replace([FOO]), queue.replace([])),
+            [("Added", FOO), ("Replaced", FOO), ("Replaced", FOO), ("Deleted", tombstone(FOO))],
+        ),
+        (
+            lambda queue: (queue.add(FOO), queue.replace([]), queue.replace([])),
+            [("Added", FOO), ("Deleted", tombstone(FOO))],
+        ),
+        (
+            lambda queue: (queue.add(FOO), queue.delete(FOO), queue.add(FOO3), queue.replace([])),
+            [("Added", FOO), ("Deleted", FOO), ("Added", FOO3), ("Deleted", tombstone(FOO3))],
+        ),
+    ],
+)
+def test_an_object_that_is_only_queued_is_deleted_once_when_a_list_no_longer_has_it(
+    known: KeyListerGetter[Pod] | None, operations: Callable[[Any], object], expected: list[tuple[str, Any]]
+) -> None:
+    queue: DeltaFIFO[Pod] = DeltaFIFO(POD, known, emit_delta_type_replaced=True)
+    operations(queue)
+
+    assert popped(queue) == expected
+    assert len(queue) == 0
+
+
+def test_a_list_deletes_what_is_known_with_a_tombstone_of_what_was_seen_last() -> None:
+    queue: DeltaFIFO[Pod] = DeltaFIFO(
+        POD, Known(pod("foo", 5), pod("bar", 6), pod("baz", 7)), emit_delta_type_replaced=True
+    )
+    queue.delete(pod("baz", 10))
+    queue.replace([pod("foo", 6)], "0")
+
+    assert [popped(queue) for _ in range(3)] == [
+        [("Deleted", pod("baz", 10))],
+        [("Replaced", pod("foo", 6))],
+        [("Deleted", tombstone(pod("bar", 6)))],
+    ]
+
+
+def test_a_tombstone_holds_the_queued_state_rather_than_the_known_one() -> None:
+    queue: DeltaFIFO[Pod] = DeltaFIFO(POD, Known(pod("foo", 5), pod("bar", 6), pod("baz", 7)))
+    queue.add(pod("baz", 10))
+    queue.replace([pod("foo", 6)], "0")
+
+    assert [popped(queue) for _ in range(3)] == [
+        [("Added", pod("baz", 10)), ("Deleted", tombstone(pod("baz", 10)))],
+        [("Sync", pod("foo", 6))],
+        [("Deleted", tombstone(pod("bar", 6)))],
+    ]
+
+
+def test_without_known_objects_a_list_deletes_what_is_queued_only() -> None:
+    queue: DeltaFIFO[Pod] = DeltaFIFO(POD)
+    queue.add(pod("baz", 10))
+    queue.replace([pod("foo", 5)], "0")
+
+    assert [popped(queue) for _ in range(2)] == [
+        [("Added", pod("baz", 10)), ("Deleted", tombstone(pod("baz", 10)))],
+        [("Sync", pod("foo", 5))],
+    ]
+
+
+class Broken(Known):
+    """Known objects that cannot all be had."""
+
+    def get_by_key(self, key: str) -> Pod | None:
+        if key == "broken":
+            raise OSError("disk on fire")
+        return None if key == "missing" else super().get_by_key(key)
+
+
+def test_a_known_object_that_cannot_be_had_is_deleted_with_an_empty_tombstone() -> None:
+    queue: DeltaFIFO[Pod] = DeltaFIFO(POD, Broken(pod("broken"), pod("missing")))
+    queue.replace([], "0")
+
+    assert [popped(queue) for _ in range(2)] == [
+        [("Deleted", tombstone(None, "broken"))],
+        [("Deleted", tombstone(None, "missing"))],
+    ]
+
+
+def test_a_known_object_that_cannot_be_had_is_not_resynced_but_can_be_deleted() -> None:
+    queue: DeltaFIFO[Pod] = DeltaFIFO(POD, Broken(pod("broken"), pod("missing"), pod("fine")))
+    queue.resync()
+    assert queue.list_keys() == ["fine"]
+
+    queue.delete(pod("broken", 3))
+    queue.delete(pod("missing", 3))
+    assert queue.list_keys() == ["fine", "broken"]
+
+
+def test_a_resync_queues_what_is_known_and_not_queued() -> None:
+    queue: DeltaFIFO[Pod] = DeltaFIFO(POD, Known(pod("foo", 5)))
+    queue.resync()
+    queue.resync()
+
+    assert popped(queue) == [("Sync", pod("foo", 5))]
+    assert len(queue) == 0
+
+
+def test_a_resync_does_not_bring_back_an_object_whose_deletion_is_queued() -> None:
+    queue: DeltaFIFO[Pod] = DeltaFIFO(POD, Known(pod("foo", 5)))
+    queue.delete(pod("foo", 10))
+    queue.resync()
+
+    assert popped(queue) == [("Deleted", pod("foo", 10))]
+
+
+def test_a_resync_does_not_put_the_known_state_after_a_newer_one() -> None:
+    queue: DeltaFIFO[Pod] = DeltaFIFO(POD, Known(pod("foo", 5)))
+    queue.update(pod("foo", 6))
+    queue.resync()
+
+    assert popped(queue) == [("Updated", pod("foo", 6))]
+
+
+def test_a_resync_without_known_objects_does_nothing() -> None:
+    queue: DeltaFIFO[Pod] = DeltaFIFO(POD)
+    queue.resync()
+
+    assert len(queue) == 0
+    assert not queue.has_synced
+
+
+def test_the_transformer_sees_each_object_once_and_no_tombstone_and_no_resync() -> None:
+    transformed: list[Pod] = []
+
+    def transform(obj: Pod) -> Pod:
+        assert isinstance(obj, Pod)
+        transformed.append(obj)
+        return pod(obj.metadata.name, obj.metadata.resource_version, seen="once")
+
+    store = Indexer(POD)
+    queue: DeltaFIFO[Pod] = DeltaFIFO(POD, store, transformer=transform, emit_delta_type_replaced=True)
+    assert queue.transformer is transform
+    queue.add(pod("foo", 10))
+    queue.add(pod("bar", 11))
+    queue.update(pod("foo", 12))
+    queue.delete(pod("foo", 15))
+    queue.replace([], "")
+    queue.add(pod("bar", 16))
+    queue.replace([], "")
+
+    assert queue.list_keys() == ["foo", "bar"]
+    assert newest(queue) == pod("foo", 15, seen="once")
+    assert newest(queue) == tombstone(pod("bar", 16, seen="once"))
+    assert len(transformed) == 5
+
+    store.add(pod("baz", 17, seen="once"))
+    queue.resync()
+    assert newest(queue) == pod("baz", 17, seen="once")
+    queue.delete(tombstone(pod("baz", 17, seen="once")))
+    queue.replace([pod("baz", 18)])
+    assert [change for change, _ in popped(queue)] == ["Deleted", "Replaced"]
+    assert len(transformed) == 6
+
+
+def test_a_transformer_that_fails_queues_nothing() -> None:
+    def transform(_: Pod) -> Pod:
+        raise RuntimeError("not today")
+
+    queue: DeltaFIFO[Pod] = DeltaFIFO(POD, transformer=transform)
+    with pytest.raises(RuntimeError, match="not today"):
+        queue.add(pod("foo"))
+
+    assert len(queue) == 0
+
+
+@pytest.mark.parametrize(
+    ("actions", "synced"),
+    [
+        ([], False),
+        ([lambda queue: queue.add(pod("a"))], True),
+        ([lambda queue: queue.update(pod("a"))], True),
+        ([lambda queue: queue.delete(pod("a"))], True),
+        ([lambda queue: queue.resync()], False),
+        ([lambda queue: queue.replace([])], True),
+        ([lambda queue: queue.replace([pod("a"), pod("b")])], False),
+        ([lambda queue: queue.replace([pod("a"), pod("b")]), popped], False),
+        ([lambda queue: queue.replace([pod("a"), pod("b")]), popped, popped], True),
+        ([lambda queue: queue.replace([pod("a", 1), pod("a", 2)]), popped], True),
+        ([lambda queue: queue.replace([pod("a")]), lambda queue: queue.add(pod("b")), popped], True),
+    ],
+)
+async def test_it_has_synced_once_the_first_list_is_popped(
+    actions: list[Callable[[Any], object]], synced: bool
+) -> None:
+    queue: DeltaFIFO[Pod] = DeltaFIFO(POD)
+    for action in actions:
+        action(queue)
+
+    assert queue.has_synced is synced
+    async with anyio.create_task_group() as tasks:
+        waited: list[bool] = []
+
+        async def wait() -> None:
+            await queue.wait_synced()
+            waited.append(queue.has_synced)
+
+        tasks.start_soon(wait)
+        await anyio.wait_all_tasks_blocked()
+        tasks.cancel_scope.cancel()
+    assert waited == [True] * synced
+
+
+def test_the_deletions_of_the_first_list_belong_to_it() -> None:
+    queue: DeltaFIFO[Pod] = DeltaFIFO(POD, Known(pod("foo", 5), pod("bar", 6), pod("baz", 7)))
+    queue.replace([pod("foo", 5)], "0")
+    seen: list[tuple[str, bool, bool]] = []
+
+    while len(queue):
+        assert not queue.has_synced
+        queue.pop_nowait(lambda deltas, initial: seen.append((deltas[0].key, initial, queue.has_synced)))
+
+    assert seen == [("foo", True, False), ("bar", True, False), ("baz", True, True)]
+    assert queue.has_synced
+
+
+def test_what_comes_after_the_first_list_is_not_of_it() -> None:
+    queue: DeltaFIFO[Pod] = DeltaFIFO(POD)
+    queue.replace([pod("a"), pod("b")])
+    queue.add(pod("c"))
+    seen: list[tuple[str, bool]] = []
+    queue.drain(lambda deltas, initial: seen.append((deltas[0].key, initial)))
+
+    assert seen == [("a", True), ("b", True), ("c", False)]
+
+
+def test_draining_takes_what_is_queued_but_no_more_than_asked() -> None:
+    queue: DeltaFIFO[Pod] = DeltaFIFO(POD)
+    for name in "abc":
+        queue.add(pod(name))
+    seen: list[str] = []
+
+    def process(deltas: Sequence[Delta], _: bool) -> None:
+        seen.append(deltas[0].key)
+        queue.add(pod("late"))
+
+    assert queue.drain(process, 2) == 2
+    assert seen == ["a", "b"]
+    assert queue.drain(process) == 2
+    assert seen == ["a", "b", "c", "late"]
+    assert queue.drain(process, 0) == 0
+
+
+def test_a_process_function_may_drain_the_queue_itself() -> None:
+    queue: DeltaFIFO[Pod] = DeltaFIFO(POD)
+    for name in "abc":
+        queue.add(pod(name))
+    seen: list[str] = []
+
+    def process(deltas: Sequence[Delta], _: bool) -> None:
+        seen.append(deltas[0].key)
+        queue.drain(process)
+
+    assert queue.drain(process) == 1
+    assert seen == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("way", ["pop", "drain"])
+async def test_what_a_process_function_fails_at_is_gone_and_the_rest_stays(way: str) -> None:
+    queue: DeltaFIFO[Pod] = DeltaFIFO(POD)
+    queue.replace([pod("bad"), pod("good")])
+
+    def fail(_: Sequence[Delta], __: bool) -> None:
+        raise RuntimeError("no good")
+
+    async def take() -> None:
+        if way == "pop":
+            await queue.pop(fail)
+        else:
+            queue.drain(fail)
+
+    with pytest.raises(RuntimeError, match="no good"):
+        await take()
+
+    assert queue.list_keys() == ["good"]
+    queue.drain(ignore)
+    assert queue.has_synced
+
+
+async def test_pop_waits_until_there_is_something() -> None:
+    queue: DeltaFIFO[Pod] = DeltaFIFO(POD)
+    got: list[Any] = []
+
+    async def consume() -> None:
+        got.append(changes(await queue.pop(ignore)))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(consume)
+        tasks.start_soon(consume)
+        await anyio.wait_all_tasks_blocked()
+        queue.replace([pod("foo")])
+        await anyio.wait_all_tasks_blocked()
+        assert got == [[("Sync", pod("foo"))]]
+        queue.update(pod("bar"))
+
+    assert got[1] == [("Updated", pod("bar"))]
+
+
+async def test_closing_ends_waiting_but_what_is_queued_can_be_popped() -> None:
+    queue: DeltaFIFO[Pod] = DeltaFIFO(POD, name="pods")
+    ended: list[str] = []
+
+    async def consume() -> None:
+        with pytest.raises(FIFOClosed, match="pods: manipulating with closed queue"):
+            await queue.pop(ignore)
+        ended.append("closed")
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(3):
+            tasks.start_soon(consume)
+        await anyio.wait_all_tasks_blocked()
+        assert not queue.is_closed
+        queue.close()
+
+    assert queue.is_closed
+    assert ended == ["closed"] * 3
+    queue.add(pod("foo"))
+    assert changes(await queue.pop(ignore)) == [("Added", pod("foo"))]
+    with pytest.raises(FIFOClosed):
+        await queue.wait()
+
+
+def test_popping_nothing_is_an_error() -> None:
+    with pytest.raises(IndexError):
+        DeltaFIFO(POD).pop_nowait(ignore)
+
+
+def test_the_queue_makes_the_keys_of_objects_and_tombstones() -> None:
+    queue: DeltaFIFO[Pod] = DeltaFIFO(POD)
+
+    assert queue.key_of(pod("A")) == "A"
+    assert queue.key_of(DeletedFinalStateUnknown("B", None)) == "B"
+
+
+@pytest.mark.parametrize("method", ["add", "update", "delete"])
+def test_what_has_no_key_is_refused_by_name(method: str) -> None:
+    queue: DeltaFIFO[Any] = DeltaFIFO(POD)
+
+    with pytest.raises(ObjectKeyError, match="couldn't create key for object 'a string'"):
+        getattr(queue, method)("a string")
+    with pytest.raises(ObjectKeyError):
+        queue.replace([pod("fine"), "a string"])
+
+
+@pytest.mark.parametrize("size", [999, 1000, 2500])
+def test_a_long_list_can_be_queued_in_parts_with_pops_in_between(size: int) -> None:
+    store = Indexer(POD)
+    store.replace([pod(f"gone-{number}") for number in range(size)])
+    queue: DeltaFIFO[Pod] = DeltaFIFO(POD, store, emit_delta_type_replaced=True)
+    initial: list[bool] = []
+
+    def process(deltas: Sequence[Delta], is_in_initial_list: bool) -> None:
+        initial.append(is_in_initial_list)
+        for delta in deltas:
+            if delta.type == "Deleted":
+                store.delete(delta.object)
+            else:
+                store.update(delta.object)
+
+    parts = 0
+    for _ in queue.replacing([pod(f"new-{number}", 2) for number in range(size)], "2"):
+        parts += 1
+        assert not queue.has_synced
+        queue.drain(process)
+    queue.drain(process)
+
+    assert parts == 2 * (size // 1000)
+    assert queue.has_synced
+    assert initial == [True] * (2 * size)
+    assert sorted(store.list_keys()) == sorted(f"new-{number}" for number in range(size))
+
+    for _ in queue.resyncing():
+        assert len(queue)
+        queue.drain(process)
+    queue.drain(process)
+    assert len(initial) == 3 * size

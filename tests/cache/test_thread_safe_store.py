@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from kinformer.cache import DeletedFinalStateUnknown, ThreadSafeStore, thread_safe_store
+from tests.cache.objects import Pod, pod
+
+
+def app(obj: Pod) -> str:
+    return obj.metadata.labels.get("app", "")
+
+
+def first_two_letters(obj: str) -> list[str]:
+    return [obj[:1], obj[:2]]
+
+
+def test_deleting_the_last_object_of_a_value_removes_the_value() -> None:
+    store: ThreadSafeStore[str] = ThreadSafeStore({"letters": first_two_letters})
+    store.add("key", "ab")
+    store.delete("key")
+
+    assert store.list_index_func_values("letters") == []
+
+
+def test_values_that_some_object_still_has_stay() -> None:
+    store: ThreadSafeStore[str] = ThreadSafeStore({"letters": first_two_letters})
+    store.add("one", "ab")
+    store.add("two", "ac")
+    store.delete("one")
+
+    assert sorted(store.list_index_func_values("letters")) == ["a", "ac"]
+
+
+def test_an_update_says_what_it_replaced_and_a_delete_what_it_took() -> None:
+    store: ThreadSafeStore[str] = ThreadSafeStore()
+
+    assert store.add("key", "old") is None
+    assert store.update("key", "new") == "old"
+    assert store.delete("key") == "new"
+    assert store.delete("key") is None
+    assert len(store) == 0
+
+
+def test_replacing_has_the_new_objects_and_no_others_in_indexes_too() -> None:
+    store: ThreadSafeStore[str] = ThreadSafeStore({"letters": first_two_letters})
+    store.add("one", "ab")
+    items = {"two": "cd", "tre": "ce"}
+    store.replace(items, "5")
+    items.clear()
+
+    assert store.list() == ["cd", "ce"]
+    assert store.list_keys() == ["two", "tre"]
+    assert store.by_index("letters", "c") == ["cd", "ce"]
+    assert store.by_index("letters", "a") == []
+    store.update("two", "ab")
+    assert store.by_index("letters", "c") == ["ce"]
+
+
+def test_the_version_of_the_store_is_that_of_its_last_change() -> None:
+    store: ThreadSafeStore[Pod] = ThreadSafeStore()
+    version = store.last_store_sync_resource_version
+    assert version() == ""
+
+    store.add("one", pod("one", 10))
+    assert version() == "10"
+    store.update("two", pod("two", 20))
+    assert version() == "20"
+    store.delete("two", pod("two", 30))
+    assert version() == "30"
+    store.delete("one")
+    assert version() == "30"
+    store.delete("one", DeletedFinalStateUnknown("one", pod("one", 40)))
+    assert version() == "30"
+    store.bookmark("50")
+    assert version() == "50"
+    store.replace({"two": pod("two", 20)}, "60")
+    assert version() == "60"
+
+
+def test_objects_without_metadata_leave_the_version_of_the_last_list() -> None:
+    store: ThreadSafeStore[object] = ThreadSafeStore()
+    store.replace({}, "60")
+    store.add("number", 7)
+
+    assert store.last_store_sync_resource_version() == "60"
+
+
+def test_a_transaction_shows_to_its_own_thread_as_it_goes_and_to_others_at_its_end() -> None:
+    store: ThreadSafeStore[str] = ThreadSafeStore({"letters": first_two_letters})
+    seen: list[list[str]] = []
+    reader = threading.Thread(target=lambda: seen.append(store.by_index("letters", "a")))
+
+    with store.transaction():
+        store.add("one", "ab")
+        assert store.list() == ["ab"]
+        reader.start()
+        reader.join(0.005)
+        assert seen == []
+        store.add("two", "ac")
+    reader.join()
+
+    assert seen == [["ab", "ac"]]
+
+
+def test_a_transaction_that_raises_is_over() -> None:
+    store: ThreadSafeStore[str] = ThreadSafeStore()
+
+    def change_my_mind() -> None:
+        with store.transaction():
+            store.add("one", "ab")
+            raise RuntimeError("changed my mind")
+
+    with pytest.raises(RuntimeError, match="changed my mind"):
+        change_my_mind()
+
+    seen: list[list[str]] = []
+    reader = threading.Thread(target=lambda: seen.append(store.list()))
+    reader.start()
+    reader.join()
+    assert seen == [["ab"]]
+
+
+def test_a_reader_does_not_wait_for_ever_for_a_writer_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(thread_safe_store, "_PATIENCE", 3)
+    store: ThreadSafeStore[str] = ThreadSafeStore({"letters": first_two_letters})
+    store.add("one", "ab")
+    seen: list[object] = []
+
+    def read() -> None:
+        seen.extend((store.get("one"), store.list(), store.list_keys(), store.list_index_func_values("letters")))
+        seen.append(store.index_keys("letters", "a"))
+
+    with store.transaction():
+        reader = threading.Thread(target=read)
+        reader.start()
+        reader.join()
+
+    assert seen == ["ab", ["ab"], ["one"], ["a", "ab"], ["one"]]
+
+
+def test_a_look_up_of_several_values_during_a_change_is_answered_from_a_snapshot() -> None:
+    store: ThreadSafeStore[str]
+
+    class Sly(str):
+        """A value at whose look-up another object of the store changes, as if by another thread."""
+
+        __slots__ = ()
+
+        def __hash__(self) -> int:
+            if store.get("mover") == "xy":
+                store.update("mover", "ab")
+            return super().__hash__()
+
+    def values(obj: str) -> list[str]:
+        return [obj[:1], Sly(obj[:2])] if obj == "question xy" else [obj]
+
+    store = ThreadSafeStore({"values": values})
+    store.add("mover", "xy")
+    store.add("stays", "q")
+
+    assert store.index("values", "question xy") == ["q"]
+    assert store.get("mover") == "ab"
+
+
+def test_resyncing_a_store_does_nothing() -> None:
+    store: ThreadSafeStore[str] = ThreadSafeStore()
+    store.add("one", "ab")
+    store.resync()
+
+    assert store.list() == ["ab"]
