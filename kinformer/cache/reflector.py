@@ -47,6 +47,7 @@ from kinformer.client.errors import (
 )
 from kinformer.client.types import ListOptions, WatchEvent
 from kinformer.clock import Clock, RealClock
+from kinformer.collector import paused
 from kinformer.meta import Accessor, accessor_for, accessor_of
 from kinformer.models import detacher_for
 
@@ -168,13 +169,14 @@ class Reflector(Generic[T]):
 
     async def _list_then_watch(self, tasks: TaskGroup | None) -> None:
         opened: _Opened[T] | None = None
-        if self._use_watch_list:
-            try:
-                opened = await self._watch_list()
-            except ClientError as error:
-                log.debug("streaming_list_failed", reflector=self.name, error=str(error), fallback="list")
-        if opened is None:
-            await self._list()
+        with paused():  # what a list brings is kept: there is no garbage to look for
+            if self._use_watch_list:
+                try:
+                    opened = await self._watch_list()
+                except ClientError as error:
+                    log.debug("streaming_list_failed", reflector=self.name, error=str(error), fallback="list")
+            if opened is None:
+                await self._list()
         log.debug("cache_populated", reflector=self.name, resource_version=self._last_sync_resource_version)
         if tasks is not None:
             tasks.start_soon(self._resync_periodically, tasks.cancel_scope, name=f"{self.name} resync")
@@ -308,7 +310,8 @@ class Reflector(Generic[T]):
                         return _Opened(attempt.pop_all(), batches, found.rest)
                     self._check_duration(started, initial.received)
                 except ClientError as error:
-                    if is_expired(error) or is_too_large_resource_version(error):
+                    if not self._version_unavailable and (is_expired(error) or is_too_large_resource_version(error)):
+                        # Once: a server that refuses the most recent state in this way, too, would be asked for ever.
                         self._version_unavailable = True
                     elif is_retriable(error):
                         wait = delay_of(error, self._backoff.next())

@@ -244,7 +244,8 @@ class FakeControllerSource(Generic[T]):
     def _first_events(self, options: ListOptions) -> builtins.list[WatchEvent[T]]:
         version = options.resource_version
         self._check_version(version)
-        if options.send_initial_events or version in ("", "0"):
+        # "0" is the version of the empty source here: a list may have it, so a watch goes on from there.
+        if options.send_initial_events or not version:
             events = [self._copied(WatchEvent("ADDED", obj)) for obj in self._objects.values()]
             if options.send_initial_events:
                 events.append(WatchEvent(BOOKMARK, self._bookmark(ends_initial_events=True)))

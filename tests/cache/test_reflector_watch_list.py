@@ -210,6 +210,17 @@ async def test_a_version_that_is_not_to_be_had_is_streamed_at_the_most_recent_st
         assert scene.objects == ["p9@9"]
 
 
+async def test_a_server_that_has_forgotten_even_the_most_recent_state_is_asked_for_a_list() -> None:
+    scene = streaming()
+    for _ in range(2):
+        scene.server.will_refuse_watch(status_error(410, "Expired"))
+    scene.server.will_list(obj("p1", 1), rv=1)
+    async with running(scene.reflector.run):
+        await scene.clock.settle()
+
+        assert scene.server.taken() == [("watch", ""), ("watch", ""), ("list", ""), ("watch", "1")]
+
+
 async def test_a_streaming_list_that_gets_no_event_for_ten_seconds_is_said_to_be_late() -> None:
     scene = streaming()
     async with running(scene.reflector.run):

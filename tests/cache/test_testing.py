@@ -44,7 +44,7 @@ def source() -> FakeControllerSource[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    ("version", "got"), [("1", ["MODIFIED 2", "MODIFIED 3"]), ("2", ["MODIFIED 3"]), ("3", []), ("0", ["ADDED 3"])]
+    ("version", "got"), [("1", ["MODIFIED 2", "MODIFIED 3"]), ("2", ["MODIFIED 3"]), ("3", []), ("", ["ADDED 3"])]
 )
 async def test_a_watch_brings_what_happened_after_its_version(
     source: FakeControllerSource[Any], version: str, got: list[str]
