@@ -89,10 +89,7 @@ def _take_one(operations: Operations, resource: Resource, namespace: str, pod_na
     if allowed < 0:
         raise status.forbidden(resource.group_resource, name, "pdb disruptions allowed is negative")
     if allowed == 0:
-        text = (
-            f"The disruption budget {name} needs {state.get('desiredHealthy', 0)} healthy pods "
-            f"and has {state.get('currentHealthy', 0)} currently"
-        )
+        text = _why_not(name, state)
         raise status.too_many_requests(message, 0, [status.Cause("", "DisruptionBudget", text)])
 
     def change(old: Obj | None) -> Obj:
@@ -103,3 +100,18 @@ def _take_one(operations: Operations, resource: Resource, namespace: str, pod_na
         return old
 
     operations.update(resource, namespace, name, change, subresource="status")
+
+
+def _why_not(name: str, state: Obj) -> str:
+    """Why a budget that allows no disruption allows none."""
+    budget = f"The disruption budget {name}"
+    conditions = [one for one in state.get("conditions") or () if one.get("type") == "DisruptionAllowed"]
+    failed = next((one for one in conditions if one.get("status") == "False" and one.get("message")), None)
+    if failed is not None and failed.get("reason") == "SyncFailed":
+        return f"{budget} does not allow evicting pods currently because it failed sync: {failed['message']}"
+    desired, healthy = state.get("desiredHealthy", 0), state.get("currentHealthy", 0)
+    if healthy <= desired:
+        return f"{budget} needs {desired} healthy pods and has {healthy} currently"
+    if failed is not None:
+        return f"{budget} does not allow evicting pods currently ({failed.get('reason', '')}): {failed['message']}"
+    return f"{budget} does not allow evicting pods currently"

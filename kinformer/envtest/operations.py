@@ -193,7 +193,8 @@ class Operations:
         if old is not None:
             # The real server looks twice, once for all kinds and once for this one, and says it twice.
             causes += 2 * validate_metadata_update(metadata, old["metadata"])
-        causes += validate_metadata(metadata, strategy.validate_name)
+        if old is None or (strategy.checks_metadata_again and not subresource):
+            causes += validate_metadata(metadata, strategy.validate_name)
         if subresource:
             causes += strategy.validate_subresource(subresource, obj)
         elif old is None:

@@ -21,6 +21,7 @@ from kinformer.envtest.handlers.subresources import serve_subresource
 from kinformer.envtest.handlers.views import to_yaml, wants_yaml
 from kinformer.envtest.handlers.watching import WatchSet, open_watch
 from kinformer.envtest.operations import Operations
+from kinformer.meta.names import GroupResource
 
 __all__ = ("BODY_LIMIT", "HttpHandler")
 
@@ -30,6 +31,11 @@ log = structlog.get_logger(__name__)
 BODY_LIMIT = 3 * 1024 * 1024
 
 _OPEN_PATHS = ("/healthz", "/livez", "/readyz", "/version")
+#: What whoever uses a resource that is on its way out is told each time.
+_DEPRECATED = {
+    GroupResource("", "componentstatuses"): "v1 ComponentStatus is deprecated in v1.19+",
+    GroupResource("", "endpoints"): "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+}
 _HEALTH = ("healthz", "livez", "readyz")
 _VERBS: dict[str, Callable[[Operations, Call], Answer]] = {
     "get": reading.get,
@@ -111,6 +117,8 @@ class HttpHandler:
             headers.get("User-Agent", ""),
             self._faults.behind,
         )
+        if (deprecated := _DEPRECATED.get(target.resource.group_resource)) is not None:
+            call.warnings.append(deprecated)
         if not self._faults.is_quiet:
             await self._faults.before(call)
         if verb == "watch":

@@ -16,6 +16,7 @@ from kinformer.envtest.handlers.call import Answer, Call
 from kinformer.envtest.registry import Resource
 from kinformer.envtest.storage import Version
 from kinformer.envtest.storage.history import event_line
+from kinformer.envtest.strategy.events import to_new_event
 
 __all__ = ("View", "choose_view", "show", "to_yaml", "wants_yaml")
 
@@ -73,6 +74,24 @@ class MetadataView(View):
         return b'%b,"items":[%b]}\n' % (msgspec.json.encode(head)[:-1], b",".join([self.one(raw) for raw in raws]))
 
 
+class NewEventView(View):
+    """Events as events.k8s.io has them."""
+
+    def one(self, raw: bytes) -> bytes:
+        return self.resource.prefix + self._convert(raw)[1:]
+
+    def many(self, raws: Iterable[bytes], metadata: dict[str, Any]) -> bytes:
+        return super().many([self._convert(raw) for raw in raws], metadata)
+
+    @staticmethod
+    def _convert(raw: bytes) -> bytes:
+        return msgspec.json.encode(to_new_event(msgspec.json.decode(raw)))
+
+
+def _whole(resource: Resource) -> View:
+    return NewEventView(resource) if resource.group == "events.k8s.io" else View(resource)
+
+
 class _Metadata(msgspec.Struct, gc=False):
     metadata: msgspec.Raw
 
@@ -88,7 +107,7 @@ def choose_view(call: Call) -> View:
     """
     accept = call.accept
     if not accept or accept in _JSON:
-        return View(call.resource)
+        return _whole(call.resource)
     for part in accept.split(","):
         type_, _, parameters = part.strip().partition(";")
         if type_.strip() not in _JSON and type_.strip() not in ("application/yaml", "text/plain"):
@@ -98,7 +117,7 @@ def choose_view(call: Call) -> View:
         if form in ("PartialObjectMetadata", "PartialObjectMetadataList"):
             return MetadataView(call.resource)
         if not form and type_.strip() != "text/plain":
-            return View(call.resource)
+            return _whole(call.resource)
     raise status.not_acceptable()
 
 

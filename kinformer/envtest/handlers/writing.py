@@ -83,15 +83,22 @@ def update(operations: Operations, call: Call) -> Answer:
 
 
 def _own_name(call: Call, obj: Obj) -> None:
-    name = obj["metadata"].get("name") or ""
+    """
+    An object that is written has the name and the namespace of the URL.
+
+    :raises StatusError: BadRequest
+    """
+    metadata = obj["metadata"]
+    name, namespace = metadata.get("name") or "", metadata.get("namespace") or ""
     if not name:
-        raise (
-            status.bad_request("name must be provided")
-            if call.resource.is_custom
-            else status.bad_request(f"the name of the object ({name}) does not match the name on the URL ({call.name})")
-        )
+        text = f"the name of the object ({call.name} based on URL) was undeterminable: name must be provided"
+        raise status.bad_request(text)
     if name != call.name:
         raise status.bad_request(f"the name of the object ({name}) does not match the name on the URL ({call.name})")
+    if call.namespace and namespace and namespace != call.namespace:
+        raise status.bad_request(
+            f"the namespace of the object ({namespace}) does not match the namespace on the request ({call.namespace})"
+        )
 
 
 def patch(operations: Operations, call: Call) -> Answer:
@@ -100,8 +107,14 @@ def patch(operations: Operations, call: Call) -> Answer:
     _check_options(call, "PatchOptions")
     subresource = call.target.subresource.name if call.target.subresource is not None else ""
     how = call.write_options("PatchOptions")
+
+    def change(old: Obj | None) -> Obj:
+        obj = patcher(old)
+        _own_name(call, obj)
+        return obj
+
     stored, created = operations.update(
-        call.resource, call.namespace, call.name, patcher, how, subresource=subresource, create=patcher.creates
+        call.resource, call.namespace, call.name, change, how, subresource=subresource, create=patcher.creates
     )
     return show(call, stored, 201 if created else 200)
 
@@ -111,6 +124,8 @@ def delete(operations: Operations, call: Call) -> Answer:
     _check_options(call, "DeleteOptions")
     view = choose_view(call)
     resource = call.resource
+    said = options.propagation is not None or options.orphan_dependents is not None
+    call.warnings += operations.strategy(resource).deletion_warnings(said)
     stored, gone = operations.delete(resource, call.namespace, call.name, options, call.write_options("DeleteOptions"))
     if not gone or operations.strategy(resource).returns_deleted:
         return Answer(view.one(stored.raw) + b"\n")

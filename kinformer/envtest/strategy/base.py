@@ -15,7 +15,7 @@ from kinformer.envtest.registry import Resource
 from kinformer.envtest.registry.schema import Problems, check, zero_of
 from kinformer.envtest.status import Cause
 from kinformer.envtest.storage import Version
-from kinformer.meta.validation import dns1123_subdomain_errors
+from kinformer.meta.validation import dns1123_label_errors, dns1123_subdomain_errors
 
 __all__ = ("Obj", "Strategy", "with_field")
 
@@ -39,6 +39,8 @@ class Strategy:
     :cvar allow_unconditional_update: whether a PUT without a resourceVersion overwrites whatever is there
     :cvar returns_deleted: whether a delete that is done at once answers with the object, not with a Status
     :cvar has_generation: whether changes of the spec are counted
+    :cvar checks_metadata_again: whether an update of this kind looks at the whole metadata once more
+    :cvar name_is_hostname: what objects' names become a part of that wants DNS labels; they are warned of others
     :cvar default_propagation: what happens to dependents when a delete does not say it
     """
 
@@ -46,6 +48,8 @@ class Strategy:
     allow_unconditional_update = True
     returns_deleted = False
     has_generation = False
+    checks_metadata_again = False
+    name_is_hostname = ""
     default_propagation: Literal["Background", "Orphan"] = "Background"
 
     def __init__(self, resource: Resource):
@@ -129,6 +133,18 @@ class Strategy:
 
     def warnings(self, obj: Obj) -> list[str]:
         """What the user is told about an object that was written all the same."""
+        wrong = dns1123_label_errors(obj["metadata"].get("name", "")) if self.name_is_hostname else []
+        if not wrong:
+            return []
+        told = f"metadata.name: this is used in {self.name_is_hostname}, which can result in surprising behavior"
+        return [f"{told}; a DNS label is recommended: [{' '.join(wrong)}]"]
+
+    def deletion_warnings(self, said_what_happens: bool) -> list[str]:
+        """
+        What the user is told about a delete.
+
+        :param said_what_happens: whether the request says what becomes of dependents
+        """
         return []
 
     def validate_name(self, name: str) -> list[str]:

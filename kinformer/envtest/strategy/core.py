@@ -18,9 +18,6 @@ from kinformer.meta.validation import dns1123_label_errors, label_key_errors, re
 
 __all__ = (
     "ConfigMapStrategy",
-    "EndpointSliceStrategy",
-    "EndpointsStrategy",
-    "EventStrategy",
     "LeaseStrategy",
     "NamespaceStrategy",
     "NodeStrategy",
@@ -28,6 +25,7 @@ __all__ = (
     "ResourceQuotaStrategy",
     "RoleStrategy",
     "SecretStrategy",
+    "ServiceAccountStrategy",
     "VolumeClaimStrategy",
     "VolumeStrategy",
 )
@@ -89,28 +87,6 @@ class NodeStrategy(Strategy):
             spec["taints"] = [*taints, {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]
 
 
-class EventStrategy(Strategy):
-    allow_create_on_update = True
-    selectable: ClassVar[dict[str, str]] = {
-        "involvedObject.kind": "",
-        "involvedObject.namespace": "",
-        "involvedObject.name": "",
-        "involvedObject.uid": "",
-        "involvedObject.apiVersion": "",
-        "involvedObject.resourceVersion": "",
-        "involvedObject.fieldPath": "",
-        "reason": "",
-        "reportingComponent": "",
-        "source": "",
-        "type": "",
-    }
-
-    def read_fields(self, obj: Obj) -> dict[str, str]:
-        fields = super().read_fields(obj)
-        fields["source"] = (obj.get("source") or {}).get("component") or obj.get("reportingComponent") or ""
-        return fields
-
-
 _DATA_LIMIT = 1024 * 1024
 _DATA_KEY = "[-._a-zA-Z0-9]+"
 _is_data_key = re.compile(_DATA_KEY).fullmatch
@@ -141,6 +117,8 @@ def _check_immutable(obj: Obj, old: Obj, *names: str) -> Iterator[Cause]:
 
 
 class ConfigMapStrategy(Strategy):
+    checks_metadata_again = True
+
     def validate(self, obj: Obj) -> list[Cause]:
         data, binary = obj.get("data") or {}, obj.get("binaryData") or {}
         causes = [*_check_keys(data, "data"), *_check_keys(binary, "binaryData")]
@@ -167,6 +145,7 @@ _SECRET_KEYS: dict[str, tuple[str, ...]] = {
 
 
 class SecretStrategy(Strategy):
+    checks_metadata_again = True
     selectable: ClassVar[dict[str, str]] = {"type": ""}
 
     def validate(self, obj: Obj) -> list[Cause]:
@@ -194,34 +173,6 @@ class SecretStrategy(Strategy):
                 data[name] = base64.b64encode(text.encode()).decode()
         if not obj.get("type"):
             obj["type"] = "Opaque"
-
-
-class EndpointsStrategy(Strategy):
-    allow_create_on_update = True
-
-    def default(self, obj: Obj) -> None:
-        for subset in obj.get("subsets") or ():
-            for port in subset.get("ports") or ():
-                port.setdefault("protocol", "TCP")
-
-    def warnings(self, obj: Obj) -> list[str]:
-        return ["v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"]
-
-
-class EndpointSliceStrategy(Strategy):
-    has_generation = True
-
-    def default(self, obj: Obj) -> None:
-        for port in obj.get("ports") or ():
-            port.setdefault("name", "")
-            port.setdefault("protocol", "TCP")
-
-    def counts(self, obj: Obj, old: Obj) -> bool:
-        mine, before = dict(obj), dict(old)
-        mine.pop("metadata")
-        before.pop("metadata")
-        labels = obj["metadata"].get("labels") != old["metadata"].get("labels")
-        return mine != before or labels
 
 
 class VolumeStrategy(Strategy):
@@ -391,6 +342,11 @@ def _check_scope_selector(selector: Obj, hard: Obj) -> Iterator[Cause]:
                 yield invalid(f"{path}[{index}].values", values, text)
         else:
             yield invalid(f"{path}[{index}].operator", operator, "not a valid selector operator")
+
+
+class ServiceAccountStrategy(Strategy):
+    returns_deleted = True
+    checks_metadata_again = True
 
 
 class LeaseStrategy(Strategy):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kinformer.envtest.registry import Resource
-from kinformer.envtest.strategy import core, workloads
+from kinformer.envtest.strategy import core, others, workloads
 from kinformer.envtest.strategy.base import Strategy
+from kinformer.envtest.strategy.events import EventStrategy, NewEventStrategy
 from kinformer.envtest.strategy.pods import PodStrategy
 from kinformer.envtest.strategy.services import ServiceAddresses, ServiceStrategy
 
@@ -19,35 +20,28 @@ class _Versioned(Strategy):
     has_generation = True
 
 
-class _CreatedByPut(Strategy):
-    allow_create_on_update = True
-
-
 class _Conditional(Strategy):
     """Kinds that are only replaced by who has read them."""
 
-    allow_unconditional_update = False
-
-
-class _ReturnsDeleted(Strategy):
     returns_deleted = True
+    allow_unconditional_update = False
 
 
 _STRATEGIES: dict[tuple[str, str], Callable[[Resource], Strategy]] = {
     ("", "pods"): PodStrategy,
     ("", "namespaces"): core.NamespaceStrategy,
     ("", "nodes"): core.NodeStrategy,
-    ("", "events"): core.EventStrategy,
-    ("events.k8s.io", "events"): core.EventStrategy,
+    ("", "events"): EventStrategy,
+    ("events.k8s.io", "events"): NewEventStrategy,
     ("", "configmaps"): core.ConfigMapStrategy,
     ("", "secrets"): core.SecretStrategy,
-    ("", "endpoints"): core.EndpointsStrategy,
+    ("", "endpoints"): others.EndpointsStrategy,
     ("", "persistentvolumes"): core.VolumeStrategy,
     ("", "persistentvolumeclaims"): core.VolumeClaimStrategy,
     ("", "resourcequotas"): core.ResourceQuotaStrategy,
-    ("", "limitranges"): _CreatedByPut,
+    ("", "limitranges"): others.LimitRangeStrategy,
     ("", "podtemplates"): workloads.PodTemplateStrategy,
-    ("", "serviceaccounts"): _ReturnsDeleted,
+    ("", "serviceaccounts"): core.ServiceAccountStrategy,
     ("", "replicationcontrollers"): workloads.ReplicationControllerStrategy,
     ("apps", "replicasets"): workloads.ReplicaSetStrategy,
     ("apps", "deployments"): workloads.DeploymentStrategy,
@@ -63,14 +57,15 @@ _STRATEGIES: dict[tuple[str, str], Callable[[Resource], Strategy]] = {
     ("rbac.authorization.k8s.io", "clusterrolebindings"): core.RoleStrategy,
     ("node.k8s.io", "runtimeclasses"): core.LeaseStrategy,
     ("networking.k8s.io", "ingresses"): _Versioned,
-    ("networking.k8s.io", "networkpolicies"): _Versioned,
-    ("networking.k8s.io", "ingressclasses"): _Versioned,
-    ("discovery.k8s.io", "endpointslices"): core.EndpointSliceStrategy,
-    ("storage.k8s.io", "csidrivers"): _Conditional,
+    ("networking.k8s.io", "networkpolicies"): others.NetworkPolicyStrategy,
+    ("networking.k8s.io", "ingressclasses"): others.IngressClassStrategy,
+    ("discovery.k8s.io", "endpointslices"): others.EndpointSliceStrategy,
+    ("storage.k8s.io", "csidrivers"): others.CsiDriverStrategy,
     ("storage.k8s.io", "csinodes"): _Conditional,
     ("storage.k8s.io", "csistoragecapacities"): _Conditional,
     ("storage.k8s.io", "volumeattachments"): _Conditional,
-    ("storage.k8s.io", "storageclasses"): _ReturnsDeleted,
+    ("storage.k8s.io", "storageclasses"): others.StorageClassStrategy,
+    ("autoscaling", "horizontalpodautoscalers"): others.AutoscalerStrategy,
     ("scheduling.k8s.io", "priorityclasses"): core.PriorityClassStrategy,
 }
 

@@ -152,4 +152,7 @@ def validate_metadata_update(metadata: Mapping[str, Any], old: Mapping[str, Any]
     if (generation := metadata.get("generation", 0)) < old.get("generation", 0):
         text = f"Invalid value: {generation}: must not be decremented"
         causes.append(Cause("metadata.generation", "FieldValueInvalid", text))
+    causes += validate_labels(metadata.get("labels") or {}, "metadata.labels")
+    causes += validate_annotations(metadata.get("annotations") or {}, "metadata.annotations")
+    causes += _validate_owners(metadata.get("ownerReferences") or ())
     return causes

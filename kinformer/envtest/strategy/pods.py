@@ -25,6 +25,8 @@ class PodStrategy(Strategy):
 
     returns_deleted = True
     has_generation = True
+    checks_metadata_again = True
+    name_is_hostname = "the Pod's hostname"
     selectable: ClassVar[dict[str, str]] = {
         "spec.nodeName": "",
         "spec.restartPolicy": "",

@@ -49,6 +49,7 @@ class PodTemplateStrategy(Strategy):
 
 class ReplicationControllerStrategy(Strategy):
     has_generation = True
+    name_is_hostname = "Pod names and hostnames"
     default_propagation: Literal["Background", "Orphan"] = "Orphan"
     selectable: ClassVar[dict[str, str]] = {"status.replicas": "0"}
 
@@ -74,6 +75,7 @@ class ReplicationControllerStrategy(Strategy):
 
 class ReplicaSetStrategy(Strategy):
     has_generation = True
+    name_is_hostname = "Pod names and hostnames"
     selectable: ClassVar[dict[str, str]] = {"status.replicas": "0"}
 
     def default(self, obj: Obj) -> None:
@@ -93,6 +95,7 @@ class ReplicaSetStrategy(Strategy):
 
 class DeploymentStrategy(Strategy):
     has_generation = True
+    name_is_hostname = "Pod names and hostnames"
 
     def default(self, obj: Obj) -> None:
         spec = obj.setdefault("spec", {})
@@ -214,6 +217,7 @@ class JobStrategy(Strategy):
     """A job is told from all others by its uid, which its pods' labels and its selector have."""
 
     has_generation = True
+    name_is_hostname = "Pod names and hostnames"
     default_propagation: Literal["Background", "Orphan"] = "Orphan"
     selectable: ClassVar[dict[str, str]] = {"status.successful": "0"}
 
@@ -223,6 +227,12 @@ class JobStrategy(Strategy):
         labels = spec["template"].get("metadata", {}).get("labels")
         if labels and not obj["metadata"].get("labels"):
             obj["metadata"]["labels"] = dict(labels)
+
+    def deletion_warnings(self, said_what_happens: bool) -> list[str]:
+        if said_what_happens:
+            return []
+        text = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove "
+        return [text + "them or set propagationPolicy=Orphan to suppress this warning"]
 
     def prepare_for_create(self, obj: Obj) -> None:
         super().prepare_for_create(obj)
@@ -277,6 +287,7 @@ def default_job(spec: Obj) -> None:
 
 class CronJobStrategy(Strategy):
     has_generation = True
+    name_is_hostname = "Pod names and hostnames"
 
     def default(self, obj: Obj) -> None:
         spec = obj.setdefault("spec", {})

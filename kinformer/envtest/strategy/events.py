@@ -1,0 +1,91 @@
+"""Events: the same objects in two groups of the API, which call their fields differently.
+
+They are stored as core/v1 has them.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from kinformer.envtest.registry.schema import Problems
+from kinformer.envtest.status import Cause
+from kinformer.envtest.strategy.base import Obj, Strategy
+from kinformer.envtest.strategy.checks import invalid, required
+
+__all__ = ("EventStrategy", "NewEventStrategy", "to_new_event")
+
+#: events.k8s.io's name of a field, and core's.
+_NAMES = {
+    "regarding": "involvedObject",
+    "note": "message",
+    "deprecatedSource": "source",
+    "deprecatedFirstTimestamp": "firstTimestamp",
+    "deprecatedLastTimestamp": "lastTimestamp",
+    "deprecatedCount": "count",
+    "reportingController": "reportingComponent",
+}
+_CORE_NAMES = {core: new for new, core in _NAMES.items()}
+_OBJECT_FIELDS = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
+
+
+class EventStrategy(Strategy):
+    allow_create_on_update = True
+    selectable: ClassVar[dict[str, str]] = {
+        **{f"involvedObject.{name}": "" for name in _OBJECT_FIELDS},
+        "reason": "",
+        "reportingComponent": "",
+        "source": "",
+        "type": "",
+    }
+
+    def read_fields(self, obj: Obj) -> dict[str, str]:
+        fields = super().read_fields(obj)
+        fields["source"] = (obj.get("source") or {}).get("component") or obj.get("reportingComponent") or ""
+        return fields
+
+    def validate(self, obj: Obj) -> list[Cause]:
+        namespace = obj["metadata"].get("namespace", "")
+        about = obj.get("involvedObject", {}).get("namespace", "")
+        if (about or "default") != namespace:
+            return [invalid("involvedObject.namespace", about, "does not match event.namespace")]
+        return []
+
+    def validate_name(self, name: str) -> list[str]:
+        return []  # names of events are made of other objects' names, and were never looked at
+
+
+class NewEventStrategy(EventStrategy):
+    """events.k8s.io/v1, which is stricter with new events."""
+
+    field_aliases: ClassVar[dict[str, str]] = {
+        **{f"regarding.{name}": f"involvedObject.{name}" for name in _OBJECT_FIELDS},
+        "reportingController": "reportingComponent",
+    }
+
+    def check(self, data: Obj, problems: Problems) -> Obj:
+        return {_NAMES.get(name, name): value for name, value in super().check(data, problems).items()}
+
+    def validate(self, obj: Obj) -> list[Cause]:
+        causes = super().validate(obj)
+        if not obj.get("eventTime"):
+            causes.append(required("eventTime"))
+        if (kind := obj.get("type", "")) not in ("Normal", "Warning"):
+            causes.append(invalid("type", "", f"has invalid value: {kind}"))
+        for name in ("firstTimestamp", "lastTimestamp", "count"):
+            if obj.get(name):
+                causes.append(invalid(name, "", "needs to be unset"))
+        if any((obj.get("source") or {}).values()):
+            causes.append(invalid("source", "", "needs to be unset"))
+        for name, about in (("reportingComponent", "reportingController"), ("reportingInstance", "reportingInstance")):
+            if not obj.get(name):
+                causes.append(required(about))
+        return causes
+
+
+def to_new_event(event: Obj) -> Obj:
+    """A stored event as events.k8s.io shows it."""
+    shown = {_CORE_NAMES.get(name, name): value for name, value in event.items()}
+    for name in ("deprecatedCount", "reportingController", "reportingInstance", "note"):
+        if name in shown and not shown[name]:
+            del shown[name]
+    return shown

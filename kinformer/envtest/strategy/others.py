@@ -1,0 +1,210 @@
+"""Kinds of networking, storage, autoscaling and discovery: what they get by default, and what some must have."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+from typing import Any
+
+from kinformer.envtest.status import Cause
+from kinformer.envtest.strategy.base import Obj, Strategy
+from kinformer.envtest.strategy.checks import check_names, check_port, immutable, invalid, not_supported, required
+
+__all__ = (
+    "AutoscalerStrategy",
+    "CsiDriverStrategy",
+    "EndpointSliceStrategy",
+    "EndpointsStrategy",
+    "IngressClassStrategy",
+    "LimitRangeStrategy",
+    "NetworkPolicyStrategy",
+    "StorageClassStrategy",
+)
+
+_PROTOCOLS = ("SCTP", "TCP", "UDP")
+_BAD_ADDRESS = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+
+
+class NetworkPolicyStrategy(Strategy):
+    has_generation = True
+
+    def default(self, obj: Obj) -> None:
+        spec = obj.setdefault("spec", {})
+        for rule in (*(spec.get("ingress") or ()), *(spec.get("egress") or ())):
+            for port in rule.get("ports") or ():
+                port.setdefault("protocol", "TCP")
+        if not spec.get("policyTypes"):
+            spec["policyTypes"] = ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]
+
+
+class IngressClassStrategy(Strategy):
+    has_generation = True
+
+    def default(self, obj: Obj) -> None:
+        if parameters := (obj.get("spec") or {}).get("parameters"):
+            parameters.setdefault("scope", "Cluster")
+
+
+class StorageClassStrategy(Strategy):
+    returns_deleted = True
+
+    def default(self, obj: Obj) -> None:
+        obj.setdefault("reclaimPolicy", "Delete")
+        obj.setdefault("volumeBindingMode", "Immediate")
+
+    def validate(self, obj: Obj) -> list[Cause]:
+        return [] if obj.get("provisioner") else [required("provisioner")]
+
+
+class CsiDriverStrategy(Strategy):
+    returns_deleted = True
+    allow_unconditional_update = False
+    has_generation = True
+
+    def default(self, obj: Obj) -> None:
+        spec = obj.setdefault("spec", {})
+        spec.setdefault("attachRequired", True)
+        for name in ("podInfoOnMount", "storageCapacity", "requiresRepublish", "seLinuxMount"):
+            spec.setdefault(name, False)
+        spec.setdefault("fsGroupPolicy", "ReadWriteOnceWithFSType")
+        spec.setdefault("volumeLifecycleModes", ["Persistent"])
+
+
+class LimitRangeStrategy(Strategy):
+    allow_create_on_update = True
+
+    def default(self, obj: Obj) -> None:
+        for limit in (obj.get("spec") or {}).get("limits") or ():
+            if limit.get("type") != "Container":
+                continue
+            default = {**(limit.get("max") or {}), **(limit.get("default") or {})}
+            asked = {**(limit.get("min") or {}), **default, **(limit.get("defaultRequest") or {})}
+            for name, values in (("default", default), ("defaultRequest", asked)):
+                if values:
+                    limit[name] = values
+
+
+class AutoscalerStrategy(Strategy):
+    def default(self, obj: Obj) -> None:
+        spec = obj.setdefault("spec", {})
+        spec.setdefault("minReplicas", 1)
+        if self.resource.version == "v1":
+            spec.setdefault("targetCPUUtilizationPercentage", 80)
+        elif not spec.get("metrics"):
+            target = {"type": "Utilization", "averageUtilization": 80}
+            spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
+        if (behavior := spec.get("behavior")) is not None:
+            percent = {"type": "Percent", "value": 100, "periodSeconds": 15}
+            up = behavior.setdefault("scaleUp", {})
+            up.setdefault("stabilizationWindowSeconds", 0)
+            up.setdefault("policies", [{"type": "Pods", "value": 4, "periodSeconds": 15}, percent])
+            behavior.setdefault("scaleDown", {}).setdefault("policies", [percent])
+            for rules in behavior.values():
+                rules.setdefault("selectPolicy", "Max")
+
+
+class EndpointsStrategy(Strategy):
+    allow_create_on_update = True
+
+    def default(self, obj: Obj) -> None:
+        for subset in obj.get("subsets") or ():
+            for port in subset.get("ports") or ():
+                port.setdefault("protocol", "TCP")
+
+    def validate(self, obj: Obj) -> list[Cause]:
+        return [
+            cause
+            for index, subset in enumerate(obj.get("subsets") or ())
+            for cause in _check_subset(subset, f"subsets[{index}]")
+        ]
+
+
+def _check_subset(subset: Obj, path: str) -> Iterator[Cause]:
+    if not subset.get("addresses") and not subset.get("notReadyAddresses"):
+        yield required(path, "must specify `addresses` or `notReadyAddresses`")
+    for name in ("addresses", "notReadyAddresses"):
+        for index, address in enumerate(subset.get(name) or ()):
+            here = f"{path}.{name}[{index}]"
+            yield from _check_address(address.get("ip", ""), f"{here}.ip")
+            if hostname := address.get("hostname"):
+                yield from check_names(hostname, f"{here}.hostname")
+    ports = subset.get("ports") or ()
+    for index, port in enumerate(ports):
+        here = f"{path}.ports[{index}]"
+        if name := port.get("name"):
+            yield from check_names(name, f"{here}.name")
+        elif len(ports) > 1:
+            yield required(f"{here}.name")
+        yield from check_port(port.get("port", 0), f"{here}.port")
+        if (protocol := port.get("protocol")) not in _PROTOCOLS:
+            yield not_supported(f"{here}.protocol", protocol, _PROTOCOLS)
+
+
+def _check_address(text: str, field: str) -> Iterator[Cause]:
+    address = _parse(text)
+    if address is None:
+        yield invalid(field, text, _BAD_ADDRESS)
+    elif address.is_unspecified:
+        yield invalid(field, text, f"may not be unspecified ({text})")
+    elif address.is_loopback:
+        yield invalid(field, text, "may not be in the loopback range (127.0.0.0/8, ::1/128)")
+    elif address.is_link_local:
+        yield invalid(field, text, "may not be in the link-local range (169.254.0.0/16, fe80::/10)")
+
+
+def _parse(text: str) -> Any:
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError:
+        return None
+
+
+class EndpointSliceStrategy(Strategy):
+    has_generation = True
+
+    def default(self, obj: Obj) -> None:
+        for port in obj.get("ports") or ():
+            port.setdefault("name", "")
+            port.setdefault("protocol", "TCP")
+
+    def counts(self, obj: Obj, old: Obj) -> bool:
+        names = ("addressType", "endpoints", "ports")
+        labels = obj["metadata"].get("labels") != old["metadata"].get("labels")
+        return labels or any(obj.get(name) != old.get(name) for name in names)
+
+    def validate(self, obj: Obj) -> list[Cause]:
+        return list(_check_slice(obj))
+
+    def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
+        return list(immutable(obj.get("addressType"), old.get("addressType"), "addressType"))
+
+
+def _check_slice(obj: Obj) -> Iterator[Cause]:
+    kind = obj.get("addressType", "")
+    if not kind:
+        yield required("addressType")
+    elif kind not in ("FQDN", "IPv4", "IPv6"):
+        yield not_supported("addressType", kind, ("FQDN", "IPv4", "IPv6"))
+    names: set[str] = set()
+    for index, port in enumerate(obj.get("ports") or ()):
+        here = f"ports[{index}]"
+        name = port.get("name", "")
+        if name:
+            yield from check_names(name, f"{here}.name")
+        if name in names:
+            yield Cause(f"{here}.name", "FieldValueDuplicate", f'Duplicate value: "{name}"')
+        names.add(name)
+        if (protocol := port.get("protocol")) not in _PROTOCOLS:
+            yield not_supported(f"{here}.protocol", protocol, _PROTOCOLS)
+    for index, endpoint in enumerate(obj.get("endpoints") or ()):
+        path = f"endpoints[{index}].addresses"
+        addresses = endpoint.get("addresses") or ()
+        if not addresses:
+            yield required(path, "must contain at least 1 address")
+        for place, text in enumerate(addresses):
+            if kind not in ("IPv4", "IPv6"):
+                continue
+            address = _parse(text)
+            if address is not None and address.version != int(kind[-1]):
+                yield invalid(path, text, f"must be an {kind} address")
+            yield from _check_address(text, f"{path}[{place}]")
