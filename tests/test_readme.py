@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import anyio
-from anyio.streams.text import TextReceiveStream
+from anyio.streams.buffered import BufferedByteReceiveStream
 
 from kinformer.client import connect
 from kinformer.envtest import ApiServer
@@ -39,13 +39,10 @@ async def test_the_readmes_controller_tells_what_happens_to_configmaps(tmp_path:
         with anyio.fail_after(30):
             async with await anyio.open_process([sys.executable, "-u", str(program)], env=environment) as process:
                 assert process.stdout is not None
-                told = ""
-                async for text in TextReceiveStream(process.stdout):
-                    told += text
-                    if "default/settings is gone" in told:
-                        process.terminate()
-                        break
-                    if "default/settings has ['colour']" in told:
-                        await configmaps.delete("settings", "default")
-
-    assert "default/settings has ['colour']" in told
+                lines = BufferedByteReceiveStream(process.stdout)
+                while b"default/settings has ['colour']" not in await lines.receive_until(b"\n", 10_000):
+                    pass
+                await configmaps.delete("settings", "default")
+                while b"default/settings is gone" not in await lines.receive_until(b"\n", 10_000):
+                    pass
+                process.terminate()
