@@ -81,6 +81,11 @@ class Discovery:
         match segments:
             case []:
                 return {"paths": self._paths()}
+            case ["openapi", "v2"]:
+                about = {"title": "Kubernetes", "version": self._version["gitVersion"]}
+                return {"swagger": "2.0", "info": about, "paths": {}, "definitions": {}}
+            case ["openapi", "v3"]:
+                return {"paths": {}}
             case ["version"]:
                 return dict(self._version)
             case ["api"]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -47,6 +48,7 @@ class Call:
 
     :param query: the last value of each parameter
     :param behind: the version that reads of any version are answered at, if that is not the present one
+    :param time: when it came in
     :param warnings: texts for the client's user, filled on the way
     """
 
@@ -60,6 +62,7 @@ class Call:
     user: User
     agent: str = ""
     behind: int | None = None
+    time: datetime = datetime(1970, 1, 1, tzinfo=UTC)
     warnings: list[str] = field(default_factory=list)
 
     @property

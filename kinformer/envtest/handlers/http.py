@@ -17,6 +17,7 @@ from kinformer.envtest.discovery import Discovery
 from kinformer.envtest.faults import Faults
 from kinformer.envtest.handlers import reading, writing
 from kinformer.envtest.handlers.call import Answer, Call, Target, encode, find_target, parse_query, verb_for
+from kinformer.envtest.handlers.reviews import Reviews
 from kinformer.envtest.handlers.subresources import serve_subresource
 from kinformer.envtest.handlers.views import to_yaml, wants_yaml
 from kinformer.envtest.handlers.watching import WatchSet, open_watch
@@ -68,6 +69,7 @@ class HttpHandler:
         self._discovery = discovery
         self._watches = watches
         self._authenticate = authenticate
+        self._reviews = Reviews(operations, authenticate)
         self._faults = faults
         self._rng = rng
 
@@ -116,6 +118,7 @@ class HttpHandler:
             user,
             headers.get("User-Agent", ""),
             self._faults.behind,
+            self._operations.clock.now(),
         )
         if (deprecated := _DEPRECATED.get(target.resource.group_resource)) is not None:
             call.warnings.append(deprecated)
@@ -123,7 +126,9 @@ class HttpHandler:
             await self._faults.before(call)
         if verb == "watch":
             return await self._watch(request, call)
-        if target.subresource is not None:
+        if not target.resource.is_stored and verb == "create":
+            answer = self._reviews.create(call)
+        elif target.subresource is not None:
             answer = serve_subresource(self._operations, call)
         else:
             answer = _VERBS[verb](self._operations, call)

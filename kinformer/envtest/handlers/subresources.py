@@ -12,11 +12,12 @@ from kinformer.envtest.handlers.patching import patch_function
 from kinformer.envtest.handlers.reading import get
 from kinformer.envtest.handlers.writing import patch, update
 from kinformer.envtest.operations import Operations
+from kinformer.envtest.registry import Resource
 from kinformer.envtest.strategy.base import Obj
 from kinformer.meta.names import GroupKind, GroupResource
 from kinformer.meta.selectors import label_selector_as_selector, selector_from_set
 
-__all__ = ("serve_subresource",)
+__all__ = ("bind_pod", "serve_subresource")
 
 Handler = Callable[[Operations, Call], Answer]
 
@@ -114,6 +115,16 @@ def _write_scale(operations: Operations, call: Call) -> Answer:
 def _bind(operations: Operations, call: Call) -> Answer:
     assert call.target.subresource is not None
     body = decode_foreign(call, call.target.subresource.gvk)
+    return bind_pod(operations, call, call.resource, call.namespace, call.name, body)
+
+
+def bind_pod(operations: Operations, call: Call, pods: Resource, namespace: str, pod_name: str, body: Obj) -> Answer:
+    """
+    Give a pod its node.
+
+    :param body: the Binding
+    :raises StatusError: Invalid, NotFound; Conflict, if it has one
+    """
     target = body.get("target") or {}
     node = target.get("name")
     kind = GroupKind("", "Binding")
@@ -123,7 +134,6 @@ def _bind(operations: Operations, call: Call) -> Answer:
         raise status.invalid(kind, name, [status.Cause("target.kind", "FieldValueNotSupported", text)])
     if not node:
         raise status.invalid(kind, name, [status.Cause("target.name", "FieldValueRequired", "Required value")])
-    pod_name = call.name
     if name and name != pod_name:
         raise status.bad_request(f"name in URL does not match name in Binding object: {name}")
     what = GroupResource("", "pods/binding")
@@ -150,9 +160,8 @@ def _bind(operations: Operations, call: Call) -> Answer:
         _set_condition(old.setdefault("status", {}), "PodScheduled", operations.now())
         return old
 
-    operations.update(
-        call.resource, call.namespace, call.name, change, call.write_options("CreateOptions"), subresource="binding"
-    )
+    how = call.write_options("CreateOptions")
+    operations.update(pods, namespace, pod_name, change, how, subresource="binding")
     return Answer(encode(status.success(code=201)), 201)
 
 

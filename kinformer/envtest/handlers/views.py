@@ -13,52 +13,16 @@ import yaml
 
 from kinformer.envtest import status
 from kinformer.envtest.handlers.call import Answer, Call
+from kinformer.envtest.handlers.tables import TableView
+from kinformer.envtest.handlers.view import View
 from kinformer.envtest.registry import Resource
 from kinformer.envtest.storage import Version
-from kinformer.envtest.storage.history import event_line
 from kinformer.envtest.strategy.events import to_new_event
 
 __all__ = ("View", "choose_view", "show", "to_yaml", "wants_yaml")
 
 _META_V1 = {"apiVersion": "meta.k8s.io/v1"}
 _JSON = ("application/json", "application/*", "*/*")
-
-
-class View:
-    """Whole objects."""
-
-    def __init__(self, resource: Resource):
-        self.resource = resource
-
-    @property
-    def is_whole(self) -> bool:
-        return type(self) is View
-
-    def one(self, raw: bytes) -> bytes:
-        """
-        An object as it is answered.
-
-        :param raw: the object without kind and apiVersion
-        """
-        return self.resource.prefix + raw[1:]
-
-    def many(self, raws: Iterable[bytes], metadata: dict[str, Any]) -> bytes:
-        """A list."""
-        resource = self.resource
-        if resource.is_custom:
-            # The list of a custom resource has `continue` even where there is nothing to continue.
-            metadata = {"continue": "", **metadata}
-            body = b",".join([resource.item_prefix + raw[1:] for raw in raws])
-        else:
-            body = b",".join(list(raws))
-        head = {"kind": resource.list_kind, "apiVersion": resource.api_version, "metadata": metadata}
-        return b'%b,"items":[%b]}\n' % (msgspec.json.encode(head)[:-1], body)
-
-    def line(self, type_: str, raw: bytes) -> bytes:
-        """A watch event."""
-        if self.is_whole:
-            return event_line(type_, self.resource.prefix, raw)
-        return b'{"type":"%b","object":%b}\n' % (type_.encode(), self.one(raw).rstrip(b"\n"))
 
 
 class MetadataView(View):
@@ -116,6 +80,8 @@ def choose_view(call: Call) -> View:
         form = options.get("as", "")
         if form in ("PartialObjectMetadata", "PartialObjectMetadataList"):
             return MetadataView(call.resource)
+        if form == "Table":
+            return TableView(call.resource, call.query.get("includeObject", "Metadata"), call.time)
         if not form and type_.strip() != "text/plain":
             return _whole(call.resource)
     raise status.not_acceptable()

@@ -1,0 +1,77 @@
+"""Reviews: questions about who may do what. They are answered and never stored.
+
+Whoever is let in may do everything here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kinformer.envtest import status
+from kinformer.envtest.admission import User
+from kinformer.envtest.handlers.bodies import decode_object
+from kinformer.envtest.handlers.call import Answer, Call, encode
+from kinformer.envtest.handlers.subresources import bind_pod
+from kinformer.envtest.operations import Operations
+from kinformer.envtest.strategy.base import Obj
+
+__all__ = ("Reviews",)
+
+_ALLOWED = ("localsubjectaccessreviews", "selfsubjectaccessreviews", "subjectaccessreviews")
+
+
+class Reviews:
+    """
+    Answers reviews.
+
+    :param authenticate: gives the user of an Authorization header, None if it is not one
+    """
+
+    def __init__(self, operations: Operations, authenticate: Callable[[str], User | None]):
+        self._operations = operations
+        self._authenticate = authenticate
+
+    def create(self, call: Call) -> Answer:
+        """The answer to the creation of what is never stored."""
+        if call.resource.plural == "bindings":
+            return self._bind(call)
+        review = decode_object(call, self._operations.strategy(call.resource))
+        review["status"] = self._status(call, review.get("spec") or {})
+        head = {"kind": call.resource.kind, "apiVersion": call.resource.api_version}
+        return Answer(encode({**head, **review}), 201)
+
+    def _status(self, call: Call, spec: Obj) -> Obj:
+        kind = call.resource.plural
+        if kind in _ALLOWED:
+            return {"allowed": True}
+        if kind == "selfsubjectrulesreviews":
+            anything = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
+            return {
+                "resourceRules": [anything],
+                "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
+                "incomplete": False,
+            }
+        if kind == "selfsubjectreviews":
+            return {"userInfo": _info(call.user)}
+        user = self._authenticate(f"Bearer {spec.get('token', '')}")
+        if user is None:
+            return {"user": {}, "error": "invalid bearer token"}
+        return {"authenticated": True, "user": _info(user)}
+
+    def _bind(self, call: Call) -> Answer:
+        pods = self._operations.registry.find("", "v1", "pods")
+        assert pods is not None
+        body = decode_object(call, self._operations.strategy(call.resource))
+        name = body["metadata"].get("name") or ""
+        if not name:
+            raise status.bad_request("name is required")
+        return bind_pod(self._operations, call, pods, call.namespace, name, body)
+
+
+def _info(user: User) -> Obj:
+    info: Obj = {"username": user.name}
+    if user.uid:
+        info["uid"] = user.uid
+    if user.groups:
+        info["groups"] = list(user.groups)
+    return info
