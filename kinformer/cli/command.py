@@ -16,6 +16,8 @@ from typing import Any
 
 import click
 
+from kinformer.cli.flags import controller_flags
+
 __all__ = ("main",)
 
 
@@ -65,14 +67,16 @@ def apiserver(**options: Any) -> None:
     "--controllers",
     default="*",
     show_default=True,
-    help="Which to run: '*' for all that are installed, NAME for one, -NAME for all but that; several with commas.",
+    help="Which to run: '*' for all that are installed, NAME for one more, -NAME for one less; several with commas.",
 )
 @click.option("--namespace", default="", help="Only the objects of this namespace.")
-@click.option("--concurrent-rc-syncs", type=click.IntRange(1), help="ReplicationControllers synced at once.  [5]")
+@controller_flags
 @click.option(
-    "--enable-garbage-collector/--no-enable-garbage-collector",
-    default=None,
-    help="Whether the cluster's garbage collector runs: without it nothing is adopted or released.  [true]",
+    "--option",
+    "extra_options",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="For controllers of other packages: an option of theirs; may be given several times.",
 )
 @click.option("--kube-api-qps", type=float, default=None, help="Requests a second to the server.  [no limit]")
 @click.option("--kube-api-burst", type=click.IntRange(1), default=30, show_default=True, help="Requests in a burst.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ async def run(
     kube_api_qps: float | None,
     kube_api_burst: int,
     metrics_bind_address: str,
+    extra_options: tuple[str, ...],
     **options: Any,
 ) -> int:
     """
@@ -30,6 +32,7 @@ async def run(
 
     :param controllers: kube-controller-manager's list: ``*``, names and ``-names``, with commas between them
     :param options: what the controllers are told
+    :param extra_options: the same, as ``NAME=VALUE``
     :raises ClientError: if the cluster cannot be reached, or refuses
     :raises UnknownControllerError: if a controller is not known
     :raises OptionError: if an option does not say what it should
@@ -39,7 +42,7 @@ async def run(
         manager = Manager(
             client,
             controllers=selection,
-            options={name: value for name, value in options.items() if value is not None},
+            options={**_parsed(extra_options), **{name: it for name, it in options.items() if it is not None}},
             informers=SharedInformerFactory(client, namespace=namespace),
             endpoint=_address(metrics_bind_address),
         )
@@ -50,6 +53,21 @@ async def run(
         click.echo(f"running {', '.join(manager.controllers)} for {client.server} ({version.git_version})")
         await manager.run()
     return 0
+
+
+def _parsed(options: tuple[str, ...]) -> dict[str, Any]:
+    """``NAME=VALUE``: numbers, true and false are what they look like, everything else is text."""
+    parsed: dict[str, Any] = {}
+    for option in options:
+        name, equals, text = option.partition("=")
+        if not (name and equals):
+            raise OptionError(f"--option is {option!r}: want NAME=VALUE")
+        try:
+            value = json.loads(text)
+        except ValueError:
+            value = text
+        parsed[name.replace("-", "_")] = value if isinstance(value, (bool, int, float)) else text
+    return parsed
 
 
 def _address(text: str) -> tuple[str, int] | None:
