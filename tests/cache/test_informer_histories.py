@@ -43,7 +43,8 @@ class Historian:
         self.known[name_of(new)] = new
 
     def on_update(self, old: Any, new: Any, /) -> None:
-        if self.known.get(name_of(new)) is not old:
+        known = self.known.get(name_of(new))
+        if known is None or short(known) != short(old):
             self.faults.append(f"{short(new)} was updated from {short(old)}, which was not the last that was told")
         if version_of(new) < version_of(old):
             self.faults.append(f"{short(new)} is older than {short(old)}")
