@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+import pytest
+
+from kinformer.cache import FIFO, FIFOClosed, ObjectKeyError
+from tests.cache.objects import POD, Pod, name_of, pod
+
+
+def ignore(_: object, __: bool) -> None: ...
+
+
+def popped(queue: FIFO[Pod]) -> Pod:
+    return queue.pop_nowait(ignore)
+
+
+async def test_what_is_added_comes_out_in_order_whoever_adds_it() -> None:
+    queue: FIFO[Pod] = FIFO(POD)
+    seen: dict[str, list[int]] = {"a": [], "b": []}
+
+    async def produce(prefix: str) -> None:
+        for number in range(100):
+            queue.add(pod(f"{prefix}{number}", number))
+            if number % 7 == 0:
+                await anyio.lowlevel.checkpoint()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(produce, "a")
+        tasks.start_soon(produce, "b")
+        for _ in range(200):
+            obj = await queue.pop(ignore)
+            seen[name_of(obj)[0]].append(int(obj.metadata.resource_version))
+
+    assert seen == {"a": list(range(100)), "b": list(range(100))}
+
+
+def test_an_object_that_changes_waits_once_with_its_newest_state() -> None:
+    queue: FIFO[Pod] = FIFO(POD)
+    queue.add(pod("foo", 10))
+    queue.update(pod("foo", 15))
+
+    assert popped(queue) == pod("foo", 15)
+    assert len(queue) == 0
+
+
+def test_an_object_that_changes_again_keeps_its_place_and_one_that_was_popped_goes_to_the_end() -> None:
+    queue: FIFO[Pod] = FIFO(POD)
+    for name, version in (("foo", 10), ("bar", 1), ("foo", 11), ("foo", 13), ("zab", 30)):
+        queue.add(pod(name, version))
+
+    assert popped(queue) == pod("foo", 13)
+    queue.add(pod("foo", 14))
+    assert [popped(queue) for _ in range(3)] == [pod("bar", 1), pod("zab", 30), pod("foo", 14)]
+
+
+def test_a_list_takes_the_place_of_what_is_queued() -> None:
+    queue: FIFO[Pod] = FIFO(POD)
+    queue.add(pod("foo", 10))
+    queue.add(pod("bar", 10))
+    queue.replace([pod("foo", 15)], "0")
+
+    assert popped(queue) == pod("foo", 15)
+    assert len(queue) == 0
+
+
+def test_what_is_deleted_before_its_turn_is_not_processed() -> None:
+    queue: FIFO[Pod] = FIFO(POD)
+    queue.add(pod("foo"))
+    queue.add(pod("bar"))
+    queue.delete(pod("foo"))
+    queue.delete(pod("unheard of"))
+
+    assert popped(queue) == pod("bar")
+    with pytest.raises(IndexError):
+        popped(queue)
+
+
+def test_a_process_function_may_delete_what_is_still_queued() -> None:
+    queue: FIFO[Pod] = FIFO(POD)
+    queue.replace([pod("foo"), pod("bar"), pod("baz")])
+
+    assert queue.drain(lambda _, __: queue.delete(pod("bar"))) == 2
+    assert queue.has_synced
+
+
+@pytest.mark.parametrize(
+    ("actions", "synced"),
+    [
+        ([], False),
+        ([lambda queue: queue.add(pod("a"))], True),
+        ([lambda queue: queue.delete(pod("a"))], True),
+        ([lambda queue: queue.replace([])], True),
+        ([lambda queue: queue.resync()], False),
+        ([lambda queue: queue.replace([pod("a"), pod("b")])], False),
+        ([lambda queue: queue.replace([pod("a"), pod("b")]), popped], False),
+        ([lambda queue: queue.replace([pod("a"), pod("b")]), popped, popped], True),
+        ([lambda queue: queue.replace([pod("a"), pod("b")]), lambda queue: queue.delete(pod("a")), popped], True),
+    ],
+)
+def test_it_has_synced_once_the_first_list_is_popped(actions: list[Callable[[Any], object]], synced: bool) -> None:
+    queue: FIFO[Pod] = FIFO(POD)
+    for action in actions:
+        action(queue)
+
+    assert queue.has_synced is synced
+
+
+async def test_a_first_list_that_was_deleted_again_counts_as_popped() -> None:
+    queue: FIFO[Pod] = FIFO(POD)
+    queue.replace([pod("a")])
+    queue.delete(pod("a"))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(queue.pop, ignore)
+        await anyio.wait_all_tasks_blocked()
+        assert queue.has_synced
+        tasks.cancel_scope.cancel()
+
+
+async def test_closing_ends_waiting() -> None:
+    queue: FIFO[Pod] = FIFO(POD)
+    ended: list[str] = []
+
+    async def consume() -> None:
+        with pytest.raises(FIFOClosed):
+            await queue.pop(ignore)
+        ended.append("closed")
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(consume)
+        tasks.start_soon(consume)
+        await anyio.wait_all_tasks_blocked()
+        queue.close()
+
+    assert ended == ["closed"] * 2
+
+
+def test_what_has_no_key_is_refused() -> None:
+    queue: FIFO[Any] = FIFO(POD)
+
+    with pytest.raises(ObjectKeyError):
+        queue.add("a string")
