@@ -85,7 +85,11 @@ class Discovery:
                 about = {"title": "Kubernetes", "version": self._version["gitVersion"]}
                 return {"swagger": "2.0", "info": about, "paths": {}, "definitions": {}}
             case ["openapi", "v3"]:
-                return {"paths": {}}
+                return self._openapi_index()
+            case ["openapi", "v3", "api", version]:
+                return self._openapi("", version)
+            case ["openapi", "v3", "apis", group, version]:
+                return self._openapi(group, version)
             case ["version"]:
                 return dict(self._version)
             case ["api"]:
@@ -111,6 +115,35 @@ class Discovery:
             paths.update(f"/{probe}/{check}" for check in (*checks.split(), *_COMMON_CHECKS.split()))
             paths.update(f"/{probe}/poststarthook/{hook}" for hook in _HOOKS.split())
         return sorted(paths)
+
+    def _openapi_index(self) -> Document:
+        paths = {}
+        for group, version in self._registry.group_versions():
+            path = f"apis/{group}/{version}" if group else f"api/{version}"
+            paths[path] = {"serverRelativeURL": f"/openapi/v3/{path}?hash={hash((group, version)) & 0xFFFFFFFF:08X}"}
+        return {"paths": paths}
+
+    def _openapi(self, group: str, version: str) -> Document | None:
+        """
+        The paths of a group, without types: kubectl looks there whether the server validates fields, and then leaves
+        it to the server.
+        """
+        if not self._registry.has_group_version(group, version):
+            return None
+        parameters = [
+            {"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": True}}
+            for name in ("dryRun", "fieldManager", "fieldValidation")
+        ]
+        paths = {}
+        for resource in self._registry.resources(group, version):
+            base = f"/apis/{group}/{version}" if group else f"/api/{version}"
+            place = "/namespaces/{namespace}" if resource.namespaced else ""
+            kind = {"group": group, "version": version, "kind": resource.kind}
+            answer = {"x-kubernetes-group-version-kind": kind, "responses": {"200": {"description": "OK"}}}
+            operations: Document = {"patch": {**answer, "x-kubernetes-action": "patch", "parameters": parameters}}
+            paths[f"{base}{place}/{resource.plural}/{{name}}"] = operations
+        about = {"title": "Kubernetes", "version": self._version["gitVersion"]}
+        return {"openapi": "3.0.0", "info": about, "paths": paths, "components": {"schemas": {}}}
 
     def _core_versions(self) -> Document:
         addresses = [{"clientCIDR": "0.0.0.0/0", "serverAddress": self._address}]

@@ -7,6 +7,7 @@ import errno
 import random
 import secrets
 import socket
+import ssl
 from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
@@ -19,6 +20,7 @@ from aiohttp import web
 
 from kinformer.clock import Clock, RealClock
 from kinformer.envtest.admission import Admission, AdmissionContext, User, load_plugins
+from kinformer.envtest.certificates import Authority, CertificatesUnavailable, user_of_certificate
 from kinformer.envtest.discovery import VERSION, Discovery
 from kinformer.envtest.faults import Faults
 from kinformer.envtest.handlers.http import BODY_LIMIT, HttpHandler
@@ -60,6 +62,8 @@ class ApiServer:
     :param plugins: whether installed packages' admission is used
     :param seed: makes names and uids the same in every run
     :param version: what ``/version`` says
+    :param tls: serve HTTPS, with an authority of its own that the kubeconfig trusts: kubectl and Go clients send
+        tokens over nothing else. Needs the package `cryptography`
     :param data: a file that keeps everything that is stored; without one it is gone with the server
     :param advertise: the address that discovery tells, if it is not the one to listen on
     """
@@ -75,6 +79,7 @@ class ApiServer:
         plugins: bool = True,
         seed: int | None = None,
         version: dict[str, str] | None = None,
+        tls: bool = False,
         data: str | Path | None = None,
         advertise: str = "",
     ):
@@ -88,6 +93,9 @@ class ApiServer:
         self._version = {**VERSION, **(version or {})}
         self._advertise = advertise
         self._data = data
+        self._tls = tls
+        #: The authority whose certificates are trusted, if the server has TLS; it can issue more of them.
+        self.authority: Authority | None = None
         self._build()
         self._users: dict[str, User] = {self.token: User("admin", groups=("system:masters", "system:authenticated"))}
         self._stack: AsyncExitStack | None = None
@@ -115,15 +123,21 @@ class ApiServer:
     @property
     def url(self) -> str:
         host = f"[{self._host}]" if ":" in self._host else self._host
-        return f"http://{host}:{self._port}"
+        return f"{'https' if self._tls else 'http'}://{host}:{self._port}"
 
     def kubeconfig(self) -> str:
         """A kubeconfig, in YAML, whose only context is this server."""
         name = "kinformer"
+        authority = self.authority
+        trust = (
+            {}
+            if authority is None
+            else {"certificate-authority-data": base64.b64encode(authority.certificate).decode()}
+        )
         config = {
             "apiVersion": "v1",
             "kind": "Config",
-            "clusters": [{"name": name, "cluster": {"server": self.url}}],
+            "clusters": [{"name": name, "cluster": {"server": self.url, **trust}}],
             "users": [{"name": name, "user": {"token": self.token}}],
             "contexts": [{"name": name, "context": {"cluster": name, "user": name, "namespace": "default"}}],
             "current-context": name,
@@ -161,7 +175,7 @@ class ApiServer:
             await runner.setup()
             stack.push_async_callback(_clean_up, runner)
             stack.callback(self.watches.end_all)
-            await web.SockSite(runner, listener).start()
+            await web.SockSite(runner, listener, ssl_context=self._ssl_context()).start()
             await self._start_loops(stack)
             self._stack = stack.pop_all()
 
@@ -200,6 +214,15 @@ class ApiServer:
             if kubeconfig_out is not None:
                 self.write_kubeconfig(kubeconfig_out)
             await anyio.sleep_forever()
+
+    def _ssl_context(self) -> ssl.SSLContext | None:
+        if not self._tls:
+            return None
+        try:
+            self.authority = self.authority or Authority()
+        except CertificatesUnavailable as error:
+            raise ServerError(str(error)) from error
+        return self.authority.server_context((self._host, "localhost", "kubernetes.default.svc"))
 
     def _listen(self) -> socket.socket:
         family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
@@ -255,7 +278,9 @@ class ApiServer:
 
     # -- who may come in ----------------------------------------------------------------------------------------------
 
-    def _authenticate(self, header: str) -> User | None:
+    def _authenticate(self, header: str, certificate: Any = None) -> User | None:
+        if (found := user_of_certificate(certificate)) is not None:
+            return User(found[0], groups=(*found[1], "system:authenticated"))
         scheme, _, token = header.partition(" ")
         return self._users.get(token.strip()) if scheme.lower() == "bearer" else None
 

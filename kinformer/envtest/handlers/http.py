@@ -53,7 +53,7 @@ class HttpHandler:
     """
     Answers requests.
 
-    :param authenticate: gives the user of an Authorization header, None if it is not one
+    :param authenticate: gives the user of an Authorization header and a client's certificate, None if there is none
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class HttpHandler:
         operations: Operations,
         discovery: Discovery,
         watches: WatchSet,
-        authenticate: Callable[[str], User | None],
+        authenticate: Callable[..., User | None],
         faults: Faults,
         rng: random.Random,
     ):
@@ -88,7 +88,9 @@ class HttpHandler:
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         path, _, query_text = request.raw_path.partition("?")
-        user = self._authenticate(request.headers.get("Authorization", ""))
+        transport = request.transport
+        certificate = transport.get_extra_info("peercert") if transport is not None else None
+        user = self._authenticate(request.headers.get("Authorization", ""), certificate)
         if user is None and not path.startswith(_OPEN_PATHS):
             raise status.unauthorized()
         segments = [unquote(segment) if "%" in segment else segment for segment in path.split("/")[1:]]

@@ -1,0 +1,122 @@
+"""Certificates: an authority of the server's own, its server certificate, and clients' certificates.
+
+kubectl and Go clients send tokens over TLS only; for them a server serves TLS. The certificates are made with the
+`cryptography` package when they are first needed, and live as long as the server.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import ssl
+import tempfile
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+
+__all__ = ("Authority", "CertificatesUnavailable", "KeyPair", "user_of_certificate")
+
+_LIFE = timedelta(days=1)
+
+
+class CertificatesUnavailable(Exception):
+    """The package that makes certificates is not installed."""
+
+
+class KeyPair(NamedTuple):
+    """A certificate and its key, in PEM."""
+
+    certificate: bytes
+    key: bytes
+
+
+class Authority:
+    """
+    A certificate authority that is made for one server.
+
+    :raises CertificatesUnavailable: if `cryptography` is not installed
+    """
+
+    def __init__(self) -> None:
+        try:
+            from cryptography import x509
+            from cryptography.hazmat.primitives.asymmetric import ec
+        except ImportError as error:
+            raise CertificatesUnavailable("TLS needs the package `cryptography`: pip install cryptography") from error
+        self._key = ec.generate_private_key(ec.SECP256R1())
+        self._name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "kinformer")])
+        builder = self._builder(self._name, self._key.public_key())
+        builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        self.certificate = self._sign(builder)
+
+    def _builder(self, subject: Any, key: Any) -> Any:
+        from cryptography import x509
+
+        now = datetime.now(UTC)
+        builder = x509.CertificateBuilder().subject_name(subject).issuer_name(self._name).public_key(key)
+        builder = builder.serial_number(x509.random_serial_number())
+        # Some machines' clocks are a little behind.
+        return builder.not_valid_before(now - timedelta(hours=1)).not_valid_after(now + _LIFE)
+
+    def _sign(self, builder: Any) -> bytes:
+        from cryptography.hazmat.primitives import hashes, serialization
+
+        signed: bytes = builder.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+        return signed
+
+    def issue(self, name: str, groups: tuple[str, ...] = (), hosts: tuple[str, ...] = ()) -> KeyPair:
+        """
+        A certificate for a server (with `hosts`) or for a client (whose user is `name`, in `groups`).
+        """
+        from cryptography import x509
+        from cryptography.hazmat.primitives import serialization
+        from cryptography.hazmat.primitives.asymmetric import ec
+
+        key = ec.generate_private_key(ec.SECP256R1())
+        parts = [x509.NameAttribute(x509.NameOID.ORGANIZATION_NAME, group) for group in groups]
+        subject = x509.Name([*parts, x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+        builder = self._builder(subject, key.public_key())
+        if hosts:
+            names: list[Any] = []
+            for host in hosts:
+                with suppress(ValueError):
+                    names.append(x509.IPAddress(ipaddress.ip_address(host)))
+                    continue
+                names.append(x509.DNSName(host))
+            builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
+        pem = key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+        return KeyPair(self._sign(builder), pem)
+
+    def server_context(self, hosts: tuple[str, ...]) -> ssl.SSLContext:
+        """What a server on these hosts listens with; it asks clients for certificates, and does without."""
+        pair = self.issue("kinformer-apiserver", hosts=hosts)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        # The ssl module reads certificates from files only.
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "server.pem")
+            path.touch(mode=0o600)
+            path.write_bytes(pair.certificate + pair.key)
+            context.load_cert_chain(path)
+        context.load_verify_locations(cadata=self.certificate.decode())
+        context.verify_mode = ssl.CERT_OPTIONAL
+        return context
+
+
+def user_of_certificate(certificate: Any) -> tuple[str, tuple[str, ...]] | None:
+    """
+    Who a client's certificate says that it is: a name and groups.
+
+    :param certificate: as :meth:`ssl.SSLSocket.getpeercert` gives it
+    """
+    if not certificate:
+        return None
+    name, groups = "", []
+    for part in certificate.get("subject", ()):
+        for key, value in part:
+            if key == "commonName":
+                name = value
+            elif key == "organizationName":
+                groups.append(value)
+    return (name, tuple(groups)) if name else None

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from kinformer.client import connect
+from kinformer.envtest import ApiServer
+from kinformer.models import V1Namespace
+
+pytest.importorskip("cryptography")
+
+
+async def test_the_kubeconfig_trusts_the_server(tmp_path: Path) -> None:
+    async with ApiServer(tls=True, plugins=False) as server:
+        server.write_kubeconfig(tmp_path / "config")
+        async with connect(tmp_path / "config") as client:
+            assert (await client.resource(V1Namespace).get("default")).metadata.name == "default"
+
+
+async def test_a_client_certificate_says_who_asks(tmp_path: Path) -> None:
+    async with ApiServer(tls=True, plugins=False) as server:
+        assert server.authority is not None
+        pair = server.authority.issue("jane", ("developers",))
+        pem = tmp_path / "jane.pem"
+        pem.write_bytes(pair.certificate + pair.key)
+        context = ssl.create_default_context(cadata=server.authority.certificate.decode())
+        context.load_cert_chain(pem)
+        url = f"{server.url}/apis/authentication.k8s.io/v1/selfsubjectreviews"
+        async with aiohttp.ClientSession() as session, session.post(url, json={}, ssl=context) as response:
+            user = (await response.json())["status"]["userInfo"]
+    assert (user["username"], user["groups"]) == ("jane", ["developers", "system:authenticated"])
+
+
+async def test_a_client_that_does_not_trust_the_server_does_not_talk_to_it() -> None:
+    async with ApiServer(tls=True, plugins=False) as server, aiohttp.ClientSession() as session:
+        with pytest.raises(aiohttp.ClientConnectorCertificateError):
+            await session.get(server.url)
