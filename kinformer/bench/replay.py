@@ -1,9 +1,12 @@
 """The replay server: what an API server would send to an informer of pods, as fast as the informer reads it.
 
 It runs in a process of its own (``python -m kinformer.bench.replay``) and knows just enough HTTP for a list, paged or
-not, a streaming list and a watch. A watch begins when the control port is told how many events to send and at which
-rate; there are three pieces of ready bytes to each event. How fast it can be is shown by a reader that throws away
-what it reads (:func:`kinformer.bench.measure.raw_rate`).
+not, a streaming list and a watch. A watch of pods brings something when ``/load`` is told how many events to send and
+at which rate; there are three pieces of ready bytes to each event. How fast it can be is shown by a reader that throws
+away what it reads (:meth:`kinformer.bench.measure.Replay.raw_rate`). Other clients ask first what there is, so there
+are a version, the discovery of the core group, and namespaces, none of them.
+
+It ends when its standard input does, if that is a pipe: it never outlives whoever started it.
 
 Events at a rate carry the time at which they were handed to the kernel, in an annotation, as nanoseconds of
 ``CLOCK_MONOTONIC``: on one machine that clock is the same for every process.
@@ -12,9 +15,12 @@ Events at a rate carry the time at which they were handed to the kernel, in an a
 from __future__ import annotations
 
 import asyncio
+import os
+import stat
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from urllib.parse import parse_qs, urlsplit
 
@@ -27,7 +33,24 @@ SENT_AT = "kinformer.dev/sent-at"
 
 _BATCH = 64
 _HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
-_PAGE = 500
+_NOT_FOUND = (
+    b'HTTP/1.1 404 Not Found\r\nContent-Type: application/json\r\nContent-Length: 74\r\n\r\n'
+    b'{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound"}'
+)
+
+_PODS = "/api/v1/pods"
+_NAMESPACES = "/api/v1/namespaces"
+_VERBS = b'"verbs":["get","list","watch"]'
+#: What never changes, by path.
+_FIXED = {
+    "/version": b'{"major":"1","minor":"36","gitVersion":"v1.36.2+replay"}',
+    "/api": b'{"kind":"APIVersions","versions":["v1"]}',
+    "/apis": b'{"kind":"APIGroupList","apiVersion":"v1","groups":[]}',
+    "/api/v1": b'{"kind":"APIResourceList","groupVersion":"v1","resources":['
+    b'{"name":"pods","singularName":"pod","namespaced":true,"kind":"Pod",%b},'
+    b'{"name":"namespaces","singularName":"namespace","namespaced":false,"kind":"Namespace",%b}]}' % (_VERBS, _VERBS),
+    _NAMESPACES: b'{"kind":"NamespaceList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}',
+}
 
 
 @dataclass(slots=True)
@@ -71,13 +94,19 @@ class ReplayServer:
                     load = Load(int(query["events"]), float(query.get("rate", 0)), query.get("last") == "true")
                     await self._loads.put(load)
                     self._answer(writer, b"{}")
-                elif url.path not in ("/api/v1/pods", "/api/v1/namespaces"):
-                    self._answer(writer, b'{"major":"1","minor":"36","gitVersion":"v1.36.2+replay"}')
                 elif query.get("watch") in ("true", "1", "True"):
-                    await self._watch(writer, query)
+                    writer.write(_HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
+                    if url.path == _PODS:
+                        await self._watch(writer, query)
+                    else:
+                        await reader.read()  # nothing happens until the client goes
                     return
-                else:
+                elif url.path == _PODS:
                     await self._list(writer, query)
+                elif url.path in _FIXED:
+                    self._answer(writer, _FIXED[url.path])
+                else:
+                    writer.write(_NOT_FOUND)
                 await writer.drain()
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
@@ -107,7 +136,6 @@ class ReplayServer:
         writer.write(b"0\r\n\r\n")
 
     async def _watch(self, writer: asyncio.StreamWriter, query: dict[str, str]) -> None:
-        writer.write(_HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
         if query.get("sendInitialEvents") in ("true", "True"):
             await self._initial_events(writer)
         while True:
@@ -176,8 +204,12 @@ async def _main(objects: int) -> None:
     replay = ReplayServer(objects)
     server = await asyncio.start_server(replay.serve, "127.0.0.1", 0, limit=1 << 20)
     print(server.sockets[0].getsockname()[1], flush=True)  # noqa: T201  # whoever started this reads the port here
+    serving = asyncio.ensure_future(server.serve_forever())
+    if stat.S_ISFIFO(os.fstat(sys.stdin.fileno()).st_mode):
+        asyncio.get_running_loop().add_reader(sys.stdin.fileno(), serving.cancel)
     async with server:
-        await server.serve_forever()
+        with suppress(asyncio.CancelledError):
+            await serving
 
 
 if __name__ == "__main__":
