@@ -1,0 +1,67 @@
+"""An embedded API server that enforces quotas, and who asks it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+
+from controllers.quota.admission import QuotaPlugin
+from kinformer.client import Client, connect
+from kinformer.envtest import ApiServer
+from kinformer.envtest.admission import AdmissionContext
+from kinformer.envtest.objects import StoredObjects
+
+__all__ = ("eventually", "make_namespace", "make_pod", "make_quota", "quota_server")
+
+
+@asynccontextmanager
+async def quota_server(*plugins: Any, enforce: bool = True) -> AsyncIterator[tuple[ApiServer, Client]]:
+    """
+    :param plugins: more admission plug-ins, which run after quota's
+    :param enforce: whether it has the plug-in for ResourceQuotas
+    """
+    async with ApiServer(plugins=False) as server:
+        if enforce:
+            context = AdmissionContext(StoredObjects(server.operations), server.clock)
+            server.admission.plugins.append(QuotaPlugin(context))
+        server.admission.plugins.extend(plugins)
+        async with connect(url=server.url, token=server.token) as client:
+            yield server, client
+
+
+async def eventually(true: Callable[[], Awaitable[object] | object], seconds: float = 10.0) -> None:
+    """Wait until something is true."""
+    with anyio.fail_after(seconds):
+        while True:
+            found = true()
+            if isinstance(found, Awaitable):
+                found = await found
+            if found:
+                return
+            await anyio.sleep(0.005)
+
+
+def make_pod(name: str, namespace: str = "default", cpu: str = "1") -> dict[str, Any]:
+    containers = [{"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}]
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"containers": containers},
+    }
+
+
+def make_quota(name: str = "q", namespace: str = "default", **hard: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"hard": {key.replace("__", "."): value for key, value in hard.items()}},
+    }
+
+
+def make_namespace(name: str, **labels: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}

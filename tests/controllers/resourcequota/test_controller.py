@@ -1,0 +1,164 @@
+"""The controller at work, against the embedded server."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import pytest
+
+from controllers.resourcequota import ResourceQuotaController, make_controller
+from kinformer.client import Client, Forbidden
+from kinformer.informers import SharedInformerFactory
+from kinformer.manager import ControllerContext, OptionError
+from kinformer.meta import GroupKind, GroupVersionResource
+from kinformer.models import V1ConfigMap, V1Pod, V1ResourceQuota, V1Secret
+from tests.controllers.quota.serving import eventually, make_pod, make_quota, quota_server
+
+WIDGETS = GroupVersionResource("example.com", "v1", "widgets")
+
+
+@asynccontextmanager
+async def controlling(client: Client, **options: Any) -> AsyncIterator[ResourceQuotaController]:
+    informers = SharedInformerFactory(client)
+    controller = ResourceQuotaController(client, informers, **options)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(informers.run)
+        tasks.start_soon(controller.run)
+        await eventually(lambda: controller.has_synced)
+        yield controller
+        tasks.cancel_scope.cancel()
+
+
+async def used(client: Client, name: str = "q") -> dict[str, str]:
+    quota = await client.resource(V1ResourceQuota).get(name, "default")
+    return (quota.status and quota.status.used) or {}
+
+
+async def has(client: Client, **want: str) -> None:
+    want = {key.replace("__", "/"): value for key, value in want.items()}
+
+    async def is_so() -> bool:
+        return await used(client) == want
+
+    await eventually(is_so)
+
+
+@pytest.mark.parametrize("discovery", [True, False])
+async def test_what_is_there_is_counted_and_what_goes_is_given_back(discovery: bool) -> None:
+    async with quota_server() as (_, client):
+        pods, configmaps = client.resource(dict, ("", "v1", "pods")), client.resource(V1ConfigMap)
+        quotas = client.resource(dict, ("", "v1", "resourcequotas"))
+        await pods.create(make_pod("early"))
+        await configmaps.create(V1ConfigMap(metadata={"name": "c", "namespace": "default"}))
+        async with controlling(client, discovery=discovery):
+            await quotas.create(make_quota(pods="2", configmaps="3"))
+            await has(client, pods="1", configmaps="1")
+            await pods.create(make_pod("late"))
+            assert await used(client) == {"pods": "2", "configmaps": "1"}
+            with pytest.raises(Forbidden, match="exceeded quota: q, requested: pods=1, used: pods=2, limited: pods=2"):
+                await pods.create(make_pod("too-late"))
+            await pods.delete("early", "default")
+            await configmaps.delete("c", "default")
+            await has(client, pods="1", configmaps="0")
+            await pods.create(make_pod("just-in-time"))
+
+
+async def test_a_kind_without_a_replenishment_controller_is_logged_and_left_to_the_full_recount() -> None:
+    async with quota_server() as (_, client):
+        kinds = [GroupKind("", "Pod"), GroupKind("batch", "Job")]
+        async with controlling(client, discovery=False, group_kinds=kinds) as controller:
+            assert [one.resource.resource for one in controller.replenishment_controllers] == ["pods"]
+            secrets, quotas = client.resource(V1Secret), client.resource(dict, ("", "v1", "resourcequotas"))
+            await secrets.create(V1Secret(metadata={"name": "s", "namespace": "default"}))
+            await quotas.create(make_quota(secrets="3"))
+            await has(client, secrets="1")
+            await secrets.delete("s", "default")
+            await eventually(lambda: controller.registry.get(WIDGETS.group_resource) is None)
+            controller.queues.add_all()
+            await has(client, secrets="0")
+
+
+async def test_custom_resources_can_be_limited_as_soon_as_they_are_found_and_as_long_as_they_are_served() -> None:
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.example.com"},
+        "spec": {
+            "group": "example.com",
+            "scope": "Namespaced",
+            "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
+            "versions": [
+                {
+                    "name": "v1",
+                    "served": True,
+                    "storage": True,
+                    "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+                }
+            ],
+        },
+    }
+    async with quota_server() as (_, client):
+        definitions = client.resource(dict, ("apiextensions.k8s.io", "v1", "customresourcedefinitions"))
+        quotas = client.resource(dict, ("", "v1", "resourcequotas"))
+        widgets = client.resource(dict, WIDGETS)
+        async with controlling(client) as controller:
+            monitor = controller.monitor
+            assert monitor is not None
+            monitor._period = 0.05
+            await definitions.create(definition)
+            await quotas.create({**make_quota(), "spec": {"hard": {"count/widgets.example.com": "1"}}})
+
+            async def created() -> bool:
+                try:
+                    await widgets.create(
+                        {
+                            "apiVersion": "example.com/v1",
+                            "kind": "Widget",
+                            "metadata": {"name": "w", "namespace": "default"},
+                        }
+                    )
+                except Forbidden:  # the quota's usage is not known yet
+                    return False
+                return True
+
+            await monitor._sync()
+            await eventually(lambda: WIDGETS.group_resource in monitor.resources)
+            await eventually(created)
+            assert await used(client) == {"count/widgets.example.com": "1"}
+            await widgets.delete("w", "default")
+
+            async def is_free() -> bool:
+                return await used(client) == {"count/widgets.example.com": "0"}
+
+            await eventually(is_free)
+            await definitions.delete("widgets.example.com")
+            await monitor._sync()
+            assert WIDGETS.group_resource in monitor.resources
+            await monitor._sync()
+            assert WIDGETS.group_resource not in monitor.resources
+            assert controller.registry.get(WIDGETS.group_resource) is None
+
+
+async def test_limits_that_change_are_in_force_at_once() -> None:
+    async with quota_server() as (_, client):
+        quotas = client.resource(V1ResourceQuota)
+        async with controlling(client, resync_period=0.0):
+            await client.resource(dict, ("", "v1", "resourcequotas")).create(make_quota(pods="2"))
+            await has(client, pods="0")
+            await quotas.patch("q", {"spec": {"hard": {"pods": "3", "cpu": "1"}}}, "default")
+            await has(client, pods="0", cpu="0")
+            assert (await quotas.get("q", "default")).status.hard == {"pods": "3", "cpu": "1"}
+
+
+async def test_the_entry_point_reads_its_options() -> None:
+    async with quota_server() as (_, client):
+        informers = SharedInformerFactory(client)
+        options = {"concurrent_resource_quota_syncs": 2, "resource_quota_sync_period": 60.0}
+        made = make_controller(ControllerContext(client, informers, options))
+        assert (made.primary.workers, made.priority.workers) == (2, 2)
+        assert V1Pod in {informer.type for informer in informers.informers.values()}
+        with pytest.raises(OptionError, match="resource_quota_sync_period"):
+            make_controller(ControllerContext(client, informers, {"resource_quota_sync_period": "soon"}))
