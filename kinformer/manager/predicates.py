@@ -32,7 +32,7 @@ def generation_changed(old: Any, new: Any) -> bool:
 
 def resource_version_changed(old: Any, new: Any) -> bool:
     """Anything is different: this is no resync."""
-    return _differs(old, new, Accessor.resource_version)
+    return _differs(old, new, lambda accessor, obj: accessor.resource_version(obj))
 
 
 def labels_changed(old: Any, new: Any) -> bool:
