@@ -27,7 +27,7 @@ import anyio
 import structlog
 
 from kinformer.cache import ResourceEventHandler, SharedIndexInformer
-from kinformer.client.errors import ClientError
+from kinformer.client.errors import ClientError, Conflict
 from kinformer.clock import Clock, RealClock
 from kinformer.manager.metrics import ControllerMetrics
 from kinformer.manager.predicates import Predicate
@@ -158,6 +158,11 @@ class Controller:
         began = self._clock.monotonic()
         try:
             after = await self._sync(key)
+        except Conflict as error:
+            # Somebody else wrote first, which optimistic locking is for: nothing has gone wrong.
+            self._metrics.sync_failed()
+            self._log.info("sync_conflicted", key=key, error=str(error))
+            self.queue.add_rate_limited(key)
         except Exception as error:  # whatever a sync raises, the other keys are to be synced
             self._metrics.sync_failed()
             self._log.error("sync_failed", key=key, error=_text(error), exc_info=not _is_of_the_world(error))
