@@ -216,10 +216,11 @@ def _wrong_kind(got: GroupVersionKind, want: GroupVersionKind) -> status.StatusE
     )
 
 
-def finish_object(call: Call, strategy: Strategy, data: Obj) -> Obj:
+def finish_object(call: Call, strategy: Strategy, data: Obj, settled: Obj | None = None) -> Obj:
     """
     Bring data into the form in which it is stored: known fields only, canonical values, defaults.
 
+    :param settled: fields of the object that are in that form already
     :raises StatusError: BadRequest for values of wrong types; for unknown fields, if the request is strict
     """
     resource = call.resource
@@ -241,6 +242,8 @@ def finish_object(call: Call, strategy: Strategy, data: Obj) -> Obj:
             )
         if mode == "Warn":
             call.warnings += problems.unknown
+    if settled:
+        obj |= settled
     obj.setdefault("metadata", {})
     strategy.default(obj)
     return obj

@@ -51,7 +51,12 @@ class Patcher:
         patched = self._apply(whole)
         if not isinstance(patched, dict):
             raise status.unprocessable_patch()
-        return finish_object(self._call, self._strategy, patched)
+        # What a patch has not touched is still the very object that was stored, and needs no second look.
+        settled = {
+            name: patched.pop(name) for name in list(patched) if name != "kind" and patched[name] is whole.get(name)
+        }
+        settled.pop("apiVersion", None)
+        return finish_object(self._call, self._strategy, patched, settled)
 
 
 def read_patch(operations: Operations, call: Call) -> Patcher:
