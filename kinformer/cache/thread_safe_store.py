@@ -238,7 +238,8 @@ class ThreadSafeStore(Generic[T]):
         """
         Let readers in other threads see several changes all at once: those made within this ``with``.
 
-        They wait for its end, so it must be short and without an await. Nothing is taken back if it raises.
+        Whoever begins to read meanwhile waits for its end, so it must be short and without an await; a single read that
+        was under way when it began may still see some of it. Nothing is taken back if it raises.
         """
         self._writer = get_ident()
         self._open = self._batch = True
@@ -258,7 +259,11 @@ class ThreadSafeStore(Generic[T]):
         if conflicts := sorted(self._by_name.keys() & indexers.keys()):
             raise IndexerConflict(f"indexer conflict: {', '.join(conflicts)}")
         added = tuple(_Index(name, func).filled(self._items) for name, func in indexers.items())
-        self._set_indexes(self._indexes + added)
+        self._open = True
+        try:
+            self._set_indexes(self._indexes + added)
+        finally:
+            self._open = self._batch
 
     def bookmark(self, resource_version: str) -> None:
         """The server says that nothing has changed up to this resourceVersion."""
@@ -342,7 +347,9 @@ class ThreadSafeStore(Generic[T]):
 
     def get_indexers(self) -> dict[str, IndexFunc[T]]:
         """The index functions by name."""
-        return {index.name: index.func for index in self._indexes}
+        if self._open:
+            self._settle()
+        return {name: index.func for name, index in self._by_name.items()}
 
     def last_store_sync_resource_version(self) -> str:
         """The resourceVersion up to which the store is known to be complete: of its last change or bookmark."""

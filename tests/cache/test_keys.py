@@ -81,3 +81,14 @@ def test_an_error_of_a_huge_object_stays_readable() -> None:
         Indexer(POD).add({"spec": "x" * 100_000})  # type: ignore[arg-type]  # what is wrong with it is the point
 
     assert len(str(caught.value)) < 300
+
+
+def test_without_a_key_function_objects_of_any_kind_have_their_usual_keys() -> None:
+    indexer: Indexer[object] = Indexer()
+    indexer.add(pod("web", namespace="shop"))
+    indexer.add({"metadata": {"name": "node-1"}})
+
+    assert indexer.list_keys() == ["shop/web", "node-1"]
+    with pytest.raises(ObjectKeyError) as caught:
+        indexer.add(7)
+    assert caught.value.obj == 7
