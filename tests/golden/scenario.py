@@ -86,6 +86,7 @@ async def replay(
     *,
     patience: float = 1.0,
     is_busy: Callable[[], bool] = lambda: False,
+    same: Callable[[Any, Any], bool] = same_json,
 ) -> Outcome:
     """
     Run a scenario and compare.
@@ -93,6 +94,7 @@ async def replay(
     :param patience: by what to multiply the time that a state has to stand still; less than 1 for a server that is
         known to be quick
     :param is_busy: whether something is known to be still to come, however still it looks
+    :param same: whether what came out is what was recorded
     """
     began = anyio.current_time()
     namespace = f"{scenario.name.replace('_', '-')}-{secrets.token_hex(3)}"
@@ -103,7 +105,7 @@ async def replay(
             for step in scenario.steps:
                 await run.step(step)
             got: list[Any] = run.answers
-            problem = "" if same_json(got, scenario.want) else difference(got, scenario.want)
+            problem = "" if same(got, scenario.want) else difference(got, scenario.want)
         except (Refused, Unreachable, ScenarioError) as error:
             problem = str(error)
         finally:
