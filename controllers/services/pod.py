@@ -17,7 +17,9 @@ from kinformer.models import V1Container, V1EndpointAddress, V1ObjectReference, 
 
 __all__ = ("EndpointPod", "canonical_ip", "differs", "endpoint_pod", "is_ipv6")
 
-_PLAIN_IPV4 = re.compile(r"(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}", re.ASCII)
+_OCTET = r"(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)"
+_PLAIN_IPV4 = re.compile(rf"{_OCTET}(?:\.{_OCTET}){{3}}", re.ASCII)
+_LEADING_ZEROS = re.compile(r"\b0+(?=\d)", re.ASCII)
 
 _NO_PORTS: dict[tuple[str, str], int] = {}
 
@@ -125,11 +127,10 @@ def differs(before: EndpointPod, now: EndpointPod) -> bool:
 
 def canonical_ip(text: str) -> str:
     """An address in the one form that it is written in; ``""`` if it is none. Leading zeros in IPv4 are forgiven."""
-    if _PLAIN_IPV4.match(text):
-        return text
+    if ":" not in text:
+        text = text if _PLAIN_IPV4.fullmatch(text) else _LEADING_ZEROS.sub("", text)
+        return text if _PLAIN_IPV4.fullmatch(text) else ""
     try:
-        if ":" not in text:
-            return str(ipaddress.IPv4Address(".".join(str(int(part)) for part in text.split("."))))
         address = ipaddress.IPv6Address(text)
     except ValueError:
         return ""
