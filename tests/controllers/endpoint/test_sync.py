@@ -1,0 +1,343 @@
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from controllers.endpoint import EndpointController
+from controllers.endpoint.handlers import LEADER_ANNOTATION
+from kinformer.client.errors import Status, error_from_status
+from kinformer.models import V1Endpoints, V1EndpointSubset, V1Pod, V1Service, from_dict
+from kinformer.workqueue import RateLimitingQueue
+from tests.controllers.services.world import NAMESPACE_TERMINATING, World, make_pod, make_service, stamp
+
+TRIGGER = "endpoints.kubernetes.io/last-change-trigger-time"
+
+
+class Endpoints(World):
+    """A world with the controller in it."""
+
+    def __init__(self, *objects: Any) -> None:
+        super().__init__()
+        controller = EndpointController(self, self, self.recorder, clock=self.clock)  # type: ignore[arg-type]  # is both
+        self.sync_key: Callable[[str], Awaitable[None]] = controller.sync
+        self.queue: RateLimitingQueue[str] = controller.controller.queue
+        self.put(*objects)
+
+    async def sync(self, name: str = "web") -> None:
+        await self.sync_key(f"ns/{name}")
+
+    async def queued(self) -> list[str]:
+        keys: list[str] = []
+        while len(self.queue):
+            key = await self.queue.get()
+            self.queue.done(key)
+            keys.append(key)
+        return keys
+
+
+def shape(subsets: list[V1EndpointSubset] | None) -> list[Any]:
+    """Subsets as: ready IPs, IPs that are not ready, ports."""
+    return [
+        (
+            [address.ip for address in subset.addresses or ()],
+            [address.ip for address in subset.not_ready_addresses or ()],
+            [(port.name, port.port, port.protocol) for port in subset.ports or ()],
+        )
+        for subset in subsets or ()
+    ]
+
+
+TCP_8080 = (None, 8080, "TCP")
+
+
+async def test_endpoints_list_who_is_ready_and_who_is_not_with_node_and_pod() -> None:
+    world = Endpoints(make_service(), make_pod("a", "10.1.0.2"), make_pod("b", "10.1.0.1", ready=False))
+    await world.sync()
+
+    assert shape(world.endpoints().subsets) == [(["10.1.0.2"], ["10.1.0.1"], [TCP_8080])]
+    address = world.endpoints().subsets[0].addresses[0]
+    target = address.target_ref
+    assert (address.node_name, address.hostname) == ("n1", None)
+    assert (target.kind, target.namespace, target.name, target.uid) == ("Pod", "ns", "a", "uid-a")
+
+
+async def test_a_service_without_pods_has_endpoints_without_subsets() -> None:
+    world = Endpoints(make_service())
+    await world.sync()
+
+    assert world.writes == ["create Endpoints/web"]
+    assert world.endpoints().subsets is None
+
+
+@pytest.mark.parametrize(
+    "service",
+    [make_service(selector={}), make_service(type="ExternalName", externalName="elsewhere")],
+    ids=["none", "name"],
+)
+async def test_a_service_that_selects_nothing_is_left_alone(service: V1Service) -> None:
+    world = Endpoints(service, make_pod("a", "10.1.0.1"))
+    await world.sync()
+
+    assert world.writes == []
+
+
+async def test_a_service_that_is_gone_takes_its_endpoints_with_it() -> None:
+    service = make_service()
+    world = Endpoints(service)
+    await world.sync()
+    await world.queued()
+    world.remove(service)
+    await world.sync()
+    await world.sync()
+
+    assert world.writes == ["create Endpoints/web", "delete Endpoints/web", "delete Endpoints/web"]
+    assert await world.queued() == ["ns/web"]
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        make_pod("a"),
+        make_pod("a", "10.1.0.1", phase="Succeeded"),
+        make_pod("a", "10.1.0.1", phase="Failed"),
+        make_pod("a", "10.1.0.1", deleting=True),
+        make_pod("a", "fd00::1"),
+        make_pod("a", "10.1.0.1", labels={"app": "other"}),
+    ],
+    ids=["no address", "succeeded", "failed", "deleting", "other family", "other labels"],
+)
+async def test_this_pod_is_not_listed(pod: V1Pod) -> None:
+    world = Endpoints(make_service(), pod)
+    await world.sync()
+
+    assert shape(world.endpoints().subsets) == []
+
+
+async def test_a_service_that_publishes_all_lists_who_is_not_ready_or_deleting_as_ready() -> None:
+    pods = make_pod("a", "10.1.0.1", ready=False), make_pod("b", "10.1.0.2", deleting=True)
+    world = Endpoints(make_service(publishNotReadyAddresses=True), *pods)
+    await world.sync()
+
+    assert shape(world.endpoints().subsets) == [(["10.1.0.1", "10.1.0.2"], [], [TCP_8080])]
+
+
+@pytest.mark.parametrize(
+    ("spec", "want"),
+    [
+        ({"ipFamilies": ["IPv4"]}, ["10.1.0.1"]),
+        ({"ipFamilies": ["IPv6", "IPv4"]}, ["fd00::1"]),
+        ({"ipFamilies": None}, ["10.1.0.1"]),
+        ({"ipFamilies": None, "clusterIP": "fd00::10"}, ["fd00::1"]),
+        ({"ipFamilies": None, "clusterIP": "None"}, ["10.1.0.1"]),
+    ],
+    ids=["first", "first is six", "of its IP", "of its IP six", "of the pod"],
+)
+async def test_of_a_pods_addresses_the_one_of_the_services_family_is_listed(
+    spec: dict[str, Any], want: list[str]
+) -> None:
+    world = Endpoints(make_service(**spec), make_pod("a", ["10.1.0.1", "fd00::1"]))
+    await world.sync()
+
+    assert [ips for ips, _, _ in shape(world.endpoints().subsets)] == [want]
+
+
+async def test_ports_by_name_and_by_number_of_several_protocols() -> None:
+    service = make_service(
+        ports=[
+            {"name": "web", "port": 80, "targetPort": "http", "protocol": "TCP", "appProtocol": "h2c"},
+            {"name": "dns", "port": 53, "targetPort": 5353, "protocol": "UDP"},
+        ]
+    )
+    one = [{"name": "c", "ports": [{"name": "http", "containerPort": 8080}]}]
+    two = [{"name": "c", "ports": [{"name": "http", "containerPort": 9090}]}]
+    world = Endpoints(
+        service,
+        make_pod("a", "10.1.0.1", containers=one),
+        make_pod("b", "10.1.0.2", containers=two),
+        make_pod("c", "10.1.0.3"),
+    )
+    await world.sync()
+
+    assert shape(world.endpoints().subsets) == [
+        (["10.1.0.1", "10.1.0.2", "10.1.0.3"], [], [("dns", 5353, "UDP")]),
+        (["10.1.0.1"], [], [("web", 8080, "TCP")]),
+        (["10.1.0.2"], [], [("web", 9090, "TCP")]),
+    ]
+    assert world.endpoints().subsets[1].ports[0].app_protocol == "h2c"
+
+
+async def test_a_headless_service_lists_addresses_even_without_ports() -> None:
+    headless = {"clusterIP": "None"}
+    world = Endpoints(
+        make_service(ports=[], **headless),
+        make_service("with-ports", selector={"app": "web"}, **headless),
+        make_service("not-headless", selector={"app": "web"}, ports=[]),
+        make_pod("a", "10.1.0.1", hostname="h", subdomain="web"),
+    )
+    for name in ("web", "with-ports", "not-headless"):
+        await world.sync(name)
+
+    assert shape(world.endpoints().subsets) == [(["10.1.0.1"], [], [])]
+    assert shape(world.endpoints("with-ports").subsets) == [(["10.1.0.1"], [], [TCP_8080])]
+    assert shape(world.endpoints("not-headless").subsets) == []
+    assert world.endpoints().metadata.labels["service.kubernetes.io/headless"] == ""
+    assert "service.kubernetes.io/headless" not in world.endpoints("not-headless").metadata.labels
+    # Under its hostname it is found within the service that it names as its subdomain.
+    assert world.endpoints().subsets[0].addresses[0].hostname == "h"
+    assert world.endpoints("with-ports").subsets[0].addresses[0].hostname is None
+
+
+async def test_labels_are_the_services_and_annotations_those_that_are_there() -> None:
+    world = Endpoints(make_service(labels={"team": "x", "service.kubernetes.io/headless": "no"}))
+    there = {"metadata": {"name": "web", "namespace": "ns", "resourceVersion": "v", "labels": {"old": "y"}}}
+    there["metadata"]["annotations"] = {"mine": "z"}  # type: ignore[assignment]  # of another type than the labels
+    endpoints = from_dict(V1Endpoints, there)
+    world.objects["Endpoints", "web"] = endpoints
+    world.put(endpoints)
+    await world.sync()
+
+    assert world.endpoints().metadata.labels == {
+        "team": "x",
+        "endpoints.kubernetes.io/managed-by": "endpoint-controller",
+    }
+    assert world.endpoints().metadata.annotations == {"mine": "z", TRIGGER: stamp(0)}
+    assert endpoints.metadata.labels == {"old": "y"}
+
+
+async def test_nothing_is_written_when_nothing_has_changed() -> None:
+    service = make_service(labels={"team": "x"}, clusterIP="None")
+    world = Endpoints(service, make_pod("a", "10.1.0.1"), make_pod("b", "10.1.0.2", ready=False))
+    await world.sync()
+    world.put(make_pod("a", "10.1.0.1", ready_at=7))
+    await world.sync()
+
+    assert world.writes == ["create Endpoints/web"]
+
+
+async def test_what_says_the_same_in_another_form_is_left_as_it_is() -> None:
+    world = Endpoints(make_service(), make_pod("a", "10.1.0.1"), make_pod("b", "10.1.0.2"))
+    await world.sync()
+    said = world.endpoints()
+    one, two = said.subsets[0].addresses
+    ports = said.subsets[0].ports
+    one.target_ref.resource_version = "7"
+    said.subsets = [V1EndpointSubset(addresses=[two], ports=ports), V1EndpointSubset(addresses=[one], ports=ports)]
+    world.put(said)
+    await world.sync()
+
+    assert world.writes == ["create Endpoints/web"]
+
+
+async def test_labels_of_the_service_that_change_are_written() -> None:
+    world = Endpoints(make_service(labels={"team": "x"}))
+    await world.sync()
+    world.put(make_service(labels={"team": "y"}))
+    await world.sync()
+
+    assert world.endpoints().metadata.labels["team"] == "y"
+
+
+async def test_the_trigger_time_is_that_of_the_change_and_goes_when_there_is_none() -> None:
+    pod = make_pod("a", "10.1.0.1", ready=False, ready_at=10)
+    world = Endpoints(make_service(created=5), pod)
+    await world.sync()
+    first = world.endpoints().metadata.annotations[TRIGGER]
+    world.put(make_pod("a", "10.1.0.1", ready_at=20))
+    await world.sync()
+    second = world.endpoints().metadata.annotations[TRIGGER]
+    world.remove(pod)
+    await world.sync()
+
+    assert (first, second) == (stamp(5), stamp(20))
+    assert world.endpoints().metadata.annotations == {}
+
+
+async def test_more_than_a_thousand_addresses_are_cut_and_it_says_so() -> None:
+    pods = [make_pod(f"p{i:04}", f"10.1.{i // 250}.{i % 250}", ready=i % 3 > 0) for i in range(1500)]
+    world = Endpoints(make_service(), *pods)
+    await world.sync()
+
+    ready, not_ready, _ = shape(world.endpoints().subsets)[0]
+    assert (len(ready), len(not_ready)) == (1000, 0)
+    assert world.endpoints().metadata.annotations["endpoints.kubernetes.io/over-capacity"] == "truncated"
+
+    await world.sync()
+    assert world.writes == ["create Endpoints/web"]
+    for pod in pods[:600]:
+        world.remove(pod)
+    await world.sync()
+    assert [len(ips) for ips in shape(world.endpoints().subsets)[0][:2]] == [600, 300]
+    assert "endpoints.kubernetes.io/over-capacity" not in world.endpoints().metadata.annotations
+
+
+async def test_endpoints_that_somebody_deletes_are_made_again() -> None:
+    world = Endpoints(make_service())
+    await world.sync()
+    await world.queued()
+    world.remove(world.objects.pop(("Endpoints", "web")))
+
+    assert await world.queued() == ["ns/web"]
+
+
+async def test_endpoints_that_are_left_over_are_looked_at_at_the_start() -> None:
+    world = Endpoints()
+    for name, notes in [("web", {}), ("leader", {LEADER_ANNOTATION: "{}"})]:
+        meta = {"name": name, "namespace": "ns", "annotations": notes}
+        world.objects["Endpoints", name] = from_dict(V1Endpoints, {"metadata": meta})
+        world.put(world.endpoints(name), initial=True)
+    assert await world.queued() == ["ns/web"]
+
+    await world.sync()
+    assert list(world.objects) == [("Endpoints", "leader")]
+
+
+async def test_nothing_is_done_on_a_cache_that_has_not_seen_the_last_write() -> None:
+    world = Endpoints(make_service(), make_pod("a", "10.1.0.1"))
+    await world.sync()
+    world.cache_follows = False
+    world.put(make_pod("a", "10.1.0.1", ready=False))
+    await world.sync()
+    world.put(make_pod("a", "10.1.0.1"))
+    await world.sync()
+    assert world.writes == ["create Endpoints/web", "update Endpoints/web"]
+    await world.queued()
+
+    world.show()
+    assert await world.queued() == ["ns/web"]
+    await world.sync()
+    assert world.writes[2:] == ["update Endpoints/web"]
+    assert shape(world.endpoints().subsets) == [(["10.1.0.1"], [], [TCP_8080])]
+
+
+async def test_a_service_that_is_in_the_cache_but_not_told_of_yet_waits_for_that() -> None:
+    world = Endpoints(make_service(), make_pod("a", "10.1.0.1"))
+    world.informer_for(V1Service).indexer.add(make_service(selector={"app": "other"}))
+    await world.sync()
+
+    assert world.writes == []
+
+
+async def test_that_a_namespace_is_going_is_no_error() -> None:
+    world = Endpoints(make_service())
+    world.errors = [NAMESPACE_TERMINATING]
+    await world.sync()
+
+    assert (world.writes, world.recorder.events) == ([], [])
+
+
+@pytest.mark.parametrize("there", [False, True], ids=["create", "update"])
+async def test_a_refused_write_fails_the_sync_and_is_told(there: bool) -> None:
+    world = Endpoints(make_service())
+    if there:
+        await world.sync()
+        world.put(make_pod("a", "10.1.0.1"))
+    world.errors = [error_from_status(Status(code=500, reason="InternalError", message="disk full"))]
+    with pytest.raises(Exception, match="disk full"):
+        await world.sync()
+
+    [event] = world.recorder.events
+    verb = "Update endpoint" if there else "Create endpoint for service"
+    reason = "FailedToUpdateEndpoint" if there else "FailedToCreateEndpoint"
+    assert event.startswith(f"Warning {reason} web: Failed to {verb[0].lower()}{verb[1:]} ns/web: ")
