@@ -1,0 +1,468 @@
+from __future__ import annotations
+
+import copy
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from controllers.endpointslice import EndpointSliceController
+from controllers.endpointslice.handlers import MIN_SYNC_DELAY
+from kinformer.client.errors import Status, error_from_status
+from kinformer.models import V1Endpoint, V1EndpointSlice, V1Service
+from kinformer.workqueue import RateLimitingQueue
+from tests.controllers.services.world import (
+    NAMESPACE_TERMINATING,
+    World,
+    make_node,
+    make_pod,
+    make_service,
+    stamp,
+)
+
+MANAGED_BY = "endpointslice.kubernetes.io/managed-by"
+
+
+class Slices(World):
+    """A world with the controller, and the node n1, in it."""
+
+    def __init__(self, *objects: Any, max_per_slice: int = 100, batch_period: float = 0.0) -> None:
+        super().__init__()
+        controller = EndpointSliceController(
+            self,  # type: ignore[arg-type]  # it is a client
+            self,  # type: ignore[arg-type]  # and a factory of informers
+            self.recorder,
+            clock=self.clock,
+            max_per_slice=max_per_slice,
+            batch_period=batch_period,
+        )
+        self.sync_key: Callable[[str], Awaitable[float | None]] = controller.sync
+        self.queue: RateLimitingQueue[str] = controller.controller.queue
+        self.put(make_node(), *objects)
+
+    async def sync(self, name: str = "web") -> float | None:
+        return await self.sync_key(f"ns/{name}")
+
+    async def queued(self) -> list[str]:
+        keys: list[str] = []
+        while len(self.queue):
+            key = await self.queue.get()
+            self.queue.done(key)
+            keys.append(key)
+        return keys
+
+    @property
+    def verbs(self) -> list[str]:
+        return [write.partition(" ")[0] for write in self.writes]
+
+    @property
+    def slice(self) -> V1EndpointSlice:
+        [only] = self.slices()
+        return only
+
+    def endpoint(self, pod: str) -> V1Endpoint:
+        [found] = [each for one in self.slices() for each in one.endpoints or () if each.target_ref.name == pod]
+        return found
+
+    def addresses(self) -> list[str]:
+        return sorted(ip for one in self.slices() for each in one.endpoints or () for ip in each.addresses)
+
+
+def conditions(endpoint: V1Endpoint) -> tuple[bool, bool, bool]:
+    said = endpoint.conditions
+    return said.ready, said.serving, said.terminating
+
+
+async def test_a_slice_says_whose_it_is_who_looks_after_it_and_what_is_in_it() -> None:
+    world = Slices(
+        make_node("n1", zone="east"),
+        make_service(labels={"team": "x", MANAGED_BY: "me"}, created=5),
+        make_pod("a", "10.1.0.1"),
+    )
+    await world.sync()
+
+    meta = world.slice.metadata
+    assert meta.labels == {
+        "team": "x",
+        "kubernetes.io/service-name": "web",
+        MANAGED_BY: "endpointslice-controller.k8s.io",
+    }
+    assert (meta.generate_name, meta.namespace) == ("web-", "ns")
+    assert meta.annotations == {"endpoints.kubernetes.io/last-change-trigger-time": stamp(5)}
+    [owner] = meta.owner_references
+    assert (owner.kind, owner.name, owner.uid, owner.controller) == ("Service", "web", "uid-web", True)
+    assert world.slice.address_type == "IPv4"
+    [port] = world.slice.ports
+    assert (port.name, port.port, port.protocol) == ("", 8080, "TCP")
+    endpoint = world.endpoint("a")
+    assert (endpoint.addresses, endpoint.node_name, endpoint.zone) == (["10.1.0.1"], "n1", "east")
+    assert (endpoint.target_ref.kind, endpoint.target_ref.uid) == ("Pod", "uid-a")
+
+
+async def test_conditions_are_ready_serving_and_terminating() -> None:
+    world = Slices(
+        make_service(),
+        make_service("all", selector={"app": "web"}, publishNotReadyAddresses=True),
+        make_pod("ready", "10.1.0.1"),
+        make_pod("starting", "10.1.0.2", ready=False),
+        make_pod("leaving", "10.1.0.3", deleting=True),
+        make_pod("done", "10.1.0.4", phase="Succeeded"),
+        make_pod("new"),
+    )
+    await world.sync()
+
+    assert world.addresses() == ["10.1.0.1", "10.1.0.2", "10.1.0.3"]
+    assert conditions(world.endpoint("ready")) == (True, True, False)
+    assert conditions(world.endpoint("starting")) == (False, False, False)
+    assert conditions(world.endpoint("leaving")) == (False, True, True)
+
+    world.objects.clear()
+    await world.sync("all")
+    assert conditions(world.endpoint("starting")) == (True, False, False)
+    assert conditions(world.endpoint("leaving")) == (True, True, True)
+
+
+@pytest.mark.parametrize(
+    "service", [make_service(selector={}), make_service(type="ExternalName", externalName="x")], ids=["none", "name"]
+)
+async def test_a_service_that_selects_nothing_is_left_alone(service: V1Service) -> None:
+    world = Slices(service, make_pod("a", "10.1.0.1"))
+    await world.sync()
+
+    assert world.writes == []
+
+
+async def test_a_service_without_endpoints_has_one_empty_slice() -> None:
+    pod = make_pod("a", "10.1.0.1")
+    world = Slices(make_service(), pod)
+    await world.sync()
+    world.remove(pod)
+    await world.sync()
+    await world.sync()
+
+    # Written over the slice that was there.
+    assert world.verbs == ["create", "update"]
+    assert (world.slice.endpoints, world.slice.ports) == (None, None)
+    world.put(pod)
+    await world.sync()
+    assert world.verbs == ["create", "update", "update"]
+    assert world.addresses() == ["10.1.0.1"]
+
+
+async def test_a_headless_service_without_ports_has_its_endpoints_in_a_slice_without_ports() -> None:
+    world = Slices(make_service(ports=[], clusterIP="None"), make_pod("a", "10.1.0.1", hostname="h", subdomain="web"))
+    await world.sync()
+
+    assert world.slice.metadata.labels["service.kubernetes.io/headless"] == ""
+    assert (world.addresses(), world.slice.ports) == (["10.1.0.1"], None)
+    assert world.endpoint("a").hostname == "h"
+    await world.sync()
+    assert world.verbs == ["create"]
+
+
+async def test_pods_with_other_ports_for_a_name_are_in_slices_of_their_own() -> None:
+    def containers(number: int) -> list[dict[str, Any]]:
+        return [{"name": "c", "ports": [{"name": "http", "containerPort": number}]}]
+
+    world = Slices(
+        make_service(ports=[{"name": "web", "port": 80, "targetPort": "http", "appProtocol": "h2c"}]),
+        make_pod("a", "10.1.0.1", containers=containers(8080)),
+        make_pod("b", "10.1.0.2", containers=containers(9090)),
+        make_pod("c", "10.1.0.3", containers=containers(8080)),
+    )
+    await world.sync()
+
+    said = sorted(
+        ([p.port for p in one.ports], len(one.endpoints), one.ports[0].app_protocol) for one in world.slices()
+    )
+    assert said == [([8080], 2, "h2c"), ([9090], 1, "h2c")]
+
+
+async def test_a_service_of_two_families_has_slices_of_two_types() -> None:
+    world = Slices(make_service(ipFamilies=["IPv4", "IPv6"]), make_pod("a", ["10.1.0.1", "fd00::1"]))
+    await world.sync()
+
+    said = {one.address_type: [each.addresses for each in one.endpoints] for one in world.slices()}
+    assert said == {"IPv4": [["10.1.0.1"]], "IPv6": [["fd00::1"]]}
+
+    world.put(make_service(ipFamilies=["IPv4"]))
+    await world.sync()
+    assert world.verbs == ["create", "create", "delete"]
+    assert world.slice.address_type == "IPv4"
+
+
+@pytest.mark.parametrize(
+    ("spec", "want"),
+    [
+        ({"clusterIP": "10.0.0.1"}, ["IPv4"]),
+        ({"clusterIP": "fd00::1"}, ["IPv6"]),
+        ({"clusterIP": "None"}, ["IPv4", "IPv6"]),
+    ],
+    ids=["four", "six", "headless"],
+)
+async def test_a_service_from_before_there_were_families_has_slices_of_this_type(
+    spec: dict[str, Any], want: list[str]
+) -> None:
+    world = Slices(make_service(ipFamilies=None, **spec))
+    await world.sync()
+
+    assert sorted(one.address_type for one in world.slices()) == want
+
+
+async def test_nothing_is_written_when_nothing_has_changed() -> None:
+    world = Slices(make_service(), *(make_pod(f"p{n}", f"10.1.0.{n}") for n in range(25)), max_per_slice=10)
+    await world.sync()
+    world.put(make_pod("p3", "10.1.0.3", ready_at=7))
+    await world.sync()
+
+    assert world.verbs == ["create"] * 3
+    assert sorted(len(one.endpoints) for one in world.slices()) == [5, 10, 10]
+
+
+async def test_a_readiness_that_changes_is_one_write_of_its_slice() -> None:
+    world = Slices(make_service(), *(make_pod(f"p{n}", f"10.1.0.{n}") for n in range(25)), max_per_slice=10)
+    await world.sync()
+    world.put(make_pod("p13", "10.1.0.13", ready=False, ready_at=9))
+    await world.sync()
+
+    assert world.verbs == ["create"] * 3 + ["update"]
+    assert conditions(world.endpoint("p13")) == (False, False, False)
+    annotated = [one.metadata.annotations.values() for one in world.slices()]
+    assert sorted(map(list, annotated)) == [[stamp(0)], [stamp(0)], [stamp(9)]]
+
+
+async def test_a_pod_that_was_made_anew_under_its_name_is_another() -> None:
+    world = Slices(make_service(), make_pod("a", "10.1.0.1"))
+    await world.sync()
+    world.put(make_pod("a", "10.1.0.1", uid="another"))
+    await world.sync()
+
+    assert world.endpoint("a").target_ref.uid == "another"
+
+
+async def test_labels_of_the_service_that_change_are_written_to_all_its_slices() -> None:
+    pods = [make_pod(f"p{n}", f"10.1.0.{n}") for n in range(25)]
+    world = Slices(make_service(labels={"team": "x"}), *pods, max_per_slice=10)
+    await world.sync()
+    world.put(make_service(labels={"team": "y"}))
+    await world.sync()
+
+    assert world.verbs == ["create"] * 3 + ["update"] * 3
+    assert {one.metadata.labels["team"] for one in world.slices()} == {"y"}
+
+
+async def test_a_slice_of_an_earlier_service_of_that_name_goes_and_is_not_written_over() -> None:
+    world = Slices(make_service(), make_pod("a", "10.1.0.1"))
+    await world.sync()
+    service = make_service()
+    service.metadata.uid = "another"
+    world.put(service)
+    await world.sync()
+
+    assert world.verbs == ["create", "create", "delete"]
+    assert world.slice.metadata.owner_references[0].uid == "another"
+
+
+async def test_no_slices_are_made_for_a_service_that_is_being_deleted() -> None:
+    service = make_service()
+    service.metadata.deletion_timestamp = service.metadata.creation_timestamp
+    world = Slices(service, make_pod("a", "10.1.0.1"))
+    await world.sync()
+
+    assert world.writes == []
+
+
+async def test_slices_that_somebody_else_looks_after_are_left_alone() -> None:
+    world = Slices(make_service())
+    await world.sync()
+    taken = copy.deepcopy(world.slice)
+    taken.metadata.labels[MANAGED_BY] = "me"
+    await world.resource(V1EndpointSlice).update(taken)
+    await world.sync()
+
+    assert world.verbs == ["create", "update", "create"]
+
+
+async def test_a_pod_whose_node_is_not_known_is_left_out_until_it_is() -> None:
+    world = Slices(make_service(), make_pod("a", "10.1.0.1"), make_pod("b", "10.1.0.2", nodeName="n2"))
+    with pytest.raises(ExceptionGroup, match="slices of ns/web") as raised:
+        await world.sync()
+    await world.queued()
+
+    problem = "skipping Pod b for Service ns/web: Node n2 Not Found"
+    assert [str(each) for each in raised.value.exceptions] == [problem]
+    assert world.recorder.events == [
+        f"Warning FailedToUpdateEndpointSlices web: Error updating Endpoint Slices for Service ns/web: {problem}"
+    ]
+    assert world.addresses() == ["10.1.0.1"]
+
+    world.put(make_node("n2"))
+    assert await world.queued() == ["ns/web"]
+    await world.sync()
+    assert world.addresses() == ["10.1.0.1", "10.1.0.2"]
+
+
+async def test_a_service_that_publishes_all_does_not_ask_for_nodes() -> None:
+    world = Slices(make_service(publishNotReadyAddresses=True), make_pod("b", "10.1.0.2", nodeName="n2"))
+    await world.sync()
+
+    assert world.addresses() == ["10.1.0.2"]
+
+
+@pytest.mark.parametrize(
+    ("distribution", "annotations", "want"),
+    [
+        ("PreferClose", {}, (["east"], [])),
+        ("PreferSameZone", {}, (["east"], [])),
+        ("PreferSameNode", {}, (["east"], ["n1"])),
+        ("Whatever", {}, ([], [])),
+        ("PreferClose", {"service.kubernetes.io/topology-mode": "Auto"}, ([], [])),
+    ],
+    ids=["close", "zone", "node", "unknown", "topology"],
+)
+async def test_a_traffic_distribution_gives_hints_to_ready_endpoints(
+    distribution: str, annotations: dict[str, str], want: tuple[list[str], list[str]]
+) -> None:
+    service = make_service(trafficDistribution=distribution)
+    service.metadata.annotations = annotations
+    world = Slices(
+        make_node("n1", zone="east"), service, make_pod("a", "10.1.0.1"), make_pod("b", "10.1.0.2", ready=False)
+    )
+    await world.sync()
+
+    hints = world.endpoint("a").hints
+    zones = [zone.name for zone in (hints and hints.for_zones) or ()]
+    assert (zones, [node.name for node in (hints and hints.for_nodes) or ()]) == want
+    assert world.endpoint("b").hints is None
+
+    world.put(make_service())
+    await world.sync()
+    assert world.endpoint("a").hints is None
+    await world.sync()
+    assert world.verbs == ["create", "update"] if any(want) else ["create"]
+
+
+async def test_nothing_is_done_on_a_cache_that_has_not_seen_the_last_write() -> None:
+    world = Slices(make_service(), make_pod("a", "10.1.0.1"))
+    world.cache_follows = False
+    await world.sync()
+    world.put(make_pod("b", "10.1.0.2"))
+    assert await world.sync() == 60
+    assert world.verbs == ["create"]
+    await world.queued()
+
+    world.show()
+    assert await world.queued() == ["ns/web"]
+    assert await world.sync() is None
+    assert world.verbs == ["create", "update"]
+
+
+async def test_a_slice_that_never_comes_is_given_up_after_a_minute() -> None:
+    world = Slices(make_service(), make_pod("a", "10.1.0.1"))
+    world.cache_follows = False
+    await world.sync()
+    world.objects.clear()
+    assert await world.sync() == 60
+    world.clock.turn(60)
+
+    assert await world.sync() is None
+    assert world.verbs == ["create", "create"]
+
+
+async def told_of(world: Slices) -> list[str]:
+    """What is queued when the delay is over, that was not before."""
+    assert await world.queued() == []
+    world.clock.turn(MIN_SYNC_DELAY)
+    return await world.queued()
+
+
+async def test_its_own_writes_are_no_news() -> None:
+    world = Slices(make_service(), make_pod("a", "10.1.0.1"))
+    world.cache_follows = False
+    await world.sync()
+    await world.queued()
+    world.show()
+
+    assert await told_of(world) == []
+
+
+async def test_slices_that_somebody_else_changes_deletes_or_adds_are_looked_at_a_second_later() -> None:
+    world = Slices(make_service(), make_pod("a", "10.1.0.1"))
+    world.cache_follows = False
+    await world.sync()
+    await world.queued()
+    world.show()
+    world.cache_follows = True
+
+    changed = await world.resource(V1EndpointSlice).update(world.slice)
+    assert await told_of(world) == ["ns/web"]
+    changed = copy.deepcopy(changed)
+    changed.metadata.name = "another"
+    await world.resource(V1EndpointSlice).create(changed)
+    assert await told_of(world) == ["ns/web"]
+    world.remove(world.objects.pop(("EndpointSlice", "another")))
+    assert await told_of(world) == []
+    world.remove(world.slice)
+    assert await told_of(world) == ["ns/web"]
+
+
+async def test_a_slice_that_is_given_to_another_service_concerns_both() -> None:
+    world = Slices(make_service())
+    await world.sync()
+    await world.queued()
+    world.clock.turn(MIN_SYNC_DELAY)
+    await world.queued()
+    given = copy.deepcopy(world.slice)
+    given.metadata.labels["kubernetes.io/service-name"] = "db"
+    await world.resource(V1EndpointSlice).update(given)
+
+    assert sorted(await told_of(world)) == ["ns/db", "ns/web"]
+    await world.sync()
+    assert world.verbs == ["create", "update", "create"]
+
+
+async def test_a_service_that_goes_is_forgotten_and_its_slices_left_to_the_collector() -> None:
+    service = make_service()
+    world = Slices(service, make_pod("a", "10.1.0.1"))
+    await world.sync()
+    world.remove(service)
+    await world.sync()
+
+    assert world.verbs == ["create"]
+
+
+async def test_that_a_namespace_is_going_is_no_error() -> None:
+    world = Slices(make_service())
+    world.errors = [NAMESPACE_TERMINATING]
+    await world.sync()
+
+    assert (world.writes, world.recorder.events) == ([], [])
+
+
+async def test_what_the_server_refuses_is_told_and_the_other_type_is_written() -> None:
+    world = Slices(make_service(ipFamilies=["IPv4", "IPv6"]))
+    world.errors = [error_from_status(Status(code=500, reason="InternalError", message="disk full"))]
+    with pytest.raises(ExceptionGroup):
+        await world.sync()
+
+    assert world.slice.address_type == "IPv6"
+    [event] = world.recorder.events
+    assert event.startswith(
+        "Warning FailedToUpdateEndpointSlices web: Error updating Endpoint Slices for Service ns/web:"
+    )
+    assert "disk full" in event
+
+
+async def test_metrics_count_endpoints_and_slices_and_how_many_there_would_have_to_be() -> None:
+    from prometheus_client import REGISTRY
+
+    def value(name: str) -> float:
+        return REGISTRY.get_sample_value(f"endpoint_slice_controller_{name}") or 0.0
+
+    service = make_service()
+    world = Slices(service, *(make_pod(f"p{n}", f"10.1.0.{n}") for n in range(25)), max_per_slice=10)
+    await world.sync()
+    assert (value("endpoints_desired"), value("num_endpoint_slices"), value("desired_endpoint_slices")) == (25, 3, 3)
+    world.remove(service)
+    await world.sync()
+    assert (value("endpoints_desired"), value("num_endpoint_slices"), value("desired_endpoint_slices")) == (0, 0, 0)
