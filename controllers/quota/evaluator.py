@@ -23,6 +23,7 @@ from kinformer.meta.resourcelist import Amounts, ResourceList, intersection
 __all__ = (
     "CREATE",
     "DELETE",
+    "SLICE",
     "UPDATE",
     "ConstraintError",
     "Evaluator",
@@ -41,8 +42,8 @@ CREATE: Operation = "CREATE"
 UPDATE: Operation = "UPDATE"
 DELETE: Operation = "DELETE"
 
-# Objects that are measured in one go: some 5 ms of pods that nobody has looked into yet.
-_SLICE = 500
+#: Objects that are measured in one go: some 5 ms of pods that nobody has looked into yet.
+SLICE = 500
 
 
 class ConstraintError(ValueError):
@@ -226,10 +227,10 @@ class GenericEvaluator:
         """What those of the objects use that are in all scopes; others run in between."""
         tally = Tally(options.resources)
         usage, scopes, matches_scope = self.usage, options.scopes, self.matches_scope
-        for begin in range(0, len(objects), _SLICE):
+        for begin in range(0, len(objects), SLICE):
             if begin:
                 await checkpoint()
-            for obj in objects[begin : begin + _SLICE]:
+            for obj in objects[begin : begin + SLICE]:
                 if all(matches_scope(scope, obj) for scope in scopes):
                     tally.add(usage(obj))
         return tally.total()

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import AsyncExitStack
-from typing import Final
+from typing import Any, Final
 
 import anyio
 import structlog
 
+from controllers.quota.pods import PODS, PodEvaluator
 from controllers.quota.registry import MODELS, WHOLE, Registry, client_sources, core_registry
 from controllers.quota.sources import CacheNotReady, InformerSource, ObjectSource
 from controllers.resourcequota.handlers import QuotaHandler, QuotaQueues
@@ -25,12 +26,15 @@ from controllers.resourcequota.replenishment import (
     ReplenishmentController,
     ReplenishmentControllerFactory,
     ReplenishmentControllerOptions,
+    UpdateFilter,
+    default_update_filter,
 )
+from kinformer.cache import NAMESPACE_INDEX
 from kinformer.client import Client
 from kinformer.clock import Clock, RealClock
 from kinformer.informers import SharedInformerFactory
 from kinformer.manager import Controller, ControllerContext
-from kinformer.meta import GroupKind, GroupResource
+from kinformer.meta import GroupKind, GroupResource, accessor_of
 from kinformer.models import V1ResourceQuota
 from kinformer.workqueue import until
 
@@ -102,6 +106,7 @@ class ResourceQuotaController:
         )
         self.queues = QuotaQueues(self.primary.queue, self.priority.queue, self._quotas, self.registry)
         self.primary.handle(quota_informer, QuotaHandler(self.queues))
+        update_filter = self._update_filter()
         self.monitor: QuotaMonitor | None = None
         self.replenishment_controllers: list[ReplenishmentController] = []
         if discovery:
@@ -112,10 +117,11 @@ class ResourceQuotaController:
                 self.queues.replenish,
                 live=live,
                 resource_found=self.queues.resource_found,
+                update_filter=update_filter,
                 clock=self._clock,
             )
         else:
-            self.replenishment_controllers = self._follow(group_kinds)
+            self.replenishment_controllers = self._follow(group_kinds, update_filter)
 
     @property
     def has_synced(self) -> bool:
@@ -154,8 +160,20 @@ class ResourceQuotaController:
         self.queues.add_all()
         log.debug("full_recount_queued", quotas=len(self._quotas))
 
-    def _follow(self, group_kinds: Iterable[GroupKind]) -> list[ReplenishmentController]:
-        factory = ReplenishmentControllerFactory(self._informers, clock=self._clock)
+    def _update_filter(self) -> UpdateFilter:
+        """The updates that matter, without looking into objects where no quota is."""
+        pods = self.registry.get(PODS)
+        matters = default_update_filter(pods if isinstance(pods, PodEvaluator) else PodEvaluator(clock=self._clock))
+        quotas = self._quotas
+
+        def matters_to_a_quota(resource: GroupResource, old: Any, new: Any) -> bool:
+            namespace = accessor_of(new).namespace(new)
+            return bool(quotas.index_keys(NAMESPACE_INDEX, namespace)) and matters(resource, old, new)
+
+        return matters_to_a_quota
+
+    def _follow(self, group_kinds: Iterable[GroupKind], update_filter: UpdateFilter) -> list[ReplenishmentController]:
+        factory = ReplenishmentControllerFactory(self._informers, update_filter=update_filter)
         controllers = []
         for group_kind in group_kinds:
             try:

@@ -100,7 +100,7 @@ class QuotaMonitor:
         self._replenish = replenish
         self._resource_found = resource_found
         self._clock = clock or RealClock()
-        self._update_filter = update_filter or default_update_filter(self._clock)
+        self._update_filter = update_filter or default_update_filter()
         self._period = period
         self._monitors: dict[GroupResource, _Monitor] = {}
         self._missed: set[GroupResource] = set()

@@ -18,7 +18,6 @@ from controllers.quota.claims import CLAIMS, attributes_classes, claim_usage
 from controllers.quota.pods import PODS, PodEvaluator, is_terminating
 from controllers.quota.services import SERVICES, service_usage
 from kinformer.cache import DeletedFinalStateUnknown, SharedIndexInformer
-from kinformer.clock import Clock, RealClock
 from kinformer.informers import SharedInformerFactory
 from kinformer.meta import GroupKind, GroupResource, accessor_of
 from kinformer.models import (
@@ -64,13 +63,15 @@ class NoReplenishmentController(LookupError):
     """There is no replenishment controller for a kind: its quotas are only recounted in full."""
 
 
-def default_update_filter(clock: Clock | None = None) -> UpdateFilter:
+def default_update_filter(pods: PodEvaluator | None = None) -> UpdateFilter:
     """
     The updates that matter: those after which the object uses another amount, or is in other scopes.
 
     Of all kinds but pods, services and claims an object uses the same as long as it is there.
+
+    :param pods: what measures pods, if it is to remember what they use
     """
-    pod_usage = PodEvaluator(clock=clock or RealClock()).usage
+    pod_usage = (pods or PodEvaluator()).usage
 
     def matters(resource: GroupResource, old: Any, new: Any) -> bool:
         if resource == PODS:
@@ -153,11 +154,9 @@ class ReplenishmentControllerFactory:
     :param update_filter: which updates matter
     """
 
-    def __init__(
-        self, informers: SharedInformerFactory, *, clock: Clock | None = None, update_filter: UpdateFilter | None = None
-    ) -> None:
+    def __init__(self, informers: SharedInformerFactory, *, update_filter: UpdateFilter | None = None) -> None:
         self._informers = informers
-        self._update_filter = update_filter or default_update_filter(clock)
+        self._update_filter = update_filter or default_update_filter()
 
     def new_controller(self, options: ReplenishmentControllerOptions) -> ReplenishmentController:
         """

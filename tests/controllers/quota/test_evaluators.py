@@ -205,3 +205,22 @@ async def test_an_evaluator_of_ones_own_is_a_few_functions() -> None:
     assert (await seats.usage_stats(UsageStatsOptions("ns", (), ["seats"]))).used == {"seats": Quantity.of(42)}
     assert seats.matches(["seats", "pods"], (), {})
     assert not seats.matches(["pods"], (), {})
+
+
+async def test_a_pod_is_remembered_by_its_version_and_not_once_it_is_to_end() -> None:
+    clock = FakeClock(datetime(2026, 1, 1, tzinfo=UTC))
+
+    def version(cpu: str, version: str, **metadata: Any) -> V1Pod:
+        data = pod(cpu)
+        data["metadata"] |= {"uid": "1", "resourceVersion": version, **metadata}
+        return from_dict(V1Pod, data)
+
+    source = Listed(version("1", "1"), version("2", "2"), version("2", "2"))
+    evaluator = PodEvaluator(source, clock)
+    options = UsageStatsOptions("ns", scopes_of(["NotBestEffort"]), ["cpu"])
+    assert (await evaluator.usage_stats(options)).used["cpu"] == Quantity.of(5)
+
+    source.objects = (version("3", "3", deletionTimestamp="2026-01-01T00:00:00Z", deletionGracePeriodSeconds=5),)
+    assert (await evaluator.usage_stats(options)).used["cpu"] == Quantity.of(3)
+    clock.turn(6.0)
+    assert (await evaluator.usage_stats(options)).used["cpu"] == Quantity.of(0)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from controllers.quota.claims import CLAIMS
-from controllers.quota.pods import PODS
+from controllers.quota.pods import PODS, PodEvaluator
 from controllers.quota.services import SERVICES
 from controllers.resourcequota import (
     NoReplenishmentController,
@@ -30,7 +30,9 @@ KINDS: Any = {PODS: V1Pod, SERVICES: V1Service, CLAIMS: V1PersistentVolumeClaim}
 def handled(resource: GroupResource, old: Any, new: Any, *, clock: Any = None) -> list[Any]:
     """What is replenished when an object has changed."""
     heard: list[Any] = []
-    handler = ReplenishmentHandler(resource, lambda *what: heard.append(what), default_update_filter(clock))
+    handler = ReplenishmentHandler(
+        resource, lambda *what: heard.append(what), default_update_filter(PodEvaluator(clock=clock))
+    )
     model = KINDS.get(resource, V1Secret)
 
     def made(data: dict[str, Any], version: str) -> Any:
