@@ -13,7 +13,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-__all__ = ("DemoView", "Row", "StepResult")
+__all__ = ("DemoView", "Gauge", "Row", "Scene", "StepResult", "is_ready")
 
 _EVENTS_SHOWN = 6
 
@@ -53,7 +53,7 @@ class Row:
             desired,
             len(staying),
             sum(pod.status is None or pod.status.phase in (None, "Pending") for pod in staying),
-            sum(_is_ready(pod) for pod in staying),
+            sum(is_ready(pod) for pod in staying),
             leaving,
             is_told,
         )
@@ -66,6 +66,45 @@ class Row:
     def __str__(self) -> str:
         counts = f"{self.desired} desired, {self.current} current, {self.pending} pending, {self.ready} ready"
         return f"{self.namespace}/{self.name}: {counts}, {self.terminating} terminating"
+
+
+@dataclass(frozen=True, slots=True)
+class Gauge:
+    """
+    Something else that follows the pods: a quota's use of them, or a service's addresses.
+
+    :param told: what its status, or its Endpoints, say
+    :param there: what they should say
+    """
+
+    title: str
+    told: int
+    there: int
+    limit: int | None = None
+
+    @property
+    def converged(self) -> bool:
+        return self.told == self.there
+
+    def __str__(self) -> str:
+        return f"{self.title}: {self.told}" + (f" of {self.limit}" if self.limit is not None else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """All that the demo shows, at one time."""
+
+    rows: Sequence[Row] = ()
+    gauges: Sequence[Gauge] = ()
+
+    @property
+    def converged(self) -> bool:
+        """Whether everything is as it should be."""
+        return all(row.converged for row in self.rows) and all(gauge.converged for gauge in self.gauges)
+
+    @property
+    def pods(self) -> int:
+        return sum(row.current for row in self.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,21 +150,22 @@ class DemoView:
         if self._live is None:
             self.say(f"--> {title}")
 
-    def end(self, result: StepResult, rows: Sequence[Row]) -> None:
+    def end(self, result: StepResult, scene: Scene) -> None:
         if result.converged:
             self.say(f"[green]done[/green]  {result.title}: {result.seconds:.2f} s")
         else:
             self.say(f"[red]late[/red]  {result.title}: not converged after {result.seconds:.1f} s")
-            for row in rows:
-                if not row.converged:
-                    self.say(f"      {row}")
+            late: list[Row | Gauge] = [*scene.rows, *scene.gauges]
+            for each in late:
+                if not each.converged:
+                    self.say(f"      {each}")
 
-    def draw(self, rows: Sequence[Row], events: Sequence[str]) -> None:
+    def draw(self, scene: Scene, events: Sequence[str]) -> None:
         """What is there now; called only when something has changed."""
         if self._live is not None:
-            self._live.update(self._picture(rows, events), refresh=True)
+            self._live.update(self._picture(scene, events), refresh=True)
             return
-        lines = [str(row) for row in rows]
+        lines = [*map(str, scene.rows), *map(str, scene.gauges)]
         for line in lines:
             if line not in self._last:
                 self.say(f"    {line}")
@@ -144,21 +184,23 @@ class DemoView:
         converged = sum(result.converged for result in results)
         self.say(f"{converged} of {len(results)} steps converged; {writes} writes to the server in {seconds:.1f} s")
 
-    def _picture(self, rows: Sequence[Row], events: Sequence[str]) -> Group:
+    def _picture(self, scene: Scene, events: Sequence[str]) -> Group:
         table = Table(title=self._step, title_justify="left", title_style="bold")
         for column in ("namespace", "controller"):
             table.add_column(column)
         for column in ("desired", "current", "pending", "ready", "terminating"):
             table.add_column(column, justify="right")
         table.add_column("", width=24)
-        for row in rows:
+        for row in scene.rows:
             counts = (row.desired, row.current, row.pending, row.ready, row.terminating)
             bar = ProgressBar(total=max(row.desired, row.current, 1), completed=row.ready)
             table.add_row(row.namespace, row.name, *map(str, counts), bar)
+        gauges = Text("   ".join(map(str, scene.gauges)))
         told = Text("\n".join(events[-_EVENTS_SHOWN:]), style="dim", no_wrap=True, overflow="ellipsis")
-        return Group(table, told)
+        return Group(table, gauges, told)
 
 
-def _is_ready(pod: Any) -> bool:
+def is_ready(pod: Any) -> bool:
+    """Whether a pod says that it is."""
     conditions = pod.status.conditions if pod.status is not None else None
     return any(condition.type == "Ready" and condition.status == "True" for condition in conditions or [])
