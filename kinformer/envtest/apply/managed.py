@@ -117,7 +117,8 @@ def apply_configuration(
     _settle_conflicts(mine, present, others, force)
     merged = copy.deepcopy(_merge(live, wanted, shape))
     kept = set().union(*(one.fields for one in others)) if others else set()
-    for path in sorted(own.fields - mine.keys() - kept, key=len, reverse=True):
+    # What is above goes first: an entry that has lost its key could not be found any more.
+    for path in sorted(own.fields - mine.keys() - kept, key=len):
         if not any(other[: len(path)] == path for other in kept):
             remove_path(merged, path)
     if own.fields != mine.keys():

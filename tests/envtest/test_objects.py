@@ -1,0 +1,212 @@
+"""What the server does with objects, beyond what the recorded cases show."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.envtest.conftest import Http
+
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+PODS = "/api/v1/namespaces/default/pods"
+SERVICES = "/api/v1/namespaces/default/services"
+BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+APPLY = "application/apply-patch+yaml"
+CONTAINERS = [{"name": "c", "image": "i"}]
+
+
+def pod(name: str, **spec: Any) -> dict[str, Any]:
+    return {"metadata": {"name": name, "labels": {"app": "a"}}, "spec": {"containers": CONTAINERS, **spec}}
+
+
+# -- services ----------------------------------------------------------------------------------------------------------
+
+
+async def test_each_service_has_an_address_and_ports_of_its_own(http: Http) -> None:
+    spec = {"type": "NodePort", "ports": [{"port": 80}]}
+    first = await http.create(SERVICES, {"metadata": {"name": "a"}, "spec": spec})
+    second = await http.create(SERVICES, {"metadata": {"name": "b"}, "spec": spec})
+    assert first["spec"]["clusterIP"] != second["spec"]["clusterIP"]
+    assert first["spec"]["ports"][0]["nodePort"] != second["spec"]["ports"][0]["nodePort"]
+
+
+async def test_an_address_that_is_taken_is_refused_until_it_is_free(http: Http) -> None:
+    first = await http.create(SERVICES, {"metadata": {"name": "a"}, "spec": {"ports": [{"port": 80}]}})
+    wanted = {"clusterIP": first["spec"]["clusterIP"], "ports": [{"port": 80}]}
+    code, refused = await http("POST", SERVICES, {"metadata": {"name": "b"}, "spec": wanted})
+    assert code == 422
+    assert "provided IP is already allocated" in refused["message"]
+    await http("DELETE", f"{SERVICES}/a")
+    await http.create(SERVICES, {"metadata": {"name": "b"}, "spec": wanted})
+
+
+async def test_an_update_that_leaves_the_address_out_keeps_it(http: Http) -> None:
+    created = await http.create(SERVICES, {"metadata": {"name": "a"}, "spec": {"ports": [{"port": 80}]}})
+    body = {"metadata": {"name": "a"}, "spec": {"ports": [{"port": 81}]}}
+    code, updated = await http("PUT", f"{SERVICES}/a", body)
+    assert (code, updated["spec"]["clusterIP"]) == (200, created["spec"]["clusterIP"])
+
+
+# -- pods --------------------------------------------------------------------------------------------------------------
+
+
+async def test_an_eviction_waits_for_its_budget(http: Http) -> None:
+    await http.create(PODS, pod("p", nodeName="n"))
+    status = {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}
+    await http.merge(f"{PODS}/p/status", status)
+    spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "a"}}}
+    await http.create(BUDGETS, {"metadata": {"name": "b"}, "spec": spec})
+    state = {
+        "observedGeneration": 1,
+        "disruptionsAllowed": 0,
+        "currentHealthy": 1,
+        "desiredHealthy": 1,
+        "expectedPods": 1,
+    }
+    await http.merge(f"{BUDGETS}/b/status", {"status": state})
+    code, refused = await http("POST", f"{PODS}/p/eviction", {"metadata": {"name": "p"}})
+    assert (code, refused["reason"]) == (429, "TooManyRequests")
+    assert (
+        refused["details"]["causes"][0]["message"] == "The disruption budget b needs 1 healthy pods and has 1 currently"
+    )
+
+    await http.merge(f"{BUDGETS}/b/status", {"status": {"disruptionsAllowed": 1}})
+    assert (await http("POST", f"{PODS}/p/eviction", {"metadata": {"name": "p"}}))[0] == 201
+    budget = await http.get(f"{BUDGETS}/b")
+    assert (budget["status"]["disruptionsAllowed"], list(budget["status"]["disruptedPods"])) == (0, ["p"])
+    assert "deletionTimestamp" in (await http.get(f"{PODS}/p"))["metadata"]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"containers": [*CONTAINERS, {"name": "d", "image": "i"}]}, "pod updates may not add or remove containers"),
+        ({"tolerations": [{"key": "k", "operator": "Wrong"}]}, "Unsupported value"),
+        ({"activeDeadlineSeconds": 0}, "must be between 1 and 2147483647, inclusive"),
+        ({"restartPolicy": "Never"}, "pod updates may not change fields other than"),
+    ],
+)
+async def test_of_a_pod_little_may_change(http: Http, change: dict[str, Any], said: str) -> None:
+    await http.create(PODS, pod("p"))
+    type_ = "application/merge-patch+json"
+    code, refused = await http("PATCH", f"{PODS}/p", {"spec": change}, type_)
+    assert code == 422
+    assert said in refused["message"]
+
+
+# -- apply -------------------------------------------------------------------------------------------------------------
+
+
+async def apply(http: Http, name: str, manager: str, data: dict[str, Any], query: str = "") -> tuple[int, Any]:
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
+    return await http("PATCH", f"{CONFIG_MAPS}/{name}?fieldManager={manager}{query}", body, APPLY)
+
+
+async def test_what_managers_want_differently_is_told_field_by_field(http: Http) -> None:
+    await apply(http, "a", "one", {"x": "1", "y": "1"})
+    code, refused = await apply(http, "a", "two", {"x": "2", "y": "2"})
+    assert code == 409
+    assert refused["message"] == 'Apply failed with 2 conflicts: conflicts with "one":\n- .data.x\n- .data.y'
+
+
+async def test_what_a_manager_no_longer_applies_stays_if_another_does(http: Http) -> None:
+    await apply(http, "a", "one", {"x": "1", "y": "1"})
+    await apply(http, "a", "two", {"x": "1"})
+    _, applied = await apply(http, "a", "one", {})
+    assert applied["data"] == {"x": "1"}
+
+
+async def test_an_update_takes_fields_from_who_applied_them(http: Http) -> None:
+    await apply(http, "a", "one", {"x": "1"})
+    type_ = "application/merge-patch+json"
+    await http("PATCH", f"{CONFIG_MAPS}/a?fieldManager=hand", {"data": {"x": "2"}}, type_)
+    code, refused = await apply(http, "a", "one", {"x": "3"})
+    assert code == 409
+    assert 'conflict with "hand" using v1 at ' in refused["message"]
+
+
+async def test_containers_are_applied_by_name(http: Http) -> None:
+    def body(*names: str) -> dict[str, Any]:
+        template = {
+            "metadata": {"labels": {"a": "b"}},
+            "spec": {"containers": [{"name": n, "image": n} for n in names]},
+        }
+        spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
+        return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}, "spec": spec}
+
+    url = "/apis/apps/v1/namespaces/default/deployments/d"
+    code, _ = await http("PATCH", f"{url}?fieldManager=one", body("x", "y"), APPLY)
+    assert code == 201
+    code, applied = await http("PATCH", f"{url}?fieldManager=two", body("z"), APPLY)
+    assert code == 200
+    assert [one["name"] for one in applied["spec"]["template"]["spec"]["containers"]] == ["x", "y", "z"]
+    code, applied = await http("PATCH", f"{url}?fieldManager=one", body("y"), APPLY)
+    assert [one["name"] for one in applied["spec"]["template"]["spec"]["containers"]] == ["y", "z"]
+
+
+# -- custom resources --------------------------------------------------------------------------------------------------
+
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
+
+
+def definition(**version: Any) -> dict[str, Any]:
+    schema = {
+        "type": "object",
+        "properties": {"spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+    }
+    served = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}, **version}
+    names = {"plural": "widgets", "kind": "Widget"}
+    spec = {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [served]}
+    return {"metadata": {"name": "widgets.example.com"}, "spec": spec}
+
+
+async def test_a_custom_resource_can_be_scaled(http: Http) -> None:
+    scale = {"specReplicasPath": ".spec.n", "statusReplicasPath": ".status.n", "labelSelectorPath": ".status.s"}
+    await http.create(DEFINITIONS, definition(subresources={"status": {}, "scale": scale}))
+    await http.create(WIDGETS, {"metadata": {"name": "w"}, "spec": {"n": 1}})
+    scaled = await http.merge(f"{WIDGETS}/w/scale", {"spec": {"replicas": 5}})
+    assert scaled["spec"] == {"replicas": 5}
+    assert (await http.get(f"{WIDGETS}/w"))["spec"] == {"n": 5}
+
+
+async def test_a_definition_goes_with_its_objects(http: Http) -> None:
+    await http.create(DEFINITIONS, definition())
+    await http.create(WIDGETS, {"metadata": {"name": "w"}})
+    await http("DELETE", f"{DEFINITIONS}/widgets.example.com")
+    assert await http("GET", WIDGETS) == (404, "404 page not found\n")
+    await http.create(DEFINITIONS, definition())
+    assert (await http.get(WIDGETS))["items"] == []
+
+
+async def test_a_custom_resource_prints_its_own_columns(http: Http) -> None:
+    columns = [{"name": "Size", "type": "integer", "jsonPath": ".spec.size"}]
+    await http.create(DEFINITIONS, definition(additionalPrinterColumns=columns))
+    await http.create(WIDGETS, {"metadata": {"name": "w"}, "spec": {"size": 7}})
+    accept = "application/json;as=Table;v=v1;g=meta.k8s.io"
+    _, table = await http("GET", WIDGETS, Accept=accept)
+    assert [column["name"] for column in table["columnDefinitions"]] == ["Name", "Size"]
+    assert table["rows"][0]["cells"] == ["w", 7]
+
+
+# -- events ------------------------------------------------------------------------------------------------------------
+
+
+async def test_an_event_is_seen_in_both_of_its_groups(http: Http) -> None:
+    event = {
+        "metadata": {"name": "e"},
+        "regarding": {"kind": "Pod", "name": "p", "namespace": "default"},
+        "note": "hello",
+        "reason": "Greeted",
+        "type": "Normal",
+        "action": "Greet",
+        "eventTime": "2026-01-01T00:00:00.000000Z",
+        "reportingController": "test",
+        "reportingInstance": "test-1",
+    }
+    await http.create("/apis/events.k8s.io/v1/namespaces/default/events", event)
+    core = await http.get("/api/v1/namespaces/default/events/e")
+    assert (core["involvedObject"]["name"], core["message"]) == ("p", "hello")
+    listed = await http.get("/apis/events.k8s.io/v1/namespaces/default/events?fieldSelector=regarding.name%3Dp")
+    assert listed["items"][0]["note"] == "hello"
