@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kinformer.cache.consistency import InconsistentList
 from kinformer.cache.controller import Controller, new_informer
 from kinformer.cache.delta_fifo import DeltaFIFO
 from kinformer.cache.deltas import BookmarkInfo, Delta, Deltas, DeltaType, ReplacedAllInfo
@@ -71,7 +72,7 @@ from kinformer.cache.store import (
 from kinformer.cache.thread_safe_store import ThreadSafeStore
 from kinformer.cache.undelta_store import UndeltaStore
 from kinformer.cache.waiting import CacheNotSynced, HasSynced, wait_for_cache_sync
-from kinformer.cache.watch_errors import VeryShortWatch, WatchErrorHandler, default_watch_error_handler
+from kinformer.cache.watch_errors import ListNotStored, VeryShortWatch, WatchErrorHandler, default_watch_error_handler
 
 __all__ = (
     "FIFO",
@@ -94,6 +95,7 @@ __all__ = (
     "FilteringResourceEventHandler",
     "HasSynced",
     "Heap",
+    "InconsistentList",
     "IndexFunc",
     "IndexFuncError",
     "IndexNotFound",
@@ -103,6 +105,7 @@ __all__ = (
     "InformerStateError",
     "KeyFunc",
     "KeyListerGetter",
+    "ListNotStored",
     "ListWatch",
     "ListerWatcher",
     "Mutation",

@@ -379,6 +379,8 @@ class Reflector(Generic[T]):
             await self._on_batch()
         try:
             async for batch in batches:
+                if not batch:
+                    continue
                 received += len(batch)
                 if self._resync is not None:
                     await self._resync.wait()

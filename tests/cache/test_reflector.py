@@ -833,3 +833,55 @@ async def test_everything_of_a_batch_is_stored_before_whoever_works_it_off_is_to
         await scene.clock.settle()
 
     assert at_batches == [["a@1"], ["a@1", "b@2", "c@3"]]
+
+
+async def test_an_empty_batch_is_nothing() -> None:
+    scene = Scene()
+    scene.server.will_list(rv=1)
+    scene.server.send()
+    scene.server.send(event("ADDED", "a", 2))
+    async with running(scene.reflector.run):
+        await scene.clock.settle()
+
+        assert scene.objects == ["a@2"]
+
+
+async def test_no_event_comes_between_the_parts_of_a_resync() -> None:
+    happened: list[str] = []
+
+    class InParts(Indexer[Any]):
+        def resyncing(self) -> Any:
+            for part in range(3):
+                happened.append(f"part {part}")
+                yield
+
+        def update(self, obj: Any) -> None:
+            happened.append(f"event {short(obj)}")
+
+    scene = Scene(InParts(accessor_for(dict)), resync_period=10, on_batch=lambda: scene.clock.sleep(0.001))
+    scene.server.will_list(rv=1)
+    async with running(scene.reflector.run):
+        await scene.clock.advance(10.0015)
+        scene.server.send(event("MODIFIED", "a", 2))
+        await scene.clock.advance(1)
+
+    assert happened == ["part 0", "part 1", "part 2", "event a@2"]
+
+
+async def test_what_a_resync_has_left_when_the_watch_ends_is_worked_off_before_the_next_list() -> None:
+    batches: list[str] = []
+    queue = DeltaFIFO(accessor_for(dict), Indexer(accessor_for(dict)))
+
+    async def on_batch() -> None:
+        batches.append(f"{len(queue)} queued")
+
+    scene = Scene(queue, resync_period=10, on_batch=on_batch)
+    scene.server.will_list(rv=1)
+    async with running(scene.reflector.run):
+        await scene.clock.settle()
+        batches.clear()
+        queue.add(obj("left", 1))
+        scene.server.fail_watch(status_error(410, "Expired"))
+        await scene.clock.settle()
+
+        assert batches == ["1 queued"]
