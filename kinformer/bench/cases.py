@@ -11,7 +11,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
 import anyio
 import anyio.lowlevel
@@ -19,6 +19,7 @@ import msgspec
 
 from kinformer.bench.measure import Replay, Stopwatch, current_kib, peak_kib, replay, reset_peak
 from kinformer.bench.replay import SENT_AT
+from kinformer.bench.results import Figures
 from kinformer.cache import (
     NAMESPACE_INDEX,
     Indexers,
@@ -33,10 +34,7 @@ from kinformer.meta import GroupVersionResource, accessor_for
 from kinformer.models import V1Pod
 from kinformer.workqueue import RateLimitingQueue
 
-__all__ = ("CASES", "Case", "Figures")
-
-#: What came out, by name: one row of a table.
-Figures: TypeAlias = dict[str, Any]
+__all__ = ("AS_GIVEN", "CASES", "MODES", "Case")
 
 _PODS = GroupVersionResource("", "v1", "pods")
 _ONE_PAGE = ListOptions(limit=500)
@@ -110,6 +108,7 @@ MODES = {
     "dicts": Mode(dict, _read_nothing),
 }
 AS_GIVEN = "typed, metadata read"
+READS_MORE = "typed, a field of spec and one of status read"
 
 
 # --- an informer to measure
@@ -356,15 +355,15 @@ class Case:
     :param title: what its table is called
     :param runs: the arguments of each run, the first of which names the row
     :param quick: the same for a look in a minute
-    :param chart: which figure is drawn
-    :param lower_is_better: whether less of it is better
+    :param chart: which figures are drawn, beside each other
+    :param lower_is_better: whether less of them is better
     """
 
     title: str
     measure: Callable[..., Awaitable[Figures]]
     runs: tuple[dict[str, Any], ...]
     quick: tuple[dict[str, Any], ...]
-    chart: str
+    chart: tuple[str, ...]
     lower_is_better: bool = False
 
 
@@ -376,17 +375,21 @@ _OPERATIONS = ("add, get, done", "add what is there", "add_after", "add_rate_lim
 
 CASES = {
     "raw": Case(
-        "The replay server, read by somebody who throws it away", raw_reader, ({},), ({"events": 20_000},), "events/s"
+        "The replay server, read by somebody who throws it away",
+        raw_reader,
+        ({},),
+        ({"events": 20_000},),
+        ("events/s",),
     ),
     "throughput": Case(
         "100,000 events through list, watch, queue, store and one handler",
         throughput,
         _each("mode", tuple(MODES)),
         _each("mode", tuple(MODES), objects=2_000, events=10_000),
-        "events/CPU-s",
+        ("events/CPU-s",),
     ),
     "sync": Case(
-        "First sync, and what it leaves in memory",
+        "First sync of so many pods",
         first_sync,
         tuple(
             {"mode": mode, "objects": objects}
@@ -394,21 +397,33 @@ CASES = {
             for objects in (1_000, 10_000, 100_000)
         ),
         _each("mode", (AS_GIVEN,), objects=2_000),
-        "CPU seconds",
+        ("seconds", "CPU seconds"),
+        lower_is_better=True,
+    ),
+    "memory": Case(
+        "Memory that a cached pod takes, and the peak of a sync over what stays",
+        first_sync,
+        tuple({"mode": mode, "objects": 10_000} for mode in MODES if mode != READS_MORE),
+        _each("mode", (AS_GIVEN, "dicts"), objects=2_000),
+        ("KiB/object",),
         lower_is_better=True,
     ),
     "fanout": Case(
-        "Handlers", fan_out, _each("handlers", (1, 10, 100)), _each("handlers", (1, 10), events=10_000), "events/CPU-s"
+        "Handlers",
+        fan_out,
+        _each("handlers", (1, 10, 100)),
+        _each("handlers", (1, 10), events=10_000),
+        ("events/CPU-s",),
     ),
     "indexes": Case(
-        "Indexes", indexes, _each("count", (0, 1, 5)), _each("count", (0, 5), events=10_000), "events/CPU-s"
+        "Indexes", indexes, _each("count", (0, 1, 5)), _each("count", (0, 5), events=10_000), ("events/CPU-s",)
     ),
     "growth": Case(
         "What an event costs with so many objects cached",
         growth,
         _each("objects", (1_000, 10_000, 100_000, 1_000_000)),
         _each("objects", (1_000, 5_000), events=10_000),
-        "us CPU/event",
+        ("us CPU/event",),
         lower_is_better=True,
     ),
     "latency": Case(
@@ -416,16 +431,16 @@ CASES = {
         latency,
         _each("rate", (1_000, 5_000, 20_000)),
         _each("rate", (1_000,), seconds=1.0),
-        "p99 ms",
+        ("p50 ms", "p99 ms", "p99.9 ms"),
         lower_is_better=True,
     ),
-    "slow": Case("A burst into a slow handler", slow_handler, ({},), ({"events": 2_000},), "events/CPU-s"),
+    "slow": Case("A burst into a slow handler", slow_handler, ({},), ({"events": 2_000},), ("events/CPU-s",)),
     "loop": Case(
         "How late a timer of 10 ms gets",
         responsiveness,
         ({"during": "sync", "objects": 100_000}, {"during": "flood", "objects": 10_000}),
         _each("during", ("sync", "flood"), objects=5_000, events=10_000),
-        "worst ms late",
+        ("worst ms late",),
         lower_is_better=True,
     ),
     "workqueue": Case(
@@ -433,7 +448,7 @@ CASES = {
         workqueue,
         _each("operation", _OPERATIONS),
         _each("operation", _OPERATIONS, count=20_000),
-        "us CPU each",
+        ("us CPU each",),
         lower_is_better=True,
     ),
 }

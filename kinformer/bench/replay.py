@@ -33,9 +33,13 @@ SENT_AT = "kinformer.dev/sent-at"
 
 _BATCH = 64
 _HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
-_NOT_FOUND = (
-    b'HTTP/1.1 404 Not Found\r\nContent-Type: application/json\r\nContent-Length: 74\r\n\r\n'
-    b'{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound"}'
+_STATUS = (
+    b'{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","reason":"NotFound","code":404,'
+    b'"message":"the server could not find the requested resource"}'
+)
+_NOT_FOUND = b"HTTP/1.1 404 Not Found\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (
+    len(_STATUS),
+    _STATUS,
 )
 
 _PODS = "/api/v1/pods"
@@ -90,21 +94,22 @@ class ReplayServer:
                 _, target, _ = request.split(b"\r\n", 1)[0].decode().split(" ")
                 url = urlsplit(target)
                 query = {name: values[0] for name, values in parse_qs(url.query).items()}
-                if url.path == "/load":
+                path = url.path.rstrip("/")
+                if path == "/load":
                     load = Load(int(query["events"]), float(query.get("rate", 0)), query.get("last") == "true")
                     await self._loads.put(load)
                     self._answer(writer, b"{}")
                 elif query.get("watch") in ("true", "1", "True"):
                     writer.write(_HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
-                    if url.path == _PODS:
+                    if path == _PODS:
                         await self._watch(writer, query)
                     else:
                         await reader.read()  # nothing happens until the client goes
                     return
-                elif url.path == _PODS:
+                elif path == _PODS:
                     await self._list(writer, query)
-                elif url.path in _FIXED:
-                    self._answer(writer, _FIXED[url.path])
+                elif path in _FIXED:
+                    self._answer(writer, _FIXED[path])
                 else:
                     writer.write(_NOT_FOUND)
                 await writer.drain()

@@ -8,36 +8,22 @@ import logging
 import os
 import platform
 import sys
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import anyio
 import structlog
 
-from kinformer.bench.cases import CASES, Figures
+from kinformer.bench.cases import CASES
+from kinformer.bench.cluster import watch_cluster
+from kinformer.bench.results import BenchError, Figures, Row
 
-__all__ = ("BenchError", "Row", "environment", "run_case")
+__all__ = ("environment", "run_case", "run_cluster")
 
 _PACKAGES = ("kinformer", "msgspec", "aiohttp", "anyio", "uvloop", "kubernetes_asyncio")
-
-
-class BenchError(Exception):
-    """A benchmark has failed; the text says which, and with what."""
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """
-    One run.
-
-    :param label: what distinguishes it from the other rows of its table
-    """
-
-    case: str
-    label: str
-    figures: Figures
+_CLUSTER = "cluster"
 
 
 async def run_case(name: str, *, quick: bool, uvloop: bool) -> AsyncIterator[Row]:
@@ -48,7 +34,17 @@ async def run_case(name: str, *, quick: bool, uvloop: bool) -> AsyncIterator[Row
     """
     case = CASES[name]
     for arguments in case.quick if quick else case.runs:
-        yield Row(name, _label(arguments, quick), await _run_apart(name, arguments, uvloop))
+        yield Row(_label(arguments, quick), await _run_apart(name, arguments, uvloop))
+
+
+async def run_cluster(kubeconfig: Path, seconds: float, *, uvloop: bool) -> AsyncIterator[Row]:
+    """
+    The informer against a cluster, for so long after it has synced.
+
+    :raises BenchError: if it fails
+    """
+    arguments = {"kubeconfig": str(kubeconfig), "seconds": seconds}
+    yield Row("pods", await _run_apart(_CLUSTER, arguments, uvloop))
 
 
 def _label(arguments: dict[str, Any], quick: bool) -> str:
@@ -91,7 +87,7 @@ def _cpu_model() -> str:
 
 def _main(name: str, arguments: str, uvloop: str) -> None:
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
-    measure = CASES[name].measure
+    measure: Callable[..., Awaitable[Figures]] = watch_cluster if name == _CLUSTER else CASES[name].measure
 
     async def measured() -> Figures:
         return await measure(**json.loads(arguments))

@@ -10,31 +10,52 @@ from __future__ import annotations
 import sys
 from collections.abc import Awaitable, Callable
 from functools import partial
-from importlib.metadata import version
+from importlib.metadata import entry_points, version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
 from kinformer.cli.flags import controller_flags
 
-__all__ = ("main",)
+__all__ = ("logging_flags", "main", "run_command", "with_logging")
+
+_COMMANDS = "kinformer.commands"
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class _WithInstalled(click.Group):
+    """Has the commands of other packages as well: entry points of the group ``kinformer.commands``."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted({*super().list_commands(ctx), *(entry.name for entry in entry_points(group=_COMMANDS))})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        own = super().get_command(ctx, cmd_name)
+        if own is not None:
+            return own
+        found: click.Command | None = next(
+            (entry.load() for entry in entry_points(group=_COMMANDS) if entry.name == cmd_name), None
+        )
+        return found
+
+
+@click.group(cls=_WithInstalled, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(version("kinformer"), prog_name="kinformer")
 def main() -> None:
     """client-go for Python's asyncio, and the controllers of kube-controller-manager on top of it."""
 
 
-_verbosity = click.option("-v", "--v", "verbosity", type=int, default=0, help="Log level: 4 and above for details.")
-_logging_format = click.option(
-    "--logging-format",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="Format of the log.",
-)
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def logging_flags(command: F) -> F:
+    """Give a command the flags that :func:`with_logging` takes."""
+    for flag in (
+        click.option("--logging-format", type=click.Choice(["text", "json"]), default="text", show_default=True),
+        click.option("-v", "--v", "verbosity", type=int, default=0, help="Log level: 4 and above for details."),
+    ):
+        command = flag(command)
+    return command
 
 
 @main.command()
@@ -47,13 +68,12 @@ _logging_format = click.option(
     help="Write a kubeconfig here; it is complete once the server answers.",
 )
 @click.option("--fake-nodes", type=click.IntRange(0), default=0, help="Nodes on which every pod comes up.")
-@_verbosity
-@_logging_format
+@logging_flags
 def apiserver(**options: Any) -> None:
     """Serve an embedded API server until interrupted."""
     from kinformer.cli.apiserver import serve
 
-    _run(partial(serve, **_with_logging(options)))
+    run_command(partial(serve, **with_logging(options)))
 
 
 @main.command()
@@ -83,13 +103,12 @@ def apiserver(**options: Any) -> None:
 @click.option(
     "--metrics-bind-address", default="", metavar="HOST:PORT", help="Serve /metrics, /healthz and /readyz here."
 )
-@_verbosity
-@_logging_format
+@logging_flags
 def manager(**options: Any) -> None:
     """Run controllers against a cluster until interrupted."""
     from kinformer.cli.manager import run
 
-    _run(partial(run, **_with_logging(options)))
+    run_command(partial(run, **with_logging(options)))
 
 
 @main.command()
@@ -100,24 +119,63 @@ def manager(**options: Any) -> None:
 )
 @click.option("--nodes", type=click.IntRange(1, 1000), default=3, show_default=True, help="How many fake nodes.")
 @click.option("--timeout", type=click.FloatRange(min=0.1), default=30.0, show_default=True, help="Seconds per step.")
-@_verbosity
-@_logging_format
+@logging_flags
 def demo(**options: Any) -> None:
     """Watch a ReplicationController get its pods, on an API server in this process."""
     from kinformer.cli.demo import run
 
     # Interrupted, it has not shown what it was to show.
-    _run(partial(run, **_with_logging(options, quiet=True)), interrupted=130)
+    run_command(partial(run, **with_logging(options, quiet=True)), interrupted=130)
 
 
-def _with_logging(options: dict[str, Any], *, quiet: bool = False) -> dict[str, Any]:
+@main.command()
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--quick", is_flag=True, help="Small runs: a look in a minute, not a measurement.")
+@click.option(
+    "--json",
+    "json_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write the results here.",
+)
+@click.option(
+    "--charts",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Draw a chart of each benchmark here, as SVG.",
+)
+@click.option("--uvloop", is_flag=True, help="Run on uvloop instead of asyncio's own loop.")
+@click.option("--peers", is_flag=True, help="Measure other clients, too; each is installed on its first run.")
+@click.option(
+    "--kubeconfig",
+    type=click.Path(path_type=Path),
+    help="Measure an informer of this cluster's pods instead; nothing is written there.",
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0.1),
+    default=30.0,
+    show_default=True,
+    help="How long to watch the cluster of --kubeconfig.",
+)
+@logging_flags
+def bench(**options: Any) -> None:
+    """Measure how fast informers are, and what they cost: the benchmarks NAME, or all."""
+    from kinformer.cli.bench import run
+
+    # Interrupted, it has not measured what it was to measure.
+    run_command(partial(run, **with_logging(options, quiet=True)), interrupted=130)
+
+
+def with_logging(options: dict[str, Any], *, quiet: bool = False) -> dict[str, Any]:
+    """The options of a command without those of its log, which is set up as they say."""
     from kinformer.cli.logging import configure_logging
 
     configure_logging(options.pop("verbosity"), options.pop("logging_format"), quiet=quiet)
     return options
 
 
-def _run(command: Callable[[], Awaitable[int]], *, interrupted: int = 0) -> None:
+def run_command(command: Callable[[], Awaitable[int]], *, interrupted: int = 0) -> None:
     """Run a command to its end, or until a signal ends it, and exit with its status, or with `interrupted`."""
     from kinformer.cli.errors import plain_error
     from kinformer.cli.signals import run_until_signal

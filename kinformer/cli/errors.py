@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kinformer.bench.results import BenchError
 from kinformer.cli.manifests import ManifestError
 from kinformer.client import ClientError
 from kinformer.envtest import ServerError
@@ -9,7 +10,7 @@ from kinformer.manager import ControllerLoadError, OptionError, UnknownControlle
 
 __all__ = ("plain_error",)
 
-_USERS = (ClientError, ControllerLoadError, ManifestError, OptionError, ServerError, UnknownControllerError)
+_USERS = (BenchError, ClientError, ControllerLoadError, ManifestError, OptionError, ServerError, UnknownControllerError)
 
 
 def plain_error(error: BaseException) -> str | None:

@@ -1,0 +1,141 @@
+"""``kinformer bench``: benchmarks one after the other, a table for each as soon as it is complete."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from rich import box
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table as Picture
+
+from kinformer.bench.cases import CASES
+from kinformer.bench.charts import draw, need_charts
+from kinformer.bench.cluster import check_cluster
+from kinformer.bench.peers import peers, run_peer
+from kinformer.bench.results import BenchError, Results, Row, Table
+from kinformer.bench.runner import environment, run_case, run_cluster
+
+__all__ = ("run",)
+
+_PEERS = "peers"
+
+
+async def run(
+    *,
+    names: Sequence[str],
+    quick: bool,
+    json_file: Path | None,
+    charts: Path | None,
+    uvloop: bool,
+    peers: bool,
+    kubeconfig: Path | None,
+    seconds: float,
+) -> int:
+    """
+    Measure, and show.
+
+    :param names: which benchmarks; all if there are none
+    :param peers: whether the other clients' is one of them
+    :raises BenchError: if there is no such benchmark, or one fails
+    :raises ClientError: if the cluster cannot be reached, or refuses
+    :raises OSError: if a file cannot be written
+    """
+    console = Console(highlight=False)
+    if charts is not None:
+        need_charts()
+    if uvloop and importlib.util.find_spec("uvloop") is None:
+        raise BenchError("uvloop is not installed: pip install 'kinformer[uvloop]'")
+    if kubeconfig is not None and (names or peers):
+        raise BenchError("--kubeconfig is a benchmark of its own: leave out the names and --peers")
+    jobs = list(_jobs(names, quick, uvloop, peers, kubeconfig, seconds))
+    results = Results(environment())
+    if json_file is not None:
+        # Now rather than after minutes of measuring: what cannot be written is known at once.
+        results.write(json_file)
+    console.print(_heading(results), soft_wrap=True)
+    if kubeconfig is not None:
+        console.print(await check_cluster(kubeconfig), soft_wrap=True)
+    options = [text for text, given in (("quick", quick), ("uvloop", uvloop)) if given]
+    with _progress(console) as progress:
+        for job in jobs:
+            table = job.table
+            table.measured = ", ".join([str(results.environment["date"]), *options])
+            task = progress.add_task(table.title, total=job.size)
+            for part in job.parts:
+                async for row in part():
+                    table.rows.append(row)
+                    progress.advance(task)
+            progress.remove_task(task)
+            results.tables[job.name] = table
+            console.print(f"{job.name}: {table.title}", style="bold", soft_wrap=True)
+            console.print(_picture(table))
+            for label, why in table.failures:
+                console.print(f"  {label} cannot run: {why}", soft_wrap=True)
+            if json_file is not None:
+                results.write(json_file)
+            if charts is not None:
+                draw(job.name, table, charts)
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """
+    :param size: how many rows there will be
+    :param parts: each gives some of them
+    """
+
+    name: str
+    table: Table
+    size: int
+    parts: list[Callable[[], AsyncIterator[Row]]]
+
+
+def _jobs(
+    names: Sequence[str], quick: bool, uvloop: bool, with_peers: bool, kubeconfig: Path | None, seconds: float
+) -> Iterator[_Job]:
+    known = [*CASES, _PEERS]
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise BenchError(f"there is no benchmark {unknown[0]!r}; there are {', '.join(known)}")
+    if kubeconfig is not None:
+        table = Table("An informer of the cluster's pods", ("us CPU/event",), lower_is_better=True)
+        yield _Job("cluster", table, 1, [partial(run_cluster, kubeconfig, seconds, uvloop=uvloop)])
+        return
+    chosen = dict.fromkeys([*(names or CASES), *([_PEERS] if with_peers else [])])
+    for name in chosen:
+        if name == _PEERS:
+            found = peers()
+            table = Table("The same pods and events for other clients", ("events/CPU-s",))
+            yield _Job(name, table, len(found), [partial(run_peer, peer, quick=quick) for peer in found])
+            continue
+        case = CASES[name]
+        table = Table(case.title, case.chart, case.lower_is_better)
+        size = len(case.quick if quick else case.runs)
+        yield _Job(name, table, size, [partial(run_case, name, quick=quick, uvloop=uvloop)])
+
+
+def _progress(console: Console) -> Progress:
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    return Progress(*columns, TimeElapsedColumn(), console=console, transient=True, disable=not console.is_terminal)
+
+
+def _heading(results: Results) -> str:
+    found = results.environment
+    versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
+    return f"{found['machine']}\n{found['python']}, {versions}"
+
+
+def _picture(table: Table) -> Picture:
+    picture = Picture(box=box.SIMPLE_HEAD)
+    picture.add_column("", no_wrap=True)
+    for column in table.columns:
+        picture.add_column(column, justify="right", overflow="fold")
+    for row in table.rows:
+        picture.add_row(row.label, *table.cells(row))
+    return picture
