@@ -20,6 +20,7 @@ from aiohttp import web
 
 from kinformer.clock import Clock, RealClock
 from kinformer.envtest.admission import Admission, AdmissionContext, User, load_plugins
+from kinformer.envtest.authorization import Authorizer
 from kinformer.envtest.certificates import Authority, CertificatesUnavailable, user_of_certificate
 from kinformer.envtest.discovery import VERSION, Discovery
 from kinformer.envtest.faults import Faults
@@ -170,7 +171,15 @@ class ApiServer:
             listener = self._listen()
             stack.callback(listener.close)
             discovery = Discovery(self.registry, self._advertise or f"{self._host}:{self._port}", self._version)
-            handler = HttpHandler(self.operations, discovery, self.watches, self._authenticate, self.faults, self._rng)
+            handler = HttpHandler(
+                self.operations,
+                discovery,
+                self.watches,
+                self._authenticate,
+                Authorizer(self.storage),
+                self.faults,
+                self._rng,
+            )
             runner = web.ServerRunner(_Server(handler), shutdown_timeout=_CLOSE_WITHIN)
             await runner.setup()
             stack.push_async_callback(_clean_up, runner)

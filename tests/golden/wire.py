@@ -207,9 +207,14 @@ class Target:
             text = await response.text()
         return {"status": 200, "events": [json.loads(line) for line in text.splitlines()]}
 
-    async def compact(self) -> None:
+    async def compact(self) -> dict[str, Any]:
+        """
+        Have the server drop its history, which only an embedded one can be asked to.
+
+        :return: what it said, if it could not
+        """
         async with self._session.post(f"{self._url}/kinformer/compact") as response:
-            response.raise_for_status()
+            return {} if response.status == 200 else {"status": response.status}
 
 
 class EmbeddedTarget(Target):
@@ -235,8 +240,9 @@ class EmbeddedTarget(Target):
                 await anyio.lowlevel.checkpoint()
         return answer
 
-    async def compact(self) -> None:
+    async def compact(self) -> dict[str, Any]:
         self._server.storage.compact()
+        return {}
 
 
 async def _answer(response: aiohttp.ClientResponse) -> dict[str, Any]:
@@ -333,8 +339,7 @@ class _Replay:
     async def _do(self, what: str) -> dict[str, Any]:
         if what != "compact":
             return {"unknown": what}
-        await self._target.compact()
-        return {}
+        return await self._target.compact()
 
     def _fill(self, value: Any) -> Any:
         if isinstance(value, str):

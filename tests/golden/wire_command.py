@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import aiohttp
 import anyio
 import click
 
@@ -35,7 +36,10 @@ def wire(context: click.Context, files: tuple[Path, ...], url: str | None, token
         async def replay() -> WireOutcome:
             return await run_script(script, url=url, token=token, strict=strict, known=known)  # noqa: B023 - run at once
 
-        outcome = anyio.run(replay)
+        try:
+            outcome = anyio.run(replay)
+        except aiohttp.ClientConnectionError as error:
+            raise click.ClickException(f"{url}: {error}") from error
         for failure in outcome.failures[:show]:
             click.echo(failure.report())
         for failure in outcome.excused:

@@ -12,6 +12,7 @@ import msgspec
 
 from kinformer.envtest import status
 from kinformer.envtest.admission import User
+from kinformer.envtest.authorization import Action
 from kinformer.envtest.operations import WriteOptions
 from kinformer.envtest.registry import Registry, Resource, Subresource
 
@@ -76,6 +77,13 @@ class Call:
     @property
     def name(self) -> str:
         return self.target.name
+
+    @property
+    def action(self) -> Action:
+        """What the request does, as it is authorized."""
+        resource, subresource = self.target.resource, self.target.subresource
+        part = subresource.name if subresource is not None else ""
+        return Action(self.verb, resource.group, resource.plural, part, self.namespace, self.name)
 
     @property
     def is_dry_run(self) -> bool:

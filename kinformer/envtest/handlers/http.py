@@ -13,6 +13,7 @@ from aiohttp.client_exceptions import ClientConnectionError
 
 from kinformer.envtest import status
 from kinformer.envtest.admission import User
+from kinformer.envtest.authorization import MASTERS, Authorizer
 from kinformer.envtest.discovery import Discovery
 from kinformer.envtest.faults import Faults
 from kinformer.envtest.handlers import reading, writing
@@ -62,6 +63,7 @@ class HttpHandler:
         discovery: Discovery,
         watches: WatchSet,
         authenticate: Callable[..., User | None],
+        authorizer: Authorizer,
         faults: Faults,
         rng: random.Random,
     ):
@@ -69,7 +71,8 @@ class HttpHandler:
         self._discovery = discovery
         self._watches = watches
         self._authenticate = authenticate
-        self._reviews = Reviews(operations, authenticate)
+        self._reviews = Reviews(operations, authenticate, authorizer)
+        self._authorizer = authorizer
         self._faults = faults
         self._rng = rng
 
@@ -102,6 +105,8 @@ class HttpHandler:
             if target is None:
                 return _text(404, "404 page not found\n")
             return await self._serve(request, target, query, user or User("system:anonymous"))
+        if segments[0] == "kinformer" and len(segments) == 2:
+            return self._control(request, user, segments[1])
         return self._describe(request, segments)
 
     async def _serve(
@@ -122,6 +127,7 @@ class HttpHandler:
             self._faults.behind,
             self._operations.clock.now(),
         )
+        self._authorizer.check(call.user, call.action)
         if (deprecated := _DEPRECATED.get(target.resource.group_resource)) is not None:
             call.warnings.append(deprecated)
         if not self._faults.is_quiet:
@@ -156,6 +162,15 @@ class HttpHandler:
             return response
         await response.write_eof()
         return response
+
+    def _control(self, request: web.BaseRequest, user: User | None, what: str) -> web.StreamResponse:
+        """Faults for a server in another process: ``POST /kinformer/compact``."""
+        if user is None or MASTERS not in user.groups:
+            raise status.unauthorized()
+        if request.method != "POST" or what != "compact":
+            return _text(404, "404 page not found\n")
+        self._faults.compact()
+        return _response(Answer(encode(status.success())), [])
 
     def _describe(self, request: web.BaseRequest, segments: list[str]) -> web.StreamResponse:
         if request.method not in ("GET", "HEAD"):

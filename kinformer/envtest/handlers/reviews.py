@@ -1,7 +1,4 @@
-"""Reviews: questions about who may do what. They are answered and never stored.
-
-Whoever is let in may do everything here.
-"""
+"""Reviews: questions about who may do what. They are answered and never stored."""
 
 from __future__ import annotations
 
@@ -9,6 +6,7 @@ from collections.abc import Callable
 
 from kinformer.envtest import status
 from kinformer.envtest.admission import User
+from kinformer.envtest.authorization import MASTERS, Action, Authorizer
 from kinformer.envtest.handlers.bodies import decode_object
 from kinformer.envtest.handlers.call import Answer, Call, encode
 from kinformer.envtest.handlers.subresources import bind_pod
@@ -27,9 +25,10 @@ class Reviews:
     :param authenticate: gives the user of an Authorization header, None if it is not one
     """
 
-    def __init__(self, operations: Operations, authenticate: Callable[[str], User | None]):
+    def __init__(self, operations: Operations, authenticate: Callable[..., User | None], authorizer: Authorizer):
         self._operations = operations
         self._authenticate = authenticate
+        self._authorizer = authorizer
 
     def create(self, call: Call) -> Answer:
         """The answer to the creation of what is never stored."""
@@ -43,14 +42,13 @@ class Reviews:
     def _status(self, call: Call, spec: Obj) -> Obj:
         kind = call.resource.plural
         if kind in _ALLOWED:
-            return {"allowed": True}
+            return {"allowed": self._authorizer.allows(_asked_user(call, spec), _asked_action(call, spec))}
         if kind == "selfsubjectrulesreviews":
-            anything = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
-            return {
-                "resourceRules": [anything],
-                "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
-                "incomplete": False,
-            }
+            namespace = str(spec.get("namespace", ""))
+            rules = list(self._authorizer.rules_for(call.user, namespace))
+            if MASTERS in call.user.groups:
+                rules.append({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]})
+            return {"resourceRules": rules, "nonResourceRules": [], "incomplete": False}
         if kind == "selfsubjectreviews":
             return {"userInfo": _info(call.user)}
         user = self._authenticate(f"Bearer {spec.get('token', '')}")
@@ -66,6 +64,19 @@ class Reviews:
         if not name:
             raise status.bad_request("name is required")
         return bind_pod(self._operations, call, pods, call.namespace, name, body)
+
+
+def _asked_user(call: Call, spec: Obj) -> User:
+    if call.resource.plural == "selfsubjectaccessreviews":
+        return call.user
+    return User(str(spec.get("user", "")), groups=tuple(spec.get("groups") or ()))
+
+
+def _asked_action(call: Call, spec: Obj) -> Action:
+    asked = spec.get("resourceAttributes") or {}
+    fields = ("verb", "group", "resource", "subresource", "namespace", "name")
+    values = {name: str(asked.get(name, "")) for name in fields}
+    return Action(**{**values, "namespace": values["namespace"] or call.namespace})
 
 
 def _info(user: User) -> Obj:
