@@ -57,6 +57,7 @@ class Request:
 
     :param object: what is to be stored: a model, or JSON; None for a delete
     :param old_object: what is stored; None for a create
+    :param has_moved: an update after which other quotas are about the object: it is charged even if it uses the same
     """
 
     operation: Operation
@@ -67,6 +68,7 @@ class Request:
     old_object: Any = None
     subresource: str = ""
     dry_run: bool = False
+    has_moved: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,6 +20,7 @@ class Quota:
     :param hard: the limits in force, which are those of the status
     :param used: what is used of them, as far as it is known
     :param source: the object that this was read from
+    :param selects: whether it is about an object (its namespace, and itself); about all of its namespace's if None
     """
 
     namespace: str
@@ -28,6 +29,11 @@ class Quota:
     hard: ResourceList
     used: ResourceList
     source: Any = None
+    selects: Callable[[str, Any], bool] | None = None
+
+    def is_about(self, namespace: str, obj: Any) -> bool:
+        """Whether an object is one of those that this is for, whatever its scopes."""
+        return self.selects is None or self.selects(namespace, obj)
 
     def with_used(self, used: ResourceList) -> Quota:
         """The same with another usage."""

@@ -77,7 +77,7 @@ def check_request(
     :raises ValueError: if its usage cannot be computed
     """
     unchanged = list(quotas)
-    if not evaluator.handles(request):
+    if not (request.has_moved or evaluator.handles(request)):
         return unchanged
     obj = request.object
     limited_scopes = [scope for one in limited for scope in evaluator.matching_scopes(obj, one.match_scopes)]
@@ -120,6 +120,8 @@ def _concerned(
     names: set[str] = set()
     scopes: list[ScopeRequirement] = []
     for index, quota in enumerate(quotas):
+        if not quota.is_about(request.namespace, obj):
+            continue
         scopes += evaluator.matching_scopes(obj, quota.scopes)
         if not evaluator.matches(quota.hard, quota.scopes, obj):
             continue
@@ -158,7 +160,8 @@ def _deltas(
         if accessor_of(old).resource_version(old):
             more = subtract_non_negative(used, evaluator.usage(old))
             for index in concerned:
-                if evaluator.matches(quotas[index].hard, quotas[index].scopes, old):
+                quota = quotas[index]
+                if quota.is_about(request.namespace, old) and evaluator.matches(quota.hard, quota.scopes, old):
                     deltas[index] = more
             if not concerned:
                 deltas[_NO_QUOTA] = more
