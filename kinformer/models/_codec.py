@@ -6,6 +6,7 @@ Decoders are made once a type and kept. Unknown fields are skipped; what does no
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, TypeVar, cast
@@ -63,30 +64,45 @@ def detacher_for(type_: type[T], *, keep_managed_fields: bool = False) -> Callab
     What to call on each decoded object of a type before it is kept for long.
 
     Fields that nobody has read are pieces of the bytes that the object came in: of one line of a watch, of a list of
-    thousands. The returned function gives each such piece a memory of its own, and drops managedFields (which are
-    often half of an object) unless they are to be kept. For types without such fields it does nothing.
+    thousands. The returned function gives each such piece a memory of its own, drops managedFields (which are often
+    half of an object) unless they are to be kept, and makes labels' values, namespaces and owners one string each
+    however many objects have them. For what is no model of a top-level kind it does nothing.
     """
     return _detacher_for(cast("Any", type_), keep_managed_fields)
 
 
 @cache
 def _detacher_for(type_: type[Any], keep_managed_fields: bool) -> Callable[[Any], None]:
-    if not issubclass(type_, Model):
+    if not issubclass(type_, Model) or type_.openapi_types.get("metadata") != "V1ObjectMeta":
         return _keep
     detach = tuple(field.detach for field in type_.__lazy_fields__.values())
+    intern = sys.intern
 
     def detach_all(obj: Any) -> None:
         for field in detach:
             field(obj)
-        if (meta := obj.metadata) is not None:
-            if keep_managed_fields:
-                type(meta).__lazy_fields__["managed_fields"].detach(meta)
-            else:
-                meta.managed_fields = None
+        meta = obj.metadata
+        if meta is None:
+            return
+        if keep_managed_fields:
+            type(meta).__lazy_fields__["managed_fields"].detach(meta)
+        else:
+            meta.managed_fields = None
+        # What recurs from object to object is held once: 0.4 KiB of a pod's 6.3, for 0.7 us.
+        if meta.namespace is not None:
+            meta.namespace = intern(meta.namespace)
+        if labels := meta.labels:
+            for key in labels:
+                labels[key] = intern(labels[key])
+        for owner in meta.owner_references or ():
+            owner.api_version, owner.kind = _interned(owner.api_version), _interned(owner.kind)
+            owner.name, owner.uid = _interned(owner.name), _interned(owner.uid)
 
-    if "metadata" not in type_.__struct_fields__:
-        return _keep
     return detach_all
+
+
+def _interned(text: str | None) -> str | None:
+    return None if text is None else sys.intern(text)
 
 
 def _keep(_: Any) -> None:

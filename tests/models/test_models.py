@@ -22,6 +22,7 @@ from kinformer.models import (
     V1LeaseSpec,
     V1ObjectMeta,
     V1Pod,
+    V1PodList,
     V1PodSpec,
     V1ReplicationController,
     builtin_resources,
@@ -209,7 +210,20 @@ def test_detaching_can_keep_managed_fields() -> None:
     assert pod.metadata.managed_fields[0].manager == "m"
 
 
-@pytest.mark.parametrize("type_", [dict, V1Container])
+def test_detached_objects_share_the_strings_that_recur() -> None:
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-1", "uid": "u-1"}
+    value = {"metadata": {"namespace": "team-1", "labels": {"app": "web-2"}, "ownerReferences": [owner]}}
+    one, other = from_dict(V1Pod, value), from_dict(V1Pod, value)
+    for pod in (one, other):
+        detacher_for(V1Pod)(pod)
+
+    assert one.metadata.labels["app"] is other.metadata.labels["app"]
+    assert one.metadata.namespace is other.metadata.namespace
+    assert one.metadata.owner_references[0].uid is other.metadata.owner_references[0].uid
+    assert to_dict(one) == value
+
+
+@pytest.mark.parametrize("type_", [dict, V1Container, V1PodList])
 def test_detaching_what_holds_no_bytes_does_nothing(type_: type) -> None:
     detacher_for(type_)(type_())
 
