@@ -29,10 +29,13 @@ async def test_an_error_within_groups_of_one_comes_out_as_itself() -> None:
 
 
 async def test_several_errors_come_out_as_a_group() -> None:
-    with pytest.raises(ExceptionGroup) as raised:
+    async def fail_twice() -> None:
         async with plain_task_group() as tasks:
-            for error in (KeyError(), ValueError()):
-                tasks.start_soon(fail, error)
+            tasks.start_soon(fail, KeyError())
+            tasks.start_soon(fail, ValueError())
+
+    with pytest.raises(ExceptionGroup) as raised:
+        await fail_twice()
 
     assert {type(error) for error in raised.value.exceptions} == {KeyError, ValueError}
 
