@@ -135,9 +135,11 @@ def known_object(known: KeyListerGetter[T], key: str) -> T | None:
     return obj
 
 
-def tombstones_of_missing(known: KeyListerGetter[T], present: Container[str]) -> list[DeletedFinalStateUnknown[T]]:
+def tombstones_of_missing(known: KeyListerGetter[T], present: Container[str]) -> Iterator[DeletedFinalStateUnknown[T]]:
     """A tombstone for every object that is known and whose key is not present: the deletions that nobody reported."""
-    return [DeletedFinalStateUnknown(key, known_object(known, key)) for key in known.list_keys() if key not in present]
+    missing = [key for key in known.list_keys() if key not in present]
+    for key in missing:
+        yield DeletedFinalStateUnknown(key, known_object(known, key))
 
 
 class BaseFIFO(ABC, Generic[T, P]):

@@ -201,8 +201,10 @@ class RealFIFO(BaseFIFO[T, Sequence[Delta]]):
             if key not in present and newest.type is not _DELETED:
                 self._append(Delta(_DELETED, DeletedFinalStateUnknown(key, newest.object), key))
         present.update(newest_queued)
-        for tombstone in tombstones_of_missing(known, present):
+        for number, tombstone in enumerate(tombstones_of_missing(known, present), 1):
             self._append(Delta(_DELETED, tombstone, tombstone.key))
+            if not number % SLICE:
+                yield
         for number, (key, obj) in enumerate(zip(keys, objects, strict=True), 1):
             if self._transformer is not None:
                 obj = self._transformer(obj)

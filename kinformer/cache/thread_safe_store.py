@@ -25,10 +25,10 @@ from __future__ import annotations
 
 import builtins
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from threading import get_ident
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from kinformer.cache.index import IndexerConflict, Indexers, IndexFunc, IndexFuncError, IndexNotFound, indexed_values
 from kinformer.cache.keys import DeletedFinalStateUnknown
@@ -116,6 +116,11 @@ class _Index(Generic[T]):
         return index
 
 
+_Plan: TypeAlias = tuple[
+    _Index[T], Callable[[T], Any], Callable[[str], dict[str, T] | None], dict[str, Collection[str]]
+]
+
+
 class ThreadSafeStore(Generic[T]):
     """
     A map from keys to objects that keeps indexes. It does not know how keys are made; :class:`Indexer` does.
@@ -127,24 +132,26 @@ class ThreadSafeStore(Generic[T]):
         "_batch",
         "_by_name",
         "_changes",
-        "_indexes",
         "_items",
         "_newest",
         "_open",
+        "_plans",
         "_resource_version",
         "_writer",
     )
 
     def __init__(self, indexers: Indexers[T] | None = None):
         self._items: dict[str, T] = {}
-        self._by_name: dict[str, _Index[T]] = {name: _Index(name, func) for name, func in (indexers or {}).items()}
-        self._indexes: tuple[_Index[T], ...] = tuple(self._by_name.values())
+        self._by_name: dict[str, _Index[T]] = {}
+        #: For each index what an update needs of it, looked up once.
+        self._plans: tuple[_Plan[T], ...] = ()
         self._open = False
         self._batch = False
         self._writer = 0
         self._changes = 0
         self._newest: T | None = None
         self._resource_version = ""
+        self._set_indexes({name: _Index(name, func) for name, func in (indexers or {}).items()})
 
     def __len__(self) -> int:
         return len(self._items)
@@ -162,17 +169,17 @@ class ThreadSafeStore(Generic[T]):
         old = items.get(key)
         stays: list[dict[str, T]] = []
         moves: list[tuple[_Index[T], Collection[str], Collection[str]]] | None = None
-        for index in self._indexes:
+        for index, func, bucket_of, several in self._plans:
             try:
-                values: Any = index.func(obj)
+                values = func(obj)
                 if type(values) is not str and len(values) == 1:
                     (values,) = values
-                bucket = index.by_value.get(values) if type(values) is str else None
+                bucket = bucket_of(values) if type(values) is str else None
             except Exception as exc:
                 raise IndexFuncError(index.name, key, exc) from exc
             # An object that already stands under its only value is the usual case. The old object, whose part that is
             # indexed may be bytes that would have to be decoded, need not be asked.
-            if bucket is not None and key in bucket and key not in index.several:
+            if bucket is not None and (key in bucket or old is None) and key not in several:
                 stays.append(bucket)
             else:
                 if moves is None:
@@ -204,7 +211,7 @@ class ThreadSafeStore(Generic[T]):
         """
         old = self._items.get(key)
         if old is not None:
-            moves = [(index, index.current_values(key, old)) for index in self._indexes]
+            moves = [(index, index.current_values(key, old)) for index in self._by_name.values()]
             self._open = True
             try:
                 del self._items[key]
@@ -224,7 +231,7 @@ class ThreadSafeStore(Generic[T]):
         :raises IndexFuncError: if an index function fails; then nothing has changed
         """
         new_items = dict(items)
-        indexes = tuple(index.filled(new_items) for index in self._indexes)
+        indexes = {name: index.filled(new_items) for name, index in self._by_name.items()}
         self._open = True
         try:
             self._items = new_items
@@ -258,10 +265,10 @@ class ThreadSafeStore(Generic[T]):
         """
         if conflicts := sorted(self._by_name.keys() & indexers.keys()):
             raise IndexerConflict(f"indexer conflict: {', '.join(conflicts)}")
-        added = tuple(_Index(name, func).filled(self._items) for name, func in indexers.items())
+        added = {name: _Index(name, func).filled(self._items) for name, func in indexers.items()}
         self._open = True
         try:
-            self._set_indexes(self._indexes + added)
+            self._set_indexes(self._by_name | added)
         finally:
             self._open = self._batch
 
@@ -273,9 +280,9 @@ class ThreadSafeStore(Generic[T]):
     def resync(self) -> None:
         """Nothing to do for a store."""
 
-    def _set_indexes(self, indexes: tuple[_Index[T], ...]) -> None:
-        self._indexes = indexes
-        self._by_name = {index.name: index for index in indexes}
+    def _set_indexes(self, by_name: dict[str, _Index[T]]) -> None:
+        self._by_name = by_name
+        self._plans = tuple((index, index.func, index.by_value.get, index.several) for index in by_name.values())
         self._changes += 1
 
     # Reading: any thread.

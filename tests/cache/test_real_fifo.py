@@ -500,3 +500,10 @@ def test_a_long_list_and_a_resync_can_be_queued_in_parts() -> None:
     for _ in queue.resyncing():
         assert queue.drain(process) == 1000
     assert queue.drain(process) == 500
+
+
+def test_many_deletions_of_a_list_can_be_queued_in_parts() -> None:
+    queue = a_queue(*(pod(f"pod-{number}") for number in range(2500)))
+
+    assert [len(queue) for _ in queue.replacing([], "2")] == [1000, 2000]
+    assert len(queue) == 2500
