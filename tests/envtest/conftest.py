@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -22,7 +24,7 @@ class Http:
     async def __call__(
         self, method: str, path: str, body: Any = None, type_: str = "application/json", **headers: str
     ) -> tuple[int, Any]:
-        data = body if isinstance(body, bytes | None) else aiohttp.payload.JsonPayload(body)
+        data = body if isinstance(body, bytes | None) else io.BytesIO(json.dumps(body).encode())
         headers["Content-Type"] = type_
         async with self.session.request(method, self.server.url + path, data=data, headers=headers) as response:
             is_json = response.content_type == "application/json"

@@ -143,3 +143,37 @@ async def test_a_bound_pod_goes_when_its_grace_is_over(http: Http, clock: FakeCl
     clock.turn(2)
     await anyio.wait_all_tasks_blocked()
     assert (await http("GET", f"{pods}/p"))[0] == 404
+
+
+async def test_a_body_that_etcd_would_refuse_is_refused(http: Http) -> None:
+    body = config_map("big")
+    body["data"] = {"k": "x" * (3 * 1024 * 1024)}
+    code, refused = await http("POST", CONFIG_MAPS, body)
+    assert (code, refused["reason"]) == (413, "RequestEntityTooLarge")
+    assert (await http("GET", CONFIG_MAPS))[0] == 200
+
+
+async def test_what_fits_into_a_request_may_be_too_much_for_an_object(http: Http) -> None:
+    body = config_map("big")
+    body["data"] = {"k": "x" * (1024 * 1024 + 1)}
+    code, refused = await http("POST", CONFIG_MAPS, body)
+    assert (code, refused["reason"]) == (422, "Invalid")
+
+
+async def test_the_same_seed_gives_the_same_names() -> None:
+    async def name() -> str:
+        async with ApiServer(seed=7, plugins=False, token="t") as server, aiohttp.ClientSession() as session:
+            headers = {"Authorization": "Bearer t"}
+            body = {"metadata": {"generateName": "a-"}}
+            async with session.post(server.url + CONFIG_MAPS, json=body, headers=headers) as response:
+                return str((await response.json())["metadata"]["name"])
+
+    assert await name() == await name()
+
+
+async def test_aggregated_discovery_tells_everything_at_once(http: Http) -> None:
+    accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+    _, found = await http("GET", "/apis", Accept=accept)
+    apps = next(group for group in found["items"] if group["metadata"]["name"] == "apps")
+    deployments = next(one for one in apps["versions"][0]["resources"] if one["resource"] == "deployments")
+    assert {one["subresource"] for one in deployments["subresources"]} == {"scale", "status"}
