@@ -25,7 +25,7 @@ from kinformer.envtest.apply import shape_of_resource, track_update
 from kinformer.envtest.registry import Registry, Resource
 from kinformer.envtest.storage import Storage, Version
 from kinformer.envtest.strategy.base import Obj, Strategy
-from kinformer.envtest.strategy.metadata import validate_metadata, validate_metadata_update
+from kinformer.envtest.strategy.metadata import check_finalizer_names, validate_metadata, validate_metadata_update
 from kinformer.meta.names import GroupKind, GroupResource
 
 __all__ = ("DeleteOptions", "Operations", "WriteOptions", "timestamp")
@@ -195,6 +195,8 @@ class Operations:
             causes += 2 * validate_metadata_update(metadata, old["metadata"])
         if old is None or (strategy.checks_metadata_again and not subresource):
             causes += validate_metadata(metadata, strategy.validate_name)
+            if not strategy.resource.is_custom:
+                causes += check_finalizer_names(metadata.get("finalizers") or ())
         if subresource:
             causes += strategy.validate_subresource(subresource, obj)
         elif old is None:

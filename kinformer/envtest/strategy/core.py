@@ -283,6 +283,7 @@ class ResourceQuotaStrategy(Strategy):
             wrong = label_key_errors(name)
             causes += [invalid(field, name, why) for why in wrong]
             if not wrong and "/" not in name and name not in _QUOTA_NAMES and not _is_huge_pages(name):
+                causes.append(invalid(field, name, "must be a standard resource type or fully qualified"))
                 causes.append(invalid(field, name, "must be a standard resource for quota"))
             causes += check_quantity(name, amount, field)
         causes += _check_scopes(spec.get("scopes") or [], hard)

@@ -5,41 +5,28 @@ The rules and their texts are apimachinery's.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+import msgspec
+
 from kinformer.envtest.status import Cause
-from kinformer.meta.validation import label_key_errors, label_value_errors, max_length_error, regex_error
+from kinformer.meta.validation import label_key_errors, label_value_errors
 
 __all__ = (
     "NameRule",
+    "check_finalizer_names",
     "path_segment",
-    "service_name",
     "validate_annotations",
     "validate_labels",
     "validate_metadata",
     "validate_metadata_update",
 )
 
-_DNS_1035: Final = "[a-z]([-a-z0-9]*[a-z0-9])?"
-_is_1035 = re.compile(_DNS_1035).fullmatch
 _ANNOTATIONS_LIMIT: Final = 256 * 1024
 
 #: What is wrong with a name, in as many texts as there are things wrong.
 NameRule = Callable[[str], list[str]]
-
-
-def service_name(value: str) -> list[str]:
-    """The name of a service: it becomes a part of host names and of environment variables."""
-    wrong = [max_length_error(63, "characters")] if len(value) > 63 else []
-    if not _is_1035(value):
-        told = (
-            "a DNS-1035 label must consist of lower case alphanumeric characters or '-', "
-            "start with an alphabetic character, and end with an alphanumeric character"
-        )
-        wrong.append(regex_error(told, _DNS_1035, "my-name", "abc-123"))
-    return wrong
 
 
 def path_segment(value: str) -> list[str]:
@@ -67,44 +54,49 @@ def validate_annotations(annotations: Mapping[str, str], path: str) -> Iterator[
 
 
 def _validate_owners(owners: Sequence[Mapping[str, Any]]) -> Iterator[Cause]:
-    controllers: list[str] = []
-    for index, owner in enumerate(owners):
-        path = f"metadata.ownerReferences[{index}]"
+    path = "metadata.ownerReferences"
+    first = ""
+    for owner in owners:
         version = owner.get("apiVersion", "")
         if not version.rpartition("/")[2]:
-            yield Cause(f"{path}.apiVersion", "FieldValueInvalid", 'Invalid value: "": version must not be empty')
+            text = f'Invalid value: "{version}": version must not be empty'
+            yield Cause(f"{path}.apiVersion", "FieldValueInvalid", text)
         for name in ("kind", "name", "uid"):
             if not owner.get(name):
-                text = f'Invalid value: "": {name} must not be empty'
-                yield Cause(f"{path}.{name}", "FieldValueInvalid", text)
-        if version == "v1" and owner.get("kind") == "Event":
-            yield Cause(path, "FieldValueInvalid", "Invalid value: /v1, Kind=Event is disallowed from being an owner")
+                yield Cause(f"{path}.{name}", "FieldValueInvalid", 'Invalid value: "": must not be empty')
+        if (version, owner.get("kind")) == ("v1", "Event"):
+            text = f"Invalid value: {_json(owner)}: /v1, Kind=Event is disallowed from being an owner"
+            yield Cause(path, "FieldValueInvalid", text)
         if owner.get("controller"):
-            controllers.append(str(owner.get("name", "")))
-            if len(controllers) == 2:
-                text = (
-                    "Only one reference can have Controller set to true. "
-                    f'Found "true" in references for {controllers[0]} and {controllers[1]}'
-                )
-                yield Cause("metadata.ownerReferences", "FieldValueInvalid", f"Invalid value: null: {text}")
+            this = f"{owner.get('kind', '')}/{owner.get('name', '')}"
+            if first:
+                text = 'Only one reference can have Controller set to true. Found "true" in references for'
+                yield Cause(path, "FieldValueInvalid", f"Invalid value: {_json(owners)}: {text} {first} and {this}")
+            first = first or this
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+_STANDARD_FINALIZERS: Final = ("kubernetes", "orphan", "foregroundDeletion")
 
 
 def _validate_finalizers(finalizers: Sequence[str]) -> Iterator[Cause]:
     for name in finalizers:
         for why in label_key_errors(name):
             yield Cause("metadata.finalizers", "FieldValueInvalid", f'Invalid value: "{name}": {why}')
-        if (
-            not label_key_errors(name)
-            and "/" not in name
-            and name not in ("orphan", "foregroundDeletion", "kubernetes")
-        ):
-            text = f'Invalid value: "{name}": name is neither a standard finalizer name nor is it fully qualified'
-            yield Cause("metadata.finalizers", "FieldValueInvalid", text)
     if "orphan" in finalizers and "foregroundDeletion" in finalizers:
         text = "finalizer orphan and foregroundDeletion cannot be both set"
-        yield Cause(
-            "metadata.finalizers", "FieldValueInvalid", f'Invalid value: ["orphan","foregroundDeletion"]: {text}'
-        )
+        yield Cause("metadata.finalizers", "FieldValueInvalid", f"Invalid value: {_json(finalizers)}: {text}")
+
+
+def check_finalizer_names(finalizers: Sequence[str]) -> Iterator[Cause]:
+    """What built-in kinds ask of finalizers besides: to say whose they are."""
+    for index, name in enumerate(finalizers):
+        if "/" not in name and name not in _STANDARD_FINALIZERS:
+            text = f'Invalid value: "{name}": name is neither a standard finalizer name nor is it fully qualified'
+            yield Cause(f"metadata.finalizers[{index}]", "FieldValueInvalid", text)
 
 
 def validate_metadata(metadata: Mapping[str, Any], name_rule: NameRule) -> list[Cause]:

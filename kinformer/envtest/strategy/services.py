@@ -24,9 +24,8 @@ from kinformer.envtest.strategy.checks import (
     not_supported,
     required,
 )
-from kinformer.envtest.strategy.metadata import service_name
 from kinformer.meta.names import GroupResource
-from kinformer.meta.validation import dns1123_subdomain_errors
+from kinformer.meta.validation import dns1123_label_errors, dns1123_subdomain_errors
 
 __all__ = ("ServiceAddresses", "ServiceStrategy")
 
@@ -83,11 +82,14 @@ class ServiceAddresses:
                 return address
         raise status.internal("failed to allocate a serviceIP: range is full")
 
-    def new_port(self) -> int:
+    def new_port(self, taken: set[int]) -> int:
+        """
+        :param taken: ports that the service has already
+        """
         for _ in _NODE_PORTS:
             port = _NODE_PORTS[self._next_port]
             self._next_port = (self._next_port + 1) % len(_NODE_PORTS)
-            if port not in self.ports:
+            if port not in self.ports and port not in taken:
                 return port
         raise status.internal("failed to allocate a nodePort: range is full")
 
@@ -162,8 +164,8 @@ class ServiceStrategy(Strategy):
         for index, port in enumerate(obj["spec"].get("ports") or ()):
             asked = port.get("nodePort")
             if not asked:
-                port["nodePort"] = self._addresses.new_port()
-                self._addresses.ports.add(port["nodePort"])
+                port["nodePort"] = self._addresses.new_port(own)
+                own.add(port["nodePort"])
                 continue
             field = f"spec.ports[{index}].nodePort"
             if asked not in own and asked in self._addresses.ports:
@@ -179,7 +181,7 @@ class ServiceStrategy(Strategy):
         return {"loadBalancer": {}}
 
     def validate_name(self, name: str) -> list[str]:
-        return service_name(name)
+        return dns1123_label_errors(name)
 
     def validate(self, obj: Obj) -> list[Cause]:
         return list(_check_service(obj["spec"]))

@@ -27,6 +27,7 @@ __all__ = (
     "check_deployment",
     "check_disruption_budget",
     "check_job",
+    "check_replica_counts",
     "check_replica_set",
     "check_replication_controller",
     "check_stateful_set",
@@ -84,8 +85,7 @@ def check_replica_set(spec: Obj) -> Iterator[Cause]:
 
 def _check_replica_set_template(spec: Obj) -> Iterator[Cause]:
     template = spec.get("template") or {}
-    if spec.get("selector"):
-        yield from check_selects(spec["selector"], template, "spec.template")
+    yield from check_selects(spec.get("selector"), template, "spec.template")
     yield from check_template(template, "spec.template")
     yield from _check_always(template, "spec.template", "ReplicaSet")
 
@@ -172,8 +172,7 @@ def check_stateful_set(spec: Obj) -> Iterator[Cause]:
         yield from check_names(name, "spec.serviceName")
     yield from _check_selector(spec, "statefulset")
     template = spec.get("template") or {}
-    if spec.get("selector"):
-        yield from check_selects(spec["selector"], template, "spec.template")
+    yield from check_selects(spec.get("selector"), template, "spec.template")
     claims = {(claim.get("metadata") or {}).get("name") for claim in spec.get("volumeClaimTemplates") or ()}
     if claims:
         pod = {**(template.get("spec") or {})}
@@ -261,3 +260,18 @@ def check_disruption_budget(spec: Obj) -> Iterator[Cause]:
     yield from check_label_selector(spec.get("selector"), "spec.selector")
     if (policy := spec.get("unhealthyPodEvictionPolicy")) not in (None, "IfHealthyBudget", "AlwaysAllow"):
         yield not_supported("spec.unhealthyPodEvictionPolicy", policy, ("AlwaysAllow", "IfHealthyBudget"))
+
+
+_TOTAL = "cannot be greater than status.replicas"
+
+
+def check_replica_counts(status: Obj, *names: str) -> Iterator[Cause]:
+    """Counts of replicas in a status: not negative, and none more than all (which come first)."""
+    yield from not_less_than_zero(status, "status", "replicas", *names, "observedGeneration")
+    total, ready = status.get("replicas", 0), status.get("readyReplicas", 0)
+    for name in names:
+        if name != "unavailableReplicas" and status.get(name, 0) > total:
+            yield invalid(f"status.{name}", status[name], _TOTAL)
+    available = status.get("availableReplicas", 0)
+    if "availableReplicas" in names and available > ready:
+        yield invalid("status.availableReplicas", available, "cannot be greater than readyReplicas")

@@ -15,6 +15,7 @@ from kinformer.envtest.strategy.workload_checks import (
     check_deployment,
     check_disruption_budget,
     check_job,
+    check_replica_counts,
     check_replica_set,
     check_replication_controller,
     check_stateful_set,
@@ -69,6 +70,11 @@ class ReplicationControllerStrategy(Strategy):
     def initial_status(self, obj: Obj) -> Obj:
         return {"replicas": 0}
 
+    def validate_subresource(self, subresource: str, obj: Obj) -> list[Cause]:
+        return list(
+            check_replica_counts(obj.get("status") or {}, "fullyLabeledReplicas", "readyReplicas", "availableReplicas")
+        )
+
     def validate(self, obj: Obj) -> list[Cause]:
         return list(check_replication_controller(obj["spec"]))
 
@@ -85,6 +91,11 @@ class ReplicaSetStrategy(Strategy):
 
     def initial_status(self, obj: Obj) -> Obj:
         return {"replicas": 0}
+
+    def validate_subresource(self, subresource: str, obj: Obj) -> list[Cause]:
+        return list(
+            check_replica_counts(obj.get("status") or {}, "fullyLabeledReplicas", "readyReplicas", "availableReplicas")
+        )
 
     def validate(self, obj: Obj) -> list[Cause]:
         return list(check_replica_set(obj["spec"]))
@@ -113,6 +124,13 @@ class DeploymentStrategy(Strategy):
     def counts(self, obj: Obj, old: Obj) -> bool:
         annotations = obj["metadata"].get("annotations") != old["metadata"].get("annotations")
         return super().counts(obj, old) or annotations
+
+    def validate_subresource(self, subresource: str, obj: Obj) -> list[Cause]:
+        return list(
+            check_replica_counts(
+                obj.get("status") or {}, "updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas"
+            )
+        )
 
     def validate(self, obj: Obj) -> list[Cause]:
         return list(check_deployment(obj["spec"]))
@@ -192,6 +210,13 @@ class StatefulSetStrategy(Strategy):
 
     def initial_status(self, obj: Obj) -> Obj:
         return {"replicas": 0, "availableReplicas": 0}
+
+    def validate_subresource(self, subresource: str, obj: Obj) -> list[Cause]:
+        return list(
+            check_replica_counts(
+                obj.get("status") or {}, "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"
+            )
+        )
 
     def validate(self, obj: Obj) -> list[Cause]:
         return list(check_stateful_set(obj["spec"]))
