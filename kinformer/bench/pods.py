@@ -41,7 +41,7 @@ def pod(number: int, version: str) -> dict[str, Any]:
         "app.kubernetes.io/name": app,
         "app.kubernetes.io/instance": f"{app}-{number % 7}",
         "app.kubernetes.io/managed-by": "Helm",
-        "pod-template-hash": f"{number % 5000:010x}",
+        "pod-template-hash": f"{number % 500:010x}",
         "tier": "backend" if number % 3 else "frontend",
     }
     return {

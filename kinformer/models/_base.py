@@ -12,6 +12,7 @@ itself is never freed.
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from datetime import UTC, date, datetime
 from types import MemberDescriptorType
 from typing import Any, ClassVar
@@ -54,11 +55,13 @@ class LazyField:
     :param resolve: gives the decoder of that annotation; called once, when the first field is read
     """
 
-    __slots__ = ("_decoder", "_get", "_resolve", "_set", "type_name")
+    __slots__ = ("_decoder", "_resolve", "peek", "poke", "type_name")
 
     def __init__(self, slot: MemberDescriptorType, type_name: str, resolve: Any):
-        self._get = slot.__get__
-        self._set = slot.__set__
+        #: Gives the slot of an object as it is: :class:`msgspec.Raw` where nobody has read the field yet.
+        self.peek: Callable[[Any], Any] = slot.__get__
+        #: Puts a value, or :class:`msgspec.Raw`, into the slot.
+        self.poke: Callable[[Any, Any], None] = slot.__set__
         self._resolve = resolve
         self._decoder: msgspec.json.Decoder[Any] | None = None
         self.type_name = type_name
@@ -66,26 +69,16 @@ class LazyField:
     def __get__(self, obj: Any, owner: type | None = None) -> Any:
         if obj is None:
             return self
-        value = self._get(obj)
+        value = self.peek(obj)
         if type(value) is msgspec.Raw:
             if self._decoder is None:
                 self._decoder = self._resolve(self.type_name)
             value = self._decoder.decode(value)
-            self._set(obj, value)
+            self.poke(obj, value)
         return value
 
     def __set__(self, obj: Any, value: Any) -> None:
-        self._set(obj, value)
-
-    def peek(self, obj: Any) -> Any:
-        """The slot as it is: :class:`msgspec.Raw` where nobody has read the field yet."""
-        return self._get(obj)
-
-    def detach(self, obj: Any) -> None:
-        """Give the bytes a memory of their own, so that what they were a part of can be let go."""
-        value = self._get(obj)
-        if type(value) is msgspec.Raw:
-            self._set(obj, value.copy())
+        self.poke(obj, value)
 
 
 class Model(msgspec.Struct, omit_defaults=True, gc=False):

@@ -75,19 +75,23 @@ def detacher_for(type_: type[T], *, keep_managed_fields: bool = False) -> Callab
 def _detacher_for(type_: type[Any], keep_managed_fields: bool) -> Callable[[Any], None]:
     if not issubclass(type_, Model) or type_.openapi_types.get("metadata") != "V1ObjectMeta":
         return _keep
-    detach = tuple(field.detach for field in type_.__lazy_fields__.values())
-    intern = sys.intern
+    # Called for every event: what a LazyField would do for itself is written out.
+    slots = tuple((field.peek, field.poke) for field in type_.__lazy_fields__.values())
+    intern, raw = sys.intern, msgspec.Raw
 
     def detach_all(obj: Any) -> None:
-        for field in detach:
-            field(obj)
+        for peek, poke in slots:
+            value = peek(obj)
+            if type(value) is raw:
+                poke(obj, value.copy())
         meta = obj.metadata
         if meta is None:
             return
-        if keep_managed_fields:
-            type(meta).__lazy_fields__["managed_fields"].detach(meta)
-        else:
-            meta.managed_fields = None
+        managed = type(meta).__lazy_fields__["managed_fields"]
+        if not keep_managed_fields:
+            managed.poke(meta, None)
+        elif type(value := managed.peek(meta)) is raw:
+            managed.poke(meta, value.copy())
         # What recurs from object to object is held once: 0.4 KiB of a pod's 6.3, for 0.7 us.
         if meta.namespace is not None:
             meta.namespace = intern(meta.namespace)
@@ -95,14 +99,12 @@ def _detacher_for(type_: type[Any], keep_managed_fields: bool) -> Callable[[Any]
             for key in labels:
                 labels[key] = intern(labels[key])
         for owner in meta.owner_references or ():
-            owner.api_version, owner.kind = _interned(owner.api_version), _interned(owner.kind)
-            owner.name, owner.uid = _interned(owner.name), _interned(owner.uid)
+            if owner.uid is not None:
+                owner.uid = intern(owner.uid)
+            if owner.name is not None:
+                owner.name = intern(owner.name)
 
     return detach_all
-
-
-def _interned(text: str | None) -> str | None:
-    return None if text is None else sys.intern(text)
 
 
 def _keep(_: Any) -> None:
