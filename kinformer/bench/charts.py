@@ -14,6 +14,9 @@ __all__ = ("draw", "need_charts")
 _WIDTH = 900
 _BAR = 26
 _REST = 110
+_LEGEND = 40
+#: Light enough for a black number on them.
+_COLORS = ("#8fb8de", "#f2c48d", "#a8d5a2")
 #: From this ratio of the largest to the smallest figure on, a linear axis shows only the largest.
 _WIDE = 50
 #: pygal puts the chart's options into it for a script in a page. A picture has no use for either.
@@ -43,24 +46,32 @@ def draw(name: str, table: Table, folder: Path) -> Path | None:
     positive = [value for series in values.values() for value in series if value]
     chart = pygal.HorizontalBar(
         style=importlib.import_module("pygal.style").CleanStyle(
-            font_family="sans-serif", background="white", plot_background="white", value_font_size=12
+            font_family="sans-serif",
+            background="white",
+            plot_background="white",
+            value_font_size=12,
+            guide_stroke_color="#ddd",
+            major_guide_stroke_color="#ddd",
+            opacity="1",
+            colors=_COLORS,
         ),
         width=_WIDTH,
-        height=_REST + _BAR * len(rows) * len(values),
+        height=_REST + _BAR * len(rows) * len(values) + (_LEGEND if len(values) > 1 else 0),
         explicit_size=True,
         show_legend=len(values) > 1,
         legend_at_bottom=True,
+        legend_at_bottom_columns=len(values),
         print_values=True,
-        print_values_position="top",
         truncate_label=-1,
         truncate_legend=-1,
         logarithmic=len(positive) > 1 and max(positive) / min(positive) > _WIDE,
-        value_formatter=lambda value: f"{value:,}",
-        no_prefix=True,
+        value_formatter=lambda value: f"{value:,.10g}",
         disable_xml_declaration=True,
         js=[],
     )
     chart.title = f"{table.title}\n{', '.join(table.chart)}: {'less' if table.lower_is_better else 'more'} is better"
+    # Otherwise a new one each time, and with it another file.
+    chart.uuid = name
     # It draws upwards from the bottom.
     chart.x_labels = [row.label for row in reversed(rows)]
     for figure, series in values.items():

@@ -1,0 +1,94 @@
+"""A small fixed run of the informer, to count its instructions: ``python -m benchmarks.guard_run EVENTS``.
+
+The bytes of a list and of so many events are decoded, and go through Reflector, queue, store with a namespace index
+and listener to a handler, as a watch's would. There are no sockets, and the clock stands still: the same run takes the
+same way each time.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+import anyio
+
+from kinformer.bench.pods import pod_bytes
+from kinformer.cache import NAMESPACE_INDEX, ResourceEventHandlerFuncs, SharedIndexInformer
+from kinformer.cache.index import namespace_index_func
+from kinformer.client.codec import ObjectCodec
+from kinformer.client.types import ListOptions, ObjectList, WatchEvent
+from kinformer.clock import FakeClock
+from kinformer.meta import accessor_for
+from kinformer.models import V1Pod
+
+__all__ = ("follow",)
+
+OBJECTS = 200
+#: Events in a read of the socket.
+BATCH = 50
+
+
+class RecordedPods:
+    """A lister-watcher whose bytes are at hand. Its one watch ends, so to say, in silence."""
+
+    supports_watch_list = False
+
+    def __init__(self, events: int):
+        pods = [pod_bytes(number) for number in range(OBJECTS)]
+        self._codec = ObjectCodec(V1Pod, "v1", "Pod")
+        self._list = b'{"metadata":{"resourceVersion":"1000"},"items":[%b]}' % b",".join(pod.at(1000) for pod in pods)
+        lines = [b'{"type":"MODIFIED","object":%b}\n' % pods[n * 7 % OBJECTS].at(1001 + n) for n in range(events)]
+        self._reads = [b"".join(lines[first : first + BATCH]) for first in range(0, events, BATCH)]
+
+    async def list(self, options: ListOptions) -> ObjectList[V1Pod]:
+        return self._codec.decode_list(self._list)
+
+    @asynccontextmanager
+    async def watch(self, options: ListOptions) -> AsyncIterator[AsyncIterator[Sequence[WatchEvent[V1Pod]]]]:
+        yield self._events()
+
+    async def _events(self) -> AsyncIterator[Sequence[WatchEvent[V1Pod]]]:
+        for read in self._reads:
+            yield self._decoded(read)
+        await anyio.sleep_forever()
+
+    def _decoded(self, read: bytes) -> list[WatchEvent[V1Pod]]:
+        events, failure = self._codec.decode_events([read])
+        assert failure is None
+        return events
+
+
+async def follow(events: int) -> int:
+    """
+    Sync, and see so many events.
+
+    :return: how many the handler was told of
+    """
+    told = 0
+    done = anyio.Event()
+
+    def update(_: V1Pod, new: V1Pod) -> None:
+        nonlocal told
+        assert new.metadata.resource_version
+        told += 1
+        if told == events:
+            done.set()
+
+    informer = SharedIndexInformer(
+        RecordedPods(events),
+        V1Pod,
+        indexers={NAMESPACE_INDEX: namespace_index_func(accessor_for(V1Pod))},
+        clock=FakeClock(),
+        random=lambda: 0.5,
+    )
+    informer.add_event_handler(ResourceEventHandlerFuncs(update=update))
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(informer.run)
+        await done.wait()
+        tasks.cancel_scope.cancel()
+    return told
+
+
+if __name__ == "__main__":
+    anyio.run(follow, int(sys.argv[1]))
