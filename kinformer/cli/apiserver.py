@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import anyio
 import click
@@ -14,21 +15,23 @@ from kinformer.envtest.nodes import FakeNodes
 __all__ = ("serve",)
 
 
-async def serve(*, host: str, port: int, token: str | None, kubeconfig_out: Path | None, fake_nodes: int) -> int:
+async def serve(*, kubeconfig_out: Path | None, fake_nodes: int, **options: Any) -> int:
     """
     Serve until cancelled.
 
-    :raises ServerError: if the port is taken
+    :param options: those of :class:`~kinformer.envtest.ApiServer`
+    :raises ServerError: if the port is taken, or the data cannot be used
     :raises OSError: if the kubeconfig cannot be written
     """
-    async with ApiServer(host=host, port=port, token=token) as server:
+    async with ApiServer(**options) as server:
         if kubeconfig_out is not None:
             server.write_kubeconfig(kubeconfig_out)
-            click.echo(f"serving on {server.url}; kubectl --kubeconfig {kubeconfig_out} get namespaces")
+            click.echo(f"serving on {server.url} for whoever has {kubeconfig_out}")
         else:
             click.echo(f"serving on {server.url} with bearer token {server.token}")
         if fake_nodes:
-            async with connect(url=server.url, token=server.token) as client:
+            ca = server.authority.certificate if server.authority is not None else None
+            async with connect(url=server.url, token=server.token, ca_data=ca) as client:
                 await FakeNodes(client, fake_nodes).run()
         await anyio.sleep_forever()
     return 0

@@ -67,7 +67,20 @@ def logging_flags(command: F) -> F:
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write a kubeconfig here; it is complete once the server answers.",
 )
+@click.option(
+    "--data",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Keep everything in this SQLite file; in memory if not given.",
+)
+@click.option(
+    "--tls", is_flag=True, help="Serve HTTPS, with a CA of its own: what kubectl wants before it sends tokens."
+)
 @click.option("--fake-nodes", type=click.IntRange(0), default=0, help="Nodes on which every pod comes up.")
+@click.option(
+    "--controllers/--no-controllers",
+    default=True,
+    help="Whether the garbage collector, the namespace controller and the end of pods' grace run in the server.  [on]",
+)
 @logging_flags
 def apiserver(**options: Any) -> None:
     """Serve an embedded API server until interrupted."""

@@ -83,6 +83,21 @@ async def test_apiserver_with_fake_nodes_runs_pods(tmp_path: Path) -> None:
         process.terminate()
 
 
+async def test_apiserver_with_a_file_keeps_everything_in_it_over_tls(tmp_path: Path) -> None:
+    kubeconfig = tmp_path / "kubeconfig"
+    options = ("--port", 0, "--tls", "--data", tmp_path / "data", "--kubeconfig-out", kubeconfig)
+    for make in (True, False):
+        async with running("apiserver", *options) as process:
+            assert "serving on https://" in await output_until(process, "\n")
+            async with connect(kubeconfig) as client:
+                namespaces = client.resource(V1Namespace)
+                if make:
+                    await namespaces.create(from_dict(V1Namespace, {"metadata": {"name": "kept"}}))
+                assert (await namespaces.get("kept")).metadata.name == "kept"
+            process.terminate()
+            await process.wait()
+
+
 async def test_a_port_in_use_is_one_line_that_names_it() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
