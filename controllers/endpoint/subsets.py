@@ -16,7 +16,6 @@ from controllers.services.service import (
     ResolvedPort,
     is_headless,
     port_resolver,
-    sets_hostname,
     wants_ipv6,
 )
 from kinformer.models import CoreV1EndpointPort, V1EndpointAddress, V1EndpointSubset, V1Service
@@ -37,15 +36,16 @@ def subsets_of(service: V1Service, pods: Iterable[EndpointPod]) -> list[V1Endpoi
 
     Pods share their addresses with the cache: the result is to be written, not to be changed.
     """
-    publish_all = bool(service.spec.publish_not_ready_addresses)
+    publish_all, name = bool(service.spec.publish_not_ready_addresses), service.metadata.name
     without_ports = is_headless(service) and not service.spec.ports
     ports_of, ipv6 = port_resolver(service), wants_ipv6(service)
     found: dict[tuple[ResolvedPort, ...], tuple[list[V1EndpointAddress], list[V1EndpointAddress]]] = {}
     last_ports: tuple[ResolvedPort, ...] | None = None
     ready: list[V1EndpointAddress] = []
     not_ready: list[V1EndpointAddress] = []
+    # This is gone through for every pod of a service each time that one of them changes: 0.5 µs for each.
     for pod in pods:
-        if not pod.belongs(include_deleting=publish_all):
+        if not pod.has_ip or pod.terminal or (pod.deleting and not publish_all):
             continue
         if ipv6 is None:
             ips = pod.ipv4 or pod.ipv6
@@ -59,7 +59,11 @@ def subsets_of(service: V1Service, pods: Iterable[EndpointPod]) -> list[V1Endpoi
                 continue
             ready, not_ready = found.setdefault(ports, ([], []))
             last_ports = ports
-        address = pod.new_address(ips[0], pod.hostname) if sets_hostname(pod, service) else pod.address(ips[0])
+        # It is to be found under its hostname within the service that it names as its subdomain.
+        if pod.hostname and pod.subdomain == name:
+            address = pod.new_address(ips[0], pod.hostname)
+        else:
+            address = pod.address(ips[0])
         (ready if publish_all or pod.ready else not_ready).append(address)
     return repack(
         V1EndpointSubset(

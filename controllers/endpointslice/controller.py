@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import structlog
 
-from controllers.endpointslice.endpoints import SliceView, read_slice
+from controllers.endpointslice.endpoints import SliceViews
 from controllers.endpointslice.handlers import SliceHandler
 from controllers.endpointslice.labels import is_managed, service_key
 from controllers.endpointslice.metrics import SliceMetrics
@@ -94,7 +94,7 @@ class EndpointSliceController:
         self._recorder = recorder
         self._metrics = SliceMetrics(max_per_slice)
         self._trigger_times = TriggerTimes()
-        self._views: dict[str, dict[str, SliceView]] = {}
+        self._views = SliceViews()
         self._stale_since: dict[str, float] = {}
         self.tracker = SliceTracker()
         self.selection = Selection()
@@ -110,7 +110,7 @@ class EndpointSliceController:
             clock=clock,
         )
         queue = self.controller.queue
-        self._handler = SliceHandler(queue, self.tracker, batch_period)
+        self._handler = SliceHandler(queue, self.tracker, self._views, batch_period)
         self._nodes = Nodes(nodes.indexer, queue)
         self._reconciler = Reconciler(
             client.resource(V1EndpointSlice), self._nodes, self.tracker, self._metrics, max_per_slice
@@ -141,7 +141,6 @@ class EndpointSliceController:
             self._trigger_times.forget(key)
             self._metrics.forget(key)
             self.tracker.forget(key)
-            self._views.pop(key, None)
             self._stale_since.pop(key, None)
             return None
         if not gets_endpoints(service):
@@ -163,8 +162,10 @@ class EndpointSliceController:
             return None
         # Even if nothing is written: what was seen now is no news next time.
         triggered = self._trigger_times.compute(key, service, pods)
+        # By name, so that the same question has the same answer.
+        existing = [self._views.of(slice_) for slice_ in sorted(there, key=_name_of)]
         try:
-            await self._reconciler.reconcile(key, service, pods, self._read(key, there), triggered)
+            await self._reconciler.reconcile(key, service, pods, existing, triggered)
         except ExceptionGroup as group:
             errors = "; ".join(map(str, group.exceptions))
             message = f"Error updating Endpoint Slices for Service {key}: {errors}"
@@ -178,16 +179,6 @@ class EndpointSliceController:
         since = self._stale_since.setdefault(key, now)
         self._handler.enqueue_when_changed(key)
         return since + _STALE_TIMEOUT - now
-
-    def _read(self, key: str, slices: list[V1EndpointSlice]) -> list[SliceView]:
-        """The slices in the form in which they are compared, by name. Only what has changed is read again."""
-        known = self._views.get(key, {})
-        views: dict[str, SliceView] = {}
-        for slice_ in sorted(slices, key=_name_of):
-            view = known.get(slice_.metadata.uid)
-            views[slice_.metadata.uid] = view if view is not None and view.slice is slice_ else read_slice(slice_)
-        self._views[key] = views
-        return list(views.values())
 
 
 def _service_index(slice_: V1EndpointSlice) -> tuple[str]:

@@ -29,6 +29,7 @@ __all__ = (
     "Identity",
     "PortsKey",
     "SliceView",
+    "SliceViews",
     "make_endpoint",
     "make_ports",
     "ports_key",
@@ -44,7 +45,7 @@ PortsKey = tuple[ResolvedPort, ...]
 Hints = tuple[tuple[str, ...], tuple[str, ...]]
 NO_HINTS: Hints = ((), ())
 
-#: What a reference to a pod says besides which one: kind, uid, apiVersion, fieldPath.
+#: What a reference to a pod says besides which one: kind, uid, apiVersion, fieldPath. As :attr:`EndpointPod.target`.
 _Target = tuple[str, str, str, str]
 
 
@@ -72,6 +73,25 @@ class SliceView(NamedTuple):
     def name(self) -> str:
         name: str = self.slice.metadata.name
         return name
+
+
+class SliceViews:
+    """The slices of the cache, each read once: best when it comes, so that no sync has to wait for that."""
+
+    def __init__(self) -> None:
+        self._views: dict[str, SliceView] = {}
+
+    def of(self, slice_: V1EndpointSlice) -> SliceView:
+        """The slice, read."""
+        uid = slice_.metadata.uid
+        view = self._views.get(uid)
+        if view is None or view.slice is not slice_:
+            self._views[uid] = view = read_slice(slice_)
+        return view
+
+    def forget(self, slice_: V1EndpointSlice) -> None:
+        """It is gone."""
+        self._views.pop(slice_.metadata.uid, None)
 
 
 def read_slice(slice_: V1EndpointSlice) -> SliceView:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from controllers.endpointslice.endpoints import SliceViews
 from controllers.endpointslice.labels import is_managed, service_key
 from controllers.endpointslice.tracker import SliceTracker
 from kinformer.cache import DeletedFinalStateUnknown
@@ -18,12 +19,16 @@ class SliceHandler:
     """
     Told of slices.
 
+    :param views: is kept up to date
     :param batch_period: seconds for which a service waits for further changes, if that is longer than the minimum
     """
 
-    def __init__(self, queue: DelayingQueue[str], tracker: SliceTracker, batch_period: float) -> None:
+    def __init__(
+        self, queue: DelayingQueue[str], tracker: SliceTracker, views: SliceViews, batch_period: float
+    ) -> None:
         self._queue = queue
         self._tracker = tracker
+        self._views = views
         self._delay = max(batch_period, MIN_SYNC_DELAY)
         self._waiting: set[str] = set()
 
@@ -33,11 +38,15 @@ class SliceHandler:
 
     def on_add(self, slice_: V1EndpointSlice, is_in_initial_list: bool, /) -> None:
         self._caught_up(slice_)
-        if is_managed(slice_) and self._tracker.is_news(slice_):
-            self._enqueue(slice_)
+        if is_managed(slice_):
+            self._views.of(slice_)
+            if self._tracker.is_news(slice_):
+                self._enqueue(slice_)
 
     def on_update(self, old: V1EndpointSlice, new: V1EndpointSlice, /) -> None:
         self._caught_up(new)
+        if is_managed(new):
+            self._views.of(new)
         if service_key(old) != service_key(new):
             # Somebody has given it to another service.
             self._tracker.lost(old)
@@ -55,6 +64,7 @@ class SliceHandler:
         if known is None:
             return
         self._caught_up(known)
+        self._views.forget(known)
         if is_managed(known) and self._tracker.was_unexpected(known):
             self._enqueue(known)
 

@@ -14,6 +14,7 @@ from datetime import datetime
 import structlog
 
 from controllers.endpointslice.endpoints import (
+    NO_HINTS,
     EndpointState,
     Identity,
     PortsKey,
@@ -34,7 +35,6 @@ from controllers.services.service import (
     TRIGGER_TIME_ANNOTATION,
     has_cluster_ip,
     port_resolver,
-    sets_hostname,
 )
 from controllers.services.trigger_time import format_trigger_time
 from kinformer.client import Resource
@@ -172,23 +172,24 @@ class Reconciler:
     ) -> tuple[dict[PortsKey, dict[Identity, EndpointState]], list[EndpointPod]]:
         publish_all = bool(service.spec.publish_not_ready_addresses)
         ports_of, ipv6 = port_resolver(service), address_type == "IPv6"
+        service_name = service.metadata.name
         desired: dict[PortsKey, dict[Identity, EndpointState]] = {}
         missing: list[EndpointPod] = []
         zones: dict[str, str | None] = {}
         resolved: object = None
         endpoints: dict[Identity, EndpointState] = {}
+        # This is gone through for every pod of a service each time that one of them changes: 2 µs for each.
         for pod in pods:
-            if not pod.belongs(include_deleting=True):
+            if not pod.has_ip or pod.terminal:
                 continue
             ports = ports_of(pod)
             if ports is not resolved:
                 resolved = ports
                 endpoints = desired.setdefault(ports_key(ports), {})
             node_name = pod.node_name
-            try:
-                zone = zones[node_name]
-            except KeyError:
-                zone = zones[node_name] = self._nodes.zone_of(node_name)
+            if node_name not in zones:
+                zones[node_name] = self._nodes.zone_of(node_name)
+            zone = zones[node_name]
             if zone is None and not publish_all:
                 missing.append(pod)
                 self._nodes.wait_for(node_name, key)
@@ -196,18 +197,13 @@ class Reconciler:
             addresses = pod.ipv6 if ipv6 else pod.ipv4
             if not addresses:
                 continue
-            ready = publish_all or (pod.ready and not pod.deleting)
             if len(addresses) > 1:
                 addresses = tuple(sorted(addresses))
-            hostname = pod.hostname if sets_hostname(pod, service) else ""
+            hostname = pod.hostname if pod.subdomain == service_name else ""
+            ready = publish_all or (pod.ready and not pod.deleting)
+            hints = hints_for(distribution, ready, zone or "", node_name) if distribution else NO_HINTS
             endpoints[addresses, hostname, pod.namespace, pod.name] = EndpointState(
-                node_name,
-                zone or "",
-                ready,
-                pod.ready,
-                pod.deleting,
-                ("Pod", pod.uid, "", ""),
-                hints_for(distribution, ready, zone or "", node_name),
+                node_name, zone or "", ready, pod.ready, pod.deleting, pod.target, hints
             )
         return desired, missing
 

@@ -50,12 +50,10 @@ class EndpointPod(msgspec.Struct, gc=False, eq=False):
     terminal: bool
     deleting: bool
     named_ports: dict[tuple[str, str], int]
+    #: What a reference to it says besides its name: kind, uid, and the two things that it does not say.
+    target: tuple[str, str, str, str]
     #: What :meth:`address` made last.
     _address: V1EndpointAddress | None = None
-
-    def belongs(self, *, include_deleting: bool) -> bool:
-        """Whether it is among the endpoints of the services that select it: it has an address, and has not ended."""
-        return self.has_ip and not self.terminal and (include_deleting or not self.deleting)
 
     def address(self, ip: str) -> V1EndpointAddress:
         """It at that address, without a hostname. The same object each time: shared, and not to be changed."""
@@ -101,6 +99,7 @@ def endpoint_pod(pod: V1Pod) -> EndpointPod:
         terminal=is_pod_terminal(pod),
         deleting=bool(meta.deletion_timestamp),
         named_ports=_named_ports(pod),
+        target=("Pod", meta.uid or "", "", ""),
     )
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from controllers.services.pod import EndpointPod, is_ipv6
-from kinformer.models import V1Service
+from kinformer.models import V1Service, V1ServicePort
 
 __all__ = (
     "HEADLESS_LABEL",
@@ -16,7 +16,6 @@ __all__ = (
     "has_cluster_ip",
     "is_headless",
     "port_resolver",
-    "sets_hostname",
     "wants_ipv6",
 )
 
@@ -39,11 +38,6 @@ def has_cluster_ip(service: V1Service) -> bool:
 
 def is_headless(service: V1Service) -> bool:
     return service.spec.cluster_ip == "None"
-
-
-def sets_hostname(pod: EndpointPod, service: V1Service) -> bool:
-    """Whether the pod is to be found under its hostname within the service: it has named it as its subdomain."""
-    return bool(pod.hostname) and pod.subdomain == service.metadata.name
 
 
 def wants_ipv6(service: V1Service) -> bool | None:
@@ -71,29 +65,27 @@ def port_resolver(service: V1Service) -> Callable[[EndpointPod], tuple[ResolvedP
     """
     A function that gives a pod's ports for the service, without those that the pod lacks.
 
-    Where all target ports are numbers, all pods have the same, and the very same tuple is given for each.
+    For pods with the same ports it gives the very same tuple.
     """
     ports = service.spec.ports or ()
-    targets = [(port.name or "", port.target_port, port.protocol or "TCP", port.app_protocol) for port in ports]
-    if any(isinstance(target, str) for _, target, _, _ in targets):
+    targets = [(port.name or "", _target(port), port.protocol or "TCP", port.app_protocol) for port in ports]
+    if not any(isinstance(target, str) for _, target, _, _ in targets):
+        same = tuple(ResolvedPort(*each) for each in targets)
+        return lambda pod: same
+    seen: dict[tuple[ResolvedPort, ...], tuple[ResolvedPort, ...]] = {}
 
-        def resolve(pod: EndpointPod) -> tuple[ResolvedPort, ...]:
-            resolved: list[ResolvedPort] = []
-            for name, target, protocol, app_protocol in targets:
-                number = pod.named_ports.get((target, protocol)) if isinstance(target, str) else target
-                if number is not None:
-                    resolved.append(ResolvedPort(name, number, protocol, app_protocol))
-            return tuple(resolved)
+    def resolve(pod: EndpointPod) -> tuple[ResolvedPort, ...]:
+        resolved: list[ResolvedPort] = []
+        for name, target, protocol, app_protocol in targets:
+            number = pod.named_ports.get((target, protocol)) if isinstance(target, str) else target
+            if number is not None:
+                resolved.append(ResolvedPort(name, number, protocol, app_protocol))
+        found = tuple(resolved)
+        return seen.setdefault(found, found)
 
-        return resolve
-    # The server fills in the target; where one does not, it is the port itself.
-    same = tuple(
-        ResolvedPort(
-            port.name or "",
-            port.port if port.target_port is None else int(str(port.target_port)),
-            port.protocol or "TCP",
-            port.app_protocol,
-        )
-        for port in ports
-    )
-    return lambda pod: same
+    return resolve
+
+
+def _target(port: V1ServicePort) -> Any:
+    """A number or a container port's name. The server fills it in; where one does not, it is the port itself."""
+    return port.port if port.target_port is None else port.target_port
