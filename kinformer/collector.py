@@ -20,10 +20,15 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ("THRESHOLD", "paused", "relax")
+from kinformer.clock import Clock
+
+__all__ = ("LONGEST_PAUSE", "THRESHOLD", "paused", "relax")
 
 #: Containers made and not freed again after which the collector looks at the youngest of them.
 THRESHOLD = 100_000
+
+#: Seconds after which a pause is over, whatever it waits for.
+LONGEST_PAUSE = 10.0
 
 _pauses = 0
 
@@ -37,25 +42,40 @@ def relax() -> None:
 
 
 @contextmanager
-def paused() -> Iterator[None]:
+def paused(clock: Clock) -> Iterator[None]:
     """
-    Have the collector wait while many objects are made that all stay.
+    Have the collector wait while many objects are made that all stay, but no longer than :data:`LONGEST_PAUSE`.
 
     Several may overlap, also of different tasks; the collector goes on when the last one has ended, unless it did not
-    run before.
+    run before. Must be entered in the event loop's thread.
     """
-    global _pauses
     if not (_pauses or (gc.isenabled() and _may())):
         yield
         return
-    _pauses += 1
-    gc.disable()
+    pause = _Pause()
+    # A list waits for a server, and that may be for long, while others in this process make garbage.
+    timer = clock.call_later(LONGEST_PAUSE, pause.end)
     try:
         yield
     finally:
-        _pauses -= 1
-        if not _pauses:
-            gc.enable()
+        timer.cancel()
+        pause.end()
+
+
+class _Pause:
+    def __init__(self) -> None:
+        global _pauses
+        _pauses += 1
+        self._goes_on = True
+        gc.disable()
+
+    def end(self) -> None:
+        global _pauses
+        if self._goes_on:
+            self._goes_on = False
+            _pauses -= 1
+            if not _pauses:
+                gc.enable()
 
 
 def _may() -> bool:

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from kinformer.collector import THRESHOLD, paused, relax
+from kinformer.clock import FakeClock
+from kinformer.collector import LONGEST_PAUSE, THRESHOLD, paused, relax
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +36,7 @@ def test_relaxing_leaves_a_collector_alone_that_is_off_or_more_relaxed(threshold
 
 
 def test_pauses_may_overlap_and_the_last_one_ends_them() -> None:
-    first, second = paused(), paused()
+    first, second = paused(FakeClock()), paused(FakeClock())
     first.__enter__()
     second.__enter__()
     first.__exit__(None, None, None)
@@ -46,15 +47,24 @@ def test_pauses_may_overlap_and_the_last_one_ends_them() -> None:
 
 
 def test_a_pause_ends_when_what_it_was_for_fails() -> None:
-    with pytest.raises(ValueError, match="no"), paused():
+    with pytest.raises(ValueError, match="no"), paused(FakeClock()):
         raise ValueError("no")
+
+    assert gc.isenabled()
+
+
+def test_a_pause_ends_by_itself_when_what_it_is_for_takes_long() -> None:
+    clock = FakeClock()
+    with paused(clock):
+        clock.turn(LONGEST_PAUSE)
+        assert gc.isenabled()
 
     assert gc.isenabled()
 
 
 def test_a_pause_does_not_switch_on_a_collector_that_was_off() -> None:
     gc.disable()
-    with paused():
+    with paused(FakeClock()):
         assert not gc.isenabled()
 
     assert not gc.isenabled()
@@ -63,7 +73,7 @@ def test_a_pause_does_not_switch_on_a_collector_that_was_off() -> None:
 def test_the_environment_can_have_the_collector_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KINFORMER_GC", "default")
     relax()
-    with paused():
+    with paused(FakeClock()):
         assert gc.isenabled()
 
     assert gc.get_threshold() == (700, 10, 10)

@@ -14,7 +14,7 @@ from prometheus_client import REGISTRY, Counter
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-__all__ = ("handler_errors_total", "track_pending")
+__all__ = ("handler_errors_total", "track_informer", "track_pending")
 
 
 class _Listener(Protocol):
@@ -23,13 +23,36 @@ class _Listener(Protocol):
     pending: Any
 
 
-class _PendingNotifications(Collector):
-    """Counts, when it is asked, what waits in the listeners' buffers: nothing is counted while events go by."""
+class _Informer(Protocol):
+    name: str
+
+    @property
+    def queued(self) -> int: ...
+
+
+class _Depths(Collector):
+    """Counts what waits when it is asked to: nothing is counted while events go by."""
 
     def __init__(self) -> None:
+        self.informers: WeakSet[Any] = WeakSet()
         self.listeners: WeakSet[Any] = WeakSet()
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
+        yield self._queued_items()
+        yield self._pending_notifications()
+
+    def _queued_items(self) -> GaugeMetricFamily:
+        family = GaugeMetricFamily(
+            "informer_queued_items", "Number of items currently queued in the FIFO.", labels=("name",)
+        )
+        depths: dict[str, int] = {}
+        for informer in tuple(self.informers):
+            depths[informer.name] = depths.get(informer.name, 0) + informer.queued
+        for name, depth in sorted(depths.items()):
+            family.add_metric((name,), depth)
+        return family
+
+    def _pending_notifications(self) -> GaugeMetricFamily:
         family = GaugeMetricFamily(
             "informer_pending_notifications",
             "Number of notifications that an event handler has not been given yet.",
@@ -41,7 +64,7 @@ class _PendingNotifications(Collector):
             depths[key] = depths.get(key, 0) + len(listener.pending)
         for key, depth in sorted(depths.items()):
             family.add_metric(key, depth)
-        yield family
+        return family
 
 
 handler_errors_total = Counter(
@@ -50,10 +73,15 @@ handler_errors_total = Counter(
     ("informer", "handler"),
 )
 
-_pending = _PendingNotifications()
-REGISTRY.register(_pending)
+_depths = _Depths()
+REGISTRY.register(_depths)
+
+
+def track_informer(informer: _Informer) -> None:
+    """Have the length of an informer's queue told for as long as the informer is there."""
+    _depths.informers.add(informer)
 
 
 def track_pending(listener: _Listener) -> None:
     """Have the depth of a listener's buffer told for as long as the listener is there."""
-    _pending.listeners.add(listener)
+    _depths.listeners.add(listener)

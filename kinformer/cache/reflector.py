@@ -169,7 +169,7 @@ class Reflector(Generic[T]):
 
     async def _list_then_watch(self, tasks: TaskGroup | None) -> None:
         opened: _Opened[T] | None = None
-        with paused():  # what a list brings is kept: there is no garbage to look for
+        with paused(self._clock):  # what a list brings is kept: there is no garbage to look for
             if self._use_watch_list:
                 try:
                     opened = await self._watch_list()

@@ -20,6 +20,7 @@ from kinformer.cache.deltas import Deltas
 from kinformer.cache.handlers import ResourceEventHandler
 from kinformer.cache.index import Indexers
 from kinformer.cache.listwatch import ListerWatcher
+from kinformer.cache.metrics import track_informer
 from kinformer.cache.mutation_detector import MutationDetector, new_mutation_detector
 from kinformer.cache.processor import ADD, DELETE, SYNCED, UPDATE, ProcessorListener, SharedProcessor
 from kinformer.cache.queue import Queue
@@ -127,6 +128,7 @@ class SharedIndexInformer(Generic[T]):
         self._expected_kind = expected_kind
         self._keep_managed_fields = keep_managed_fields
         self._random = random
+        self._queue: Queue[T] | None = None
         self._controller: Controller[T] | None = None
         self._synced = anyio.Event()
         self._ended = anyio.Event()
@@ -150,6 +152,11 @@ class SharedIndexInformer(Generic[T]):
     def pending(self) -> int:
         """How many objects have changes that were heard of, and are not in :attr:`indexer` yet."""
         return self._controller.pending if self._controller is not None else 0
+
+    @property
+    def queued(self) -> int:
+        """How much waits between the reflector and the copy."""
+        return len(self._queue) if self._queue is not None else 0
 
     @property
     def has_synced(self) -> bool:
@@ -289,8 +296,10 @@ class SharedIndexInformer(Generic[T]):
         """
         self._check_not_started()
         relax()
+        self._queue = self._new_queue()
+        track_informer(self)
         self._controller = Controller(
-            self._new_queue(),
+            self._queue,
             self._lister_watcher,
             self.type,
             self._new_process(),

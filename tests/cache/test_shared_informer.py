@@ -7,6 +7,7 @@ from typing import Any
 
 import anyio
 import pytest
+from prometheus_client import REGISTRY
 from structlog.testing import capture_logs
 
 from kinformer.cache import (
@@ -764,3 +765,22 @@ async def test_by_the_time_a_handler_is_called_the_cache_has_the_change() -> Non
         await scene.clock.settle()
 
     assert found == [True, False]
+
+
+async def test_the_length_of_an_informers_queue_is_a_metric() -> None:
+    source: FakeControllerSource[dict[str, Any]] = FakeControllerSource()
+    source.add(obj("a", 0))
+    informer = SharedIndexInformer(source, dict, name="metered", clock=FakeClock())
+    depths: list[float] = []
+
+    def look(found: Any) -> Any:
+        depths.append(REGISTRY.get_sample_value("informer_queued_items", {"name": "metered"}) or 0.0)
+        return found
+
+    informer.add_indexers({"look": lambda found: look(found) and ""})
+    source.add(obj("b", 0))
+    async with running(informer.run):
+        await informer.wait_synced()
+
+    assert (max(depths), min(depths)) == (1.0, 0.0)
+    assert REGISTRY.get_sample_value("informer_queued_items", {"name": "metered"}) == 0.0
