@@ -19,12 +19,13 @@ from controllers.endpoint.metrics import EndpointMetrics
 from controllers.endpoint.subsets import same_subsets, subsets_of
 from controllers.endpoint.versions import StaleVersions
 from controllers.pods.control import is_namespace_terminating
+from controllers.services.catching_up import CatchingUp
 from controllers.services.handlers import PodHandler, ServiceHandler
 from controllers.services.selection import Selection
 from controllers.services.service import HEADLESS_LABEL, TRIGGER_TIME_ANNOTATION, gets_endpoints, has_cluster_ip
 from controllers.services.trigger_time import TriggerTimes, format_trigger_time
 from kinformer.client import Client, NotFound
-from kinformer.clock import Clock
+from kinformer.clock import Clock, RealClock
 from kinformer.informers import SharedInformerFactory
 from kinformer.manager import Controller, ControllerContext
 from kinformer.models import V1Endpoints, V1EndpointSubset, V1ObjectMeta, V1Pod, V1Service
@@ -73,6 +74,7 @@ class EndpointController:
         workers: int = 5,
         batch_period: float = 0.0,
     ) -> None:
+        clock = clock or RealClock()
         services, endpoints = informers.informer_for(V1Service), informers.informer_for(V1Endpoints)
         self._services = services.indexer
         self._endpoints = endpoints.indexer
@@ -84,47 +86,55 @@ class EndpointController:
         self.selection = Selection()
         self.controller = Controller("endpoint", self.sync, workers=workers, clock=clock)
         queue = self.controller.queue
-        self._handler = EndpointsHandler(queue, self._services)
+        self._catching_up = CatchingUp(queue, clock)
         self.controller.handle(services, ServiceHandler(queue, self.selection))
         self.controller.handle(informers.informer_for(V1Pod), PodHandler(queue, self.selection, batch_period))
-        self.controller.handle(endpoints, self._handler)
+        self.controller.handle(endpoints, EndpointsHandler(queue, self._services, self._versions, self._catching_up))
 
-    async def sync(self, key: str) -> None:
-        """Bring one service's Endpoints to where they should be; never called for the same key twice at a time."""
+    async def sync(self, key: str) -> float | None:
+        """
+        Bring one service's Endpoints to where they should be; never called for the same key twice at a time.
+
+        :return: seconds after which to look again, if the cache was too old to do anything
+        """
         try:
-            stale = await self._sync(key)
+            after = await self._sync(key)
         except Exception:
             self._metrics.synced("error")
             raise
-        self._metrics.synced("stale" if stale else "success")
+        self._metrics.synced("success" if after is None else "stale")
+        return after
 
-    async def _sync(self, key: str) -> bool:
-        """:return: whether the cache was too old to do anything"""
+    async def _sync(self, key: str) -> float | None:
         service = self._services.get_by_key(key)
         if service is None:
             await self._remove(key)
-            return False
+            return None
         if not gets_endpoints(service):
-            return False
+            return None
         current = self._endpoints.get_by_key(key)
-        if current is not None and self._versions.is_stale(key, current):
-            self._handler.enqueue_when_changed(key)
-            return True
+        if self._versions.is_stale(key, current):
+            seconds = self._catching_up.wait(key)
+            if seconds is not None:
+                return seconds
+            log.warning("endpoints_never_seen", service=key)
+            self._versions.forget(key)
+        self._catching_up.forget(key)
         pods = self.selection.pods_of(key, service.spec.selector)
         if pods is None:
-            return False
+            return None
         # Even if nothing is written: what was seen now is no news next time.
         triggered = self._trigger_times.compute(key, service, pods)
         everything = subsets_of(service, pods)
         self._metrics.desired(key, _addresses(everything))
         subsets, truncated = truncate(everything)
         if current is None:
-            await self._create(service, _endpoints(service, None, subsets, truncated, triggered))
+            await self._create(key, service, _endpoints(service, None, subsets, truncated, triggered))
         elif not _up_to_date(service, current, subsets, truncated):
             await self._update(key, service, current, _endpoints(service, current, subsets, truncated, triggered))
-        return False
+        return None
 
-    async def _create(self, service: V1Service, endpoints: V1Endpoints) -> None:
+    async def _create(self, key: str, service: V1Service, endpoints: V1Endpoints) -> None:
         try:
             await self._server.create(endpoints)
         except Exception as error:
@@ -136,6 +146,9 @@ class EndpointController:
             self._recorder.event(endpoints, WARNING, "FailedToCreateEndpoint", message)
             raise
         self._metrics.changed("create")
+        # The watch may be quicker than the answer: then there is nothing to wait for.
+        if self._endpoints.get_by_key(key) is None:
+            self._versions.replaced(key, None)
 
     async def _update(self, key: str, service: V1Service, current: V1Endpoints, endpoints: V1Endpoints) -> None:
         try:
@@ -160,6 +173,7 @@ class EndpointController:
         self._metrics.desired(key, 0)
         self._trigger_times.forget(key)
         self._versions.forget(key)
+        self._catching_up.forget(key)
 
 
 def _endpoints(

@@ -6,6 +6,8 @@ them right.
 
 from __future__ import annotations
 
+from controllers.endpoint.versions import StaleVersions
+from controllers.services.catching_up import CatchingUp
 from kinformer.cache import DeletedFinalStateUnknown, Store
 from kinformer.models import V1Endpoints, V1Service
 from kinformer.workqueue import Queue
@@ -17,40 +19,41 @@ LEADER_ANNOTATION = "control-plane.alpha.kubernetes.io/leader"
 
 
 class EndpointsHandler:
-    """Told of Endpoints."""
+    """
+    Told of Endpoints.
 
-    def __init__(self, queue: Queue[str], services: Store[V1Service]) -> None:
+    :param versions: is told of those that have come
+    :param catching_up: is told of changes
+    """
+
+    def __init__(
+        self, queue: Queue[str], services: Store[V1Service], versions: StaleVersions, catching_up: CatchingUp
+    ) -> None:
         self._queue = queue
         self._services = services
-        self._waiting: set[str] = set()
-
-    def enqueue_when_changed(self, key: str) -> None:
-        """Have the service synced once its Endpoints are others in the cache: those there now are known to be old."""
-        self._waiting.add(key)
+        self._versions = versions
+        self._catching_up = catching_up
 
     def on_add(self, endpoints: V1Endpoints, is_in_initial_list: bool, /) -> None:
         key = f"{endpoints.metadata.namespace}/{endpoints.metadata.name}"
         # Their service may have gone while nobody looked. The workers, which wait until everything that was there at
         # the start is known, find out.
-        leftover = is_in_initial_list and LEADER_ANNOTATION not in (endpoints.metadata.annotations or {})
-        if leftover or key in self._waiting:
-            self._enqueue(key)
+        if is_in_initial_list and LEADER_ANNOTATION not in (endpoints.metadata.annotations or {}):
+            self._queue.add(key)
+        self._versions.seen(key)
+        self._catching_up.changed(key)
 
     def on_update(self, old: V1Endpoints, new: V1Endpoints, /) -> None:
         key = f"{new.metadata.namespace}/{new.metadata.name}"
-        if key in self._waiting:
-            self._enqueue(key)
+        self._versions.seen(key)
+        self._catching_up.changed(key)
 
     def on_delete(self, endpoints: V1Endpoints | DeletedFinalStateUnknown[V1Endpoints], /) -> None:
         if isinstance(endpoints, DeletedFinalStateUnknown):
             key = endpoints.key
         else:
             key = f"{endpoints.metadata.namespace}/{endpoints.metadata.name}"
-        self._waiting.discard(key)
+        self._catching_up.changed(key)
         # Those of a service that is gone are gone as they should be.
         if self._services.get_by_key(key) is not None:
             self._queue.add(key)
-
-    def _enqueue(self, key: str) -> None:
-        self._waiting.discard(key)
-        self._queue.add(key)

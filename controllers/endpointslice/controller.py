@@ -15,6 +15,7 @@ from controllers.endpointslice.metrics import SliceMetrics
 from controllers.endpointslice.nodes import Nodes
 from controllers.endpointslice.reconciler import Reconciler
 from controllers.endpointslice.tracker import SliceTracker
+from controllers.services.catching_up import CatchingUp
 from controllers.services.handlers import PodHandler, ServiceHandler
 from controllers.services.selection import Selection
 from controllers.services.service import gets_endpoints
@@ -42,10 +43,6 @@ _SERVICE_INDEX = "serviceName"
 _RETRY_FIRST, _RETRY_LAST = 1.0, 1000.0
 #: Retries of all services together: so many a second, and so many at once.
 _RETRY_QPS, _RETRY_BURST = 10.0, 100
-
-#: Seconds after which a cache that does not show the last write is taken at its word: the write was undone before it
-#: could be seen, and its slice will never come.
-_STALE_TIMEOUT = 60.0
 
 
 def make_controller(context: ControllerContext) -> Controller:
@@ -86,7 +83,7 @@ class EndpointSliceController:
         max_per_slice: int = 100,
         batch_period: float = 0.0,
     ) -> None:
-        self._clock = clock = clock or RealClock()
+        clock = clock or RealClock()
         services, nodes = informers.informer_for(V1Service), informers.informer_for(V1Node)
         slices = informers.informer_for(V1EndpointSlice, indexers={_SERVICE_INDEX: _service_index})
         self._services = services.indexer
@@ -95,7 +92,6 @@ class EndpointSliceController:
         self._metrics = SliceMetrics(max_per_slice)
         self._trigger_times = TriggerTimes()
         self._views = SliceViews()
-        self._stale_since: dict[str, float] = {}
         self.tracker = SliceTracker()
         self.selection = Selection()
         self.controller = Controller(
@@ -110,14 +106,14 @@ class EndpointSliceController:
             clock=clock,
         )
         queue = self.controller.queue
-        self._handler = SliceHandler(queue, self.tracker, self._views, batch_period)
+        self._catching_up = CatchingUp(queue, clock)
         self._nodes = Nodes(nodes.indexer, queue)
         self._reconciler = Reconciler(
             client.resource(V1EndpointSlice), self._nodes, self.tracker, self._metrics, max_per_slice
         )
         self.controller.handle(services, ServiceHandler(queue, self.selection))
         self.controller.handle(informers.informer_for(V1Pod), PodHandler(queue, self.selection, batch_period))
-        self.controller.handle(slices, self._handler)
+        self.controller.handle(slices, SliceHandler(queue, self.tracker, self._views, self._catching_up, batch_period))
         self.controller.handle(nodes, self._nodes)
 
     async def sync(self, key: str) -> float | None:
@@ -141,7 +137,7 @@ class EndpointSliceController:
             self._trigger_times.forget(key)
             self._metrics.forget(key)
             self.tracker.forget(key)
-            self._stale_since.pop(key, None)
+            self._catching_up.forget(key)
             return None
         if not gets_endpoints(service):
             return None
@@ -151,12 +147,12 @@ class EndpointSliceController:
             if is_managed(slice_) and slice_.metadata.deletion_timestamp is None
         ]
         if self.tracker.is_stale(key, there):
-            wait = self._wait_for_cache(key)
-            if wait > 0:
-                return wait
+            seconds = self._catching_up.wait(key)
+            if seconds is not None:
+                return seconds
             log.warning("endpoint_slice_never_seen", service=key)
             self.tracker.forget(key)
-        self._stale_since.pop(key, None)
+        self._catching_up.forget(key)
         pods = self.selection.pods_of(key, service.spec.selector)
         if pods is None:
             return None
@@ -172,13 +168,6 @@ class EndpointSliceController:
             self._recorder.event(service, WARNING, "FailedToUpdateEndpointSlices", message)
             raise
         return None
-
-    def _wait_for_cache(self, key: str) -> float:
-        """Have the service synced when its slices change. Returns how long to wait for that at most."""
-        now = self._clock.monotonic()
-        since = self._stale_since.setdefault(key, now)
-        self._handler.enqueue_when_changed(key)
-        return since + _STALE_TIMEOUT - now
 
 
 def _service_index(slice_: V1EndpointSlice) -> tuple[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from controllers.endpointslice.endpoints import SliceViews
 from controllers.endpointslice.labels import is_managed, service_key
 from controllers.endpointslice.tracker import SliceTracker
+from controllers.services.catching_up import CatchingUp
 from kinformer.cache import DeletedFinalStateUnknown
 from kinformer.models import V1EndpointSlice
 from kinformer.workqueue import DelayingQueue
@@ -20,31 +21,33 @@ class SliceHandler:
     Told of slices.
 
     :param views: is kept up to date
+    :param catching_up: is told of changes
     :param batch_period: seconds for which a service waits for further changes, if that is longer than the minimum
     """
 
     def __init__(
-        self, queue: DelayingQueue[str], tracker: SliceTracker, views: SliceViews, batch_period: float
+        self,
+        queue: DelayingQueue[str],
+        tracker: SliceTracker,
+        views: SliceViews,
+        catching_up: CatchingUp,
+        batch_period: float,
     ) -> None:
         self._queue = queue
         self._tracker = tracker
         self._views = views
         self._delay = max(batch_period, MIN_SYNC_DELAY)
-        self._waiting: set[str] = set()
-
-    def enqueue_when_changed(self, service: str) -> None:
-        """Have a service synced once one of its slices is another in the cache: those there now are known to be old."""
-        self._waiting.add(service)
+        self._catching_up = catching_up
 
     def on_add(self, slice_: V1EndpointSlice, is_in_initial_list: bool, /) -> None:
-        self._caught_up(slice_)
+        self._catching_up.changed(service_key(slice_))
         if is_managed(slice_):
             self._views.of(slice_)
             if self._tracker.is_news(slice_):
                 self._enqueue(slice_)
 
     def on_update(self, old: V1EndpointSlice, new: V1EndpointSlice, /) -> None:
-        self._caught_up(new)
+        self._catching_up.changed(service_key(new))
         if is_managed(new):
             self._views.of(new)
         if service_key(old) != service_key(new):
@@ -63,16 +66,10 @@ class SliceHandler:
         known = slice_.obj if isinstance(slice_, DeletedFinalStateUnknown) else slice_
         if known is None:
             return
-        self._caught_up(known)
+        self._catching_up.changed(service_key(known))
         self._views.forget(known)
         if is_managed(known) and self._tracker.was_unexpected(known):
             self._enqueue(known)
-
-    def _caught_up(self, slice_: V1EndpointSlice) -> None:
-        key = service_key(slice_)
-        if key in self._waiting:
-            self._waiting.discard(key)
-            self._queue.add(key)
 
     def _enqueue(self, slice_: V1EndpointSlice) -> None:
         key = service_key(slice_)

@@ -21,12 +21,12 @@ class Endpoints(World):
     def __init__(self, *objects: Any) -> None:
         super().__init__()
         controller = EndpointController(self, self, self.recorder, clock=self.clock)  # type: ignore[arg-type]  # is both
-        self.sync_key: Callable[[str], Awaitable[None]] = controller.sync
+        self.sync_key: Callable[[str], Awaitable[float | None]] = controller.sync
         self.queue: RateLimitingQueue[str] = controller.controller.queue
         self.put(*objects)
 
-    async def sync(self, name: str = "web") -> None:
-        await self.sync_key(f"ns/{name}")
+    async def sync(self, name: str = "web") -> float | None:
+        return await self.sync_key(f"ns/{name}")
 
     async def queued(self) -> list[str]:
         keys: list[str] = []
@@ -272,13 +272,44 @@ async def test_more_than_a_thousand_addresses_are_cut_and_it_says_so() -> None:
     assert "endpoints.kubernetes.io/over-capacity" not in world.endpoints().metadata.annotations
 
 
-async def test_endpoints_that_somebody_deletes_are_made_again() -> None:
+@pytest.mark.parametrize("quick", [True, False], ids=["watch first", "answer first"])
+async def test_endpoints_that_somebody_deletes_are_made_again(quick: bool) -> None:
     world = Endpoints(make_service())
+    world.cache_follows = quick
     await world.sync()
+    world.show()
     await world.queued()
     world.remove(world.objects.pop(("Endpoints", "web")))
 
     assert await world.queued() == ["ns/web"]
+    await world.sync()
+    assert world.writes == ["create Endpoints/web"] * 2
+
+
+async def test_endpoints_that_were_made_are_not_made_again_while_the_cache_does_not_show_them() -> None:
+    world = Endpoints(make_service())
+    world.cache_follows = False
+    await world.sync()
+    world.put(make_pod("a", "10.1.0.1"))
+    assert await world.sync() == 60
+    await world.queued()
+    world.show()
+
+    assert await world.queued() == ["ns/web"]
+    await world.sync()
+    assert world.writes == ["create Endpoints/web", "update Endpoints/web"]
+
+
+async def test_endpoints_that_never_come_are_given_up_after_a_minute() -> None:
+    world = Endpoints(make_service())
+    world.cache_follows = False
+    await world.sync()
+    world.objects.clear()
+    assert await world.sync() == 60
+    world.clock.turn(60)
+
+    assert await world.sync() is None
+    assert world.writes == ["create Endpoints/web"] * 2
 
 
 async def test_endpoints_that_are_left_over_are_looked_at_at_the_start() -> None:
@@ -341,3 +372,21 @@ async def test_a_refused_write_fails_the_sync_and_is_told(there: bool) -> None:
     verb = "Update endpoint" if there else "Create endpoint for service"
     reason = "FailedToUpdateEndpoint" if there else "FailedToCreateEndpoint"
     assert event.startswith(f"Warning {reason} web: Failed to {verb[0].lower()}{verb[1:]} ns/web: ")
+
+
+async def test_metrics_count_syncs_changes_and_addresses() -> None:
+    from prometheus_client import REGISTRY
+
+    def value(name: str, **labels: str) -> float:
+        return REGISTRY.get_sample_value(f"endpoint_controller_{name}", labels) or 0.0
+
+    before = value("syncs", result="success"), value("changes", operation="create")
+    service = make_service()
+    world = Endpoints(service, make_pod("a", "10.1.0.1"), make_pod("b", "10.1.0.2", ready=False))
+    await world.sync()
+    assert value("endpoints_desired") == 2
+    assert (value("syncs", result="success"), value("changes", operation="create")) == (before[0] + 1, before[1] + 1)
+
+    world.remove(service)
+    await world.sync()
+    assert value("endpoints_desired") == 0
