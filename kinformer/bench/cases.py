@@ -20,6 +20,7 @@ import msgspec
 from kinformer.bench.measure import Replay, Stopwatch, current_kib, peak_kib, replay, reset_peak
 from kinformer.bench.replay import SENT_AT
 from kinformer.bench.results import Figures
+from kinformer.bench.stages import DECODED, READ, stage
 from kinformer.cache import (
     NAMESPACE_INDEX,
     Indexers,
@@ -34,7 +35,7 @@ from kinformer.meta import GroupVersionResource, accessor_for
 from kinformer.models import V1Pod
 from kinformer.workqueue import RateLimitingQueue
 
-__all__ = ("AS_GIVEN", "CASES", "MODES", "Case")
+__all__ = ("AS_GIVEN", "CASES", "MODES", "READS_MORE", "Bench", "Case", "informing")
 
 _PODS = GroupVersionResource("", "v1", "pods")
 _ONE_PAGE = ListOptions(limit=500)
@@ -371,6 +372,17 @@ def _each(name: str, values: tuple[Any, ...], **others: Any) -> tuple[dict[str, 
     return tuple({name: value, **others} for value in values)
 
 
+_WHOLE_WAY = "through queue, store and handler: the whole informer"
+_STAGES = (READ, DECODED, _WHOLE_WAY)
+
+
+async def _stage(until: str, objects: int = 10_000, events: int = 100_000) -> Figures:
+    if until != _WHOLE_WAY:
+        return await stage(until, objects, events)
+    figures = await throughput(AS_GIVEN, objects, events)
+    return {"us CPU/event": round(1e6 / figures["events/CPU-s"], 2)}
+
+
 _OPERATIONS = ("add, get, done", "add what is there", "add_after", "add_rate_limited", "through four workers")
 
 CASES = {
@@ -387,6 +399,14 @@ CASES = {
         _each("mode", tuple(MODES)),
         _each("mode", tuple(MODES), objects=2_000, events=10_000),
         ("events/CPU-s",),
+    ),
+    "stages": Case(
+        "The way of an event: what it has cost up to there",
+        _stage,
+        _each("until", _STAGES),
+        _each("until", _STAGES, objects=2_000, events=10_000),
+        ("us CPU/event",),
+        lower_is_better=True,
     ),
     "sync": Case(
         "First sync of so many pods",

@@ -24,6 +24,8 @@ __all__ = ("environment", "run_case", "run_cluster")
 
 _PACKAGES = ("kinformer", "msgspec", "aiohttp", "anyio", "uvloop", "kubernetes_asyncio")
 _CLUSTER = "cluster"
+#: The longest that any run should ever take, on a slow machine: a million pods.
+_RUN_SECONDS = 1_200
 
 
 async def run_case(name: str, *, quick: bool, uvloop: bool) -> AsyncIterator[Row]:
@@ -54,7 +56,11 @@ def _label(arguments: dict[str, Any], quick: bool) -> str:
 
 async def _run_apart(name: str, arguments: dict[str, Any], uvloop: bool) -> Figures:
     command = [sys.executable, "-m", "kinformer.bench.runner", name, json.dumps(arguments), str(int(uvloop))]
-    done = await anyio.run_process(command, check=False, stderr=None)
+    try:
+        with anyio.fail_after(_RUN_SECONDS + arguments.get("seconds", 0)):
+            done = await anyio.run_process(command, check=False, stderr=None)
+    except TimeoutError as error:
+        raise BenchError(f"benchmark {name} with {arguments} was not over after {_RUN_SECONDS} s") from error
     if done.returncode:
         raise BenchError(f"benchmark {name} with {arguments} ended with status {done.returncode}")
     figures: Figures = json.loads(done.stdout)

@@ -23,6 +23,8 @@ from kinformer.bench.runner import environment, run_case, run_cluster
 __all__ = ("run",)
 
 _PEERS = "peers"
+_WIDTH = 160
+_LABEL = 16
 
 
 async def run(
@@ -46,6 +48,9 @@ async def run(
     :raises OSError: if a file cannot be written
     """
     console = Console(highlight=False)
+    if not console.is_terminal:
+        # Nobody's window has to be fitted.
+        console.width = max(console.width, _WIDTH)
     if charts is not None:
         need_charts()
     if uvloop and importlib.util.find_spec("uvloop") is None:
@@ -133,9 +138,9 @@ def _heading(results: Results) -> str:
 
 def _picture(table: Table) -> Picture:
     picture = Picture(box=box.SIMPLE_HEAD)
-    picture.add_column("", no_wrap=True)
+    picture.add_column("", overflow="fold", min_width=_LABEL)
     for column in table.columns:
-        picture.add_column(column, justify="right", overflow="fold")
+        picture.add_column(column, justify="right", no_wrap=True)
     for row in table.rows:
         picture.add_row(row.label, *table.cells(row))
     return picture

@@ -1,0 +1,186 @@
+"""Measure everything and write it down: ``python -m benchmarks.report``.
+
+Runs every benchmark, the other clients' too, and a profile; keeps the figures in ``docs/benchmarks/results.json``,
+draws ``docs/benchmarks/*.svg``, and puts tables into ``docs/benchmarks.md`` between its markers. With names, only those
+benchmarks are measured again and the others' figures stay; with ``--render``, nothing is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import cProfile
+import json
+import pstats
+import re
+import sys
+import tempfile
+from functools import partial
+from pathlib import Path
+
+import anyio
+import structlog
+
+from benchmarks.guard import STORED
+from benchmarks.targets import targets_table
+from kinformer.bench.cases import CASES, informing
+from kinformer.bench.charts import draw, need_charts
+from kinformer.bench.results import BenchError, Results, Row, Table
+from kinformer.cli.bench import run
+
+__all__ = ("blocks", "filled")
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks.md"
+FOLDER = PAGE.with_suffix("")
+RESULTS = FOLDER / "results.json"
+
+_PROFILE = "profile"
+_PROFILED_EVENTS = 50_000
+_SHOWN = 20
+_MARKED = re.compile(r"(<!-- begin (\S+) -->\n).*?(<!-- end \2 -->)", re.DOTALL)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.report", description=__doc__.partition("\n")[0])
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"of {', '.join(CASES)}, peers and profile; default: all"
+    )
+    parser.add_argument("--render", action="store_true", help="measure nothing: write the page anew from the results")
+    parser.add_argument("--quick", action="store_true", help="small runs, to try this out")
+    options = parser.parse_args()
+    try:
+        results = Results.read(RESULTS) if options.render else measure(options.names, quick=options.quick)
+        need_charts()
+        for name, table in results.tables.items():
+            draw(name, table, FOLDER)
+        PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), blocks(results)), encoding="utf-8")
+    except (BenchError, OSError) as error:
+        print(f"report: {error}", file=sys.stderr)
+        return 1
+    print(f"wrote {PAGE} and {FOLDER}")
+    return 0
+
+
+def measure(names: list[str], *, quick: bool) -> Results:
+    """
+    Run benchmarks; what was measured before, on the same machine with the same Python, is kept beside them.
+
+    :raises BenchError: if one fails
+    """
+    need_charts()
+    structlog.configure(logger_factory=structlog.ReturnLoggerFactory())
+    chosen = [name for name in names or [*CASES, "peers"] if name != _PROFILE]
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "results.json"
+        if chosen:
+            bench = partial(
+                run,
+                names=chosen,
+                quick=quick,
+                json_file=file,
+                charts=None,
+                uvloop=False,
+                peers=False,
+                kubeconfig=None,
+                seconds=0,
+            )
+            anyio.run(bench)
+            results = Results.read(file)
+        else:
+            results = Results.read(RESULTS)
+    if not names or _PROFILE in names:
+        results.tables[_PROFILE] = profile(_PROFILED_EVENTS // (10 if quick else 1))
+    if names and RESULTS.exists():
+        before = Results.read(RESULTS)
+        if all(before.environment[what] == results.environment[what] for what in ("machine", "python")):
+            results.tables = {**before.tables, **results.tables}
+    FOLDER.mkdir(exist_ok=True)
+    results.write(RESULTS)
+    return results
+
+
+def profile(events: int) -> Table:
+    """The functions that take most of the time themselves, while a typed informer as a user gets it sees events."""
+    profiler = cProfile.Profile()
+
+    async def profiled() -> None:
+        async with informing(2_000) as bench:
+            profiler.enable()
+            await bench.load(events)
+            profiler.disable()
+
+    anyio.run(profiled)
+    stats = pstats.Stats(profiler).stats  # type: ignore[attr-defined]  # typeshed does not know of it
+    # Waiting for the server is no work.
+    work = {where: taken for where, taken in stats.items() if "'poll' of 'select.epoll'" not in where[2]}
+    whole = sum(taken[2] for taken in work.values())
+    table = Table("Where the time goes, under Python's profiler", ("share %",), lower_is_better=True)
+    table.measured = f"{events:,} events; the profiler itself makes Python's calls look dearer than C's"
+    for where, (_, calls, own, _, _) in sorted(work.items(), key=lambda item: -item[1][2])[:_SHOWN]:
+        figures = {"share %": round(own / whole * 100, 1), "calls/event": round(calls / events, 3)}
+        table.rows.append(Row(_function(*where), figures))
+    return table
+
+
+def _function(file: str, line: int, name: str) -> str:
+    if file == "~":
+        return name.strip("<>").replace("built-in method ", "").replace("method ", "")
+    path = Path(file)
+    parts = path.parts
+    for root in ("kinformer", "site-packages"):
+        if root in parts:
+            path = Path(*parts[len(parts) - 1 - parts[::-1].index(root) :])
+            break
+    else:
+        path = Path(path.name)
+    shown = str(path).removeprefix("site-packages/")
+    return f"{shown}:{line} {name}"
+
+
+def blocks(results: Results) -> dict[str, str]:
+    """What goes between the page's markers, by their names."""
+    return {
+        "environment": _environment(results),
+        "targets": targets_table(results),
+        "instructions": _instructions(),
+        **{name: _markdown(name, table) for name, table in results.tables.items()},
+    }
+
+
+def filled(page: str, texts: dict[str, str]) -> str:
+    """The page with these texts between its markers; what there is no text for says so."""
+    return _MARKED.sub(lambda mark: f"{mark[1]}{texts.get(mark[2], 'Not measured.')}\n{mark[3]}", page)
+
+
+def _markdown(name: str, table: Table) -> str:
+    lines = []
+    if any(table.figure(row.label, figure) is not None for row in table.rows for figure in table.chart):
+        lines += [f"![{table.title}](benchmarks/{name}.svg)", ""]
+    columns = table.columns
+    lines += [f"| | {' | '.join(columns)} |", f"|---|{'---:|' * len(columns)}"]
+    # A function's name can have what Markdown takes for markup.
+    label = "`{}`" if name == _PROFILE else "{}"
+    lines += [f"| {label.format(row.label)} | {' | '.join(table.cells(row))} |" for row in table.rows]
+    lines += [f"\n{label} cannot run: {why}" for label, why in table.failures]
+    return "\n".join([*lines, "", f"Measured: {table.measured}."])
+
+
+def _environment(results: Results) -> str:
+    found = results.environment
+    rows = {"machine": found["machine"], "Python": found["python"], "date": found["date"], **found["versions"]}
+    return "\n".join(["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows.items())])
+
+
+def _instructions() -> str:
+    if not STORED.exists():
+        return "None are stored."
+    stored = json.loads(STORED.read_text(encoding="utf-8"))
+    lines = ["| Python | instructions for an event | compiler | msgspec |", "|---|---:|---|---|"]
+    lines += [
+        f"| {one['python']} | {one['instructions']:,} | {one['compiler']} | {one['msgspec']} |"
+        for one in stored.values()
+    ]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

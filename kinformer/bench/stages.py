@@ -1,0 +1,53 @@
+"""What an event costs after each stage of its way: read, decoded, and taken through the whole informer."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import anyio
+
+from kinformer.bench.measure import Stopwatch, replay
+from kinformer.bench.results import Figures
+from kinformer.client import ListOptions, connect
+from kinformer.models import V1Pod
+
+__all__ = ("DECODED", "READ", "stage")
+
+READ = "bytes read from the socket"
+DECODED = "read and decoded by the client's watch"
+
+
+async def stage(until: str, objects: int = 10_000, events: int = 100_000) -> Figures:
+    """The way of an event up to there."""
+    cpu = await (_read(objects, events) if until == READ else _decode(objects, events))
+    return {"us CPU/event": round(cpu / events * 1e6, 2)}
+
+
+async def _read(objects: int, events: int) -> float:
+    async with replay(objects) as server, await server.request("/api/v1/pods?watch=true") as stream:
+        await stream.receive()
+        await server.load(events, last=True)
+        watch = Stopwatch()
+        with suppress(anyio.EndOfStream):
+            while True:
+                await stream.receive(1 << 18)
+        return watch.cpu
+
+
+async def _decode(objects: int, events: int) -> float:
+    async with (
+        replay(objects) as server,
+        connect(url=server.url) as client,
+        client.resource(V1Pod).watch(options=ListOptions(resource_version="1")) as batches,
+    ):
+        # What is made once is made by the first few.
+        await server.load(10)
+        left = 10
+        while left:
+            left -= len(await anext(batches))
+        await server.load(events)
+        watch = Stopwatch()
+        left = events
+        while left:
+            left -= len(await anext(batches))
+        return watch.cpu

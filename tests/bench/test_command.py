@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+
+from kinformer.client import connect
+from kinformer.envtest import ApiServer
+from kinformer.models import V1Pod, from_dict
+from tests.cli.commands import kinformer
+from tests.cli.test_commands import write_kubeconfig
+
+
+async def test_a_benchmark_prints_a_table_and_writes_its_figures_with_where_they_are_from(tmp_path: Path) -> None:
+    file = tmp_path / "results.json"
+
+    done = await kinformer("bench", "raw", "sync", "--quick", "--json", file)
+
+    assert (done.status, done.err) == (0, "")
+    assert "sync: First sync of so many pods" in done.out
+    assert "typed, metadata read" in done.out
+    found = json.loads(file.read_text())
+    assert {"machine", "python", "date", "versions"} <= found["environment"].keys()
+    assert "msgspec" in found["environment"]["versions"]
+    assert list(found["tables"]) == ["raw", "sync"]
+    (row,) = found["tables"]["sync"]["rows"]
+    assert row["label"] == "typed, metadata read"
+    assert row["figures"].keys() == {"seconds", "CPU seconds", "KiB/object", "peak / stays"}
+
+
+@pytest.mark.skipif(importlib.util.find_spec("pygal") is None, reason="pygal is an extra")
+async def test_charts_are_svg(tmp_path: Path) -> None:
+    done = await kinformer("bench", "raw", "--quick", "--charts", tmp_path / "charts")
+
+    assert (done.status, done.err) == (0, "")
+    assert (tmp_path / "charts" / "raw.svg").read_text().startswith("<svg")
+
+
+@pytest.mark.skipif(importlib.util.find_spec("pygal") is not None, reason="pygal is there")
+async def test_without_pygal_charts_are_one_line_that_says_what_to_install(tmp_path: Path) -> None:
+    done = await kinformer("bench", "raw", "--quick", "--charts", tmp_path / "charts")
+
+    assert (done.status, done.out) == (1, "")
+    assert "pip install 'kinformer[bench]'" in done.err
+    assert done.err.count("\n") == 1
+
+
+async def test_an_unknown_benchmark_is_one_line_that_says_which_there_are() -> None:
+    done = await kinformer("bench", "raw", "thruput")
+
+    assert (done.status, done.out) == (1, "")
+    assert done.err.startswith("kinformer: there is no benchmark 'thruput'; there are raw, throughput,")
+    assert done.err.count("\n") == 1
+
+
+async def test_a_file_that_cannot_be_written_is_known_before_anything_is_measured() -> None:
+    done = await kinformer("bench", "raw", "--quick", "--json", "/no/such/folder/results.json")
+
+    assert (done.status, done.out) == (1, "")
+    assert done.err == "kinformer: /no/such/folder/results.json: No such file or directory\n"
+
+
+@pytest.mark.skipif(importlib.util.find_spec("uvloop") is not None, reason="uvloop is there")
+async def test_without_uvloop_it_is_one_line_that_says_what_to_install() -> None:
+    done = await kinformer("bench", "raw", "--uvloop")
+
+    assert (done.status, done.err) == (1, "kinformer: uvloop is not installed: pip install 'kinformer[uvloop]'\n")
+
+
+async def test_an_informer_of_a_cluster_is_measured_without_writing_there(tmp_path: Path) -> None:
+    async with ApiServer() as server, connect(url=server.url, token=server.token) as client:
+        pods = client.resource(V1Pod)
+        for name in ("a", "b", "c"):
+            spec = {"containers": [{"name": "c", "image": "i"}]}
+            await pods.create(from_dict(V1Pod, {"metadata": {"name": name, "namespace": "default"}, "spec": spec}))
+        server.write_kubeconfig(tmp_path / "kubeconfig")
+        before = server.storage.version
+
+        arguments = ("--kubeconfig", tmp_path / "kubeconfig", "--seconds", 0.2, "--json", tmp_path / "results.json")
+        done = await kinformer("bench", *arguments)
+
+        assert (done.status, done.err) == (0, "")
+        assert f"{server.url} (v1.36" in done.out
+        assert server.storage.version == before
+    (row,) = json.loads((tmp_path / "results.json").read_text())["tables"]["cluster"]["rows"]
+    assert row["figures"]["objects"] == 3
+    assert row["figures"]["events"] == 0
+    assert row["figures"]["first sync s"] > 0
+
+
+async def test_a_cluster_that_cannot_be_reached_is_one_line_that_names_it(tmp_path: Path) -> None:
+    kubeconfig = write_kubeconfig(tmp_path / "kubeconfig", "http://127.0.0.1:1")
+
+    done = await kinformer("bench", "--kubeconfig", kubeconfig)
+
+    assert done.status == 1
+    assert done.err.endswith("cannot reach the server at http://127.0.0.1:1: Connection refused\n")
+    assert done.err.count("\n") == 1
+
+
+async def test_a_cluster_and_names_do_not_go_together(tmp_path: Path) -> None:
+    done = await kinformer("bench", "raw", "--kubeconfig", tmp_path / "kubeconfig")
+
+    assert done.status == 1
+    assert "leave out the names" in done.err
