@@ -19,7 +19,13 @@ from anyio.abc import TaskGroup
 from controllers.quota.counts import object_count_evaluator
 from controllers.quota.registry import IGNORED_RESOURCES, MODELS, WHOLE, Registry
 from controllers.quota.sources import ClientSource, InformerSource
-from controllers.resourcequota.replenishment import Replenish, ReplenishmentHandler, UpdateFilter, default_update_filter
+from controllers.resourcequota.replenishment import (
+    Observer,
+    Replenish,
+    ReplenishmentHandler,
+    UpdateFilter,
+    default_update_filter,
+)
 from kinformer.cache import (
     NAMESPACE_INDEX,
     CacheNotSynced,
@@ -78,6 +84,7 @@ class QuotaMonitor:
     :param live: gets one that asks the server, likewise
     :param replenish: is told of what may have been freed
     :param resource_found: is told of each resource once it can be counted
+    :param observer: is told of every object that was seen
     """
 
     def __init__(
@@ -90,6 +97,7 @@ class QuotaMonitor:
         live: Registry | None = None,
         resource_found: Callable[[GroupResource], object] = lambda _: None,
         update_filter: UpdateFilter | None = None,
+        observer: Observer | None = None,
         period: float = DISCOVERY_PERIOD,
         clock: Clock | None = None,
     ) -> None:
@@ -100,6 +108,7 @@ class QuotaMonitor:
         self._replenish = replenish
         self._resource_found = resource_found
         self._clock = clock or RealClock()
+        self._observer = observer
         self._update_filter = update_filter or default_update_filter()
         self._period = period
         self._monitors: dict[GroupResource, _Monitor] = {}
@@ -176,7 +185,7 @@ class QuotaMonitor:
             shared = self._informers.informer_for(MODELS[resource])
             self._informers.start()
         informer = shared or self._own_informer(gvr)
-        handler = ReplenishmentHandler(resource, self._replenish, self._update_filter)
+        handler = ReplenishmentHandler(resource, self._replenish, self._update_filter, self._observer)
         monitor = _Monitor(gvr, informer, informer.add_event_handler(handler), shared is None)
         self._monitors[resource] = monitor
         if resource not in WHOLE:

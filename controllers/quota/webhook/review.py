@@ -1,0 +1,78 @@
+"""AdmissionReviews: what an API server asks a webhook, and what it is answered."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+__all__ = ("AdmissionRequest", "BadReview", "answer", "read_review", "status")
+
+_VERSION: Final = "admission.k8s.io/v1"
+
+
+class BadReview(ValueError):
+    """A body is not an AdmissionReview that can be answered."""
+
+
+class _Resource(msgspec.Struct):
+    group: str = ""
+    version: str = ""
+    resource: str = ""
+
+
+class AdmissionRequest(msgspec.Struct, rename="camel"):
+    """What is to be decided about."""
+
+    uid: str
+    operation: str
+    resource: _Resource
+    sub_resource: str = ""
+    name: str = ""
+    namespace: str = ""
+    object: dict[str, Any] | None = None
+    old_object: dict[str, Any] | None = None
+    dry_run: bool | None = None
+
+
+class _Review(msgspec.Struct, rename="camel"):
+    api_version: str = ""
+    kind: str = ""
+    request: AdmissionRequest | None = None
+
+
+_decode = msgspec.json.Decoder(_Review).decode
+_encode = msgspec.json.Encoder().encode
+
+
+def read_review(body: bytes) -> AdmissionRequest:
+    """
+    :raises BadReview: says what is wrong with it
+    """
+    try:
+        review = _decode(body)
+    except msgspec.DecodeError as error:
+        raise BadReview(f"not an AdmissionReview: {error}") from error
+    except UnicodeDecodeError as error:
+        raise BadReview("not an AdmissionReview: not UTF-8") from error
+    if review.kind != "AdmissionReview" or review.api_version != _VERSION:
+        what = f"{review.kind or 'nothing'} of {review.api_version or 'no apiVersion'}"
+        raise BadReview(f"{what}: want an AdmissionReview of {_VERSION}")
+    if review.request is None:
+        raise BadReview("the AdmissionReview has no request")
+    return review.request
+
+
+def answer(uid: str, code: int = 200, reason: str = "", message: str = "") -> bytes:
+    """Yes, or with a code that is not 200, no and why."""
+    response: dict[str, Any] = {"uid": uid, "allowed": code == 200}
+    if code != 200:
+        response["status"] = {"status": "Failure", "code": code, "reason": reason, "message": message}
+    return _encode({"apiVersion": _VERSION, "kind": "AdmissionReview", "response": response})
+
+
+def status(code: int, reason: str, message: str) -> bytes:
+    """A Status, for what is no review."""
+    return _encode(
+        {"apiVersion": "v1", "kind": "Status", "status": "Failure", "code": code, "reason": reason, "message": message}
+    )
