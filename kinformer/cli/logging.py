@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import Any
+from typing import Any, Final
 
 import structlog
 
@@ -12,6 +12,11 @@ __all__ = ("configure_logging",)
 
 #: From this on, klog's convention has what only matters to somebody who is looking for something.
 _DETAILS = 4
+
+# structlog's own choice shows every frame's variables, among which may be tokens and the data of Secrets.
+_TRACEBACKS: Final = structlog.processors.ExceptionRenderer(
+    structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
+)
 
 
 def configure_logging(verbosity: int, logging_format: str, *, quiet: bool = False) -> None:
@@ -23,21 +28,24 @@ def configure_logging(verbosity: int, logging_format: str, *, quiet: bool = Fals
     :param quiet: without a verbosity, only what has gone wrong: the command shows by itself what goes on
     """
     level = logging.DEBUG if verbosity >= _DETAILS else logging.ERROR if quiet and not verbosity else logging.INFO
-    renderer: Any = (
-        structlog.processors.JSONRenderer()
-        if logging_format == "json"
-        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
-    )
-    as_text = [structlog.processors.dict_tracebacks] if logging_format == "json" else []
+    renderer: Any
+    if logging_format == "json":
+        renderer, tracebacks = structlog.processors.JSONRenderer(), [_TRACEBACKS]
+    else:
+        renderer, tracebacks = _console(), []
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
-            *as_text,
+            *tracebacks,
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=False,
     )
+
+
+def _console() -> structlog.dev.ConsoleRenderer:
+    return structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback)

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+import structlog
+
+from kinformer.cli.logging import configure_logging
+
+
+@pytest.fixture(autouse=True)
+def _configuration_of_before() -> Iterator[None]:
+    before = structlog.get_config()
+    yield
+    structlog.configure(**before)
+
+
+def fail_with(secret: str) -> None:
+    raise RuntimeError(f"no luck with {len(secret)} characters")
+
+
+@pytest.mark.parametrize("logging_format", ["text", "json"])
+def test_a_traceback_shows_the_frames_and_none_of_their_variables(
+    capsys: pytest.CaptureFixture[str], logging_format: str
+) -> None:
+    configure_logging(0, logging_format)
+    try:
+        fail_with("s3cr" + "et")
+    except RuntimeError:
+        structlog.get_logger().exception("sync_failed", key="default/a")
+
+    shown = capsys.readouterr().err
+    assert "sync_failed" in shown
+    assert "default/a" in shown
+    assert "fail_with" in shown
+    assert "no luck with 6 characters" in shown
+    assert "s3cret" not in shown
+
+
+def test_json_is_one_event_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    configure_logging(0, "json")
+    structlog.get_logger().info("controller_started", workers=5)
+    structlog.get_logger().debug("not_asked_for")
+
+    [line] = capsys.readouterr().err.splitlines()
+    said = json.loads(line)
+    assert (said["event"], said["level"], said["workers"]) == ("controller_started", "info", 5)
+
+
+@pytest.mark.parametrize(
+    ("verbosity", "quiet", "levels"),
+    [
+        (0, False, ["info", "error"]),
+        (0, True, ["error"]),
+        (2, True, ["info", "error"]),
+        (4, False, ["debug", "info", "error"]),
+    ],
+)
+def test_verbosity_is_klogs(capsys: pytest.CaptureFixture[str], verbosity: int, quiet: bool, levels: list[str]) -> None:
+    configure_logging(verbosity, "json", quiet=quiet)
+    for level in ("debug", "info", "error"):
+        getattr(structlog.get_logger(), level)("event")
+
+    assert [json.loads(line)["level"] for line in capsys.readouterr().err.splitlines()] == levels
