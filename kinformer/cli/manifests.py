@@ -87,16 +87,18 @@ async def apply_manifests(client: Client, manifests: list[Manifest]) -> None:
     """
     Make each object, in their order; one that is there already gets what its manifest says merged into it.
 
+    One that belongs to a namespace and names none goes to ``default``, as with kubectl.
+
     :raises ManifestError: if the server does not know a kind, or refuses an object
     """
     for manifest in manifests:
         try:
             resource = await client.resource_for_object(manifest.obj)
+            metadata = manifest.obj["metadata"]
+            namespace = metadata.get("namespace") or ("default" if resource.namespaced else "")
             try:
-                await resource.create(manifest.obj)
+                await resource.create(manifest.obj, namespace)
             except AlreadyExists:
-                metadata = manifest.obj["metadata"]
-                namespace = metadata.get("namespace", "")
                 await resource.patch(metadata["name"], manifest.obj, namespace, patch_type=PatchType.MERGE)
-        except (NoKindMatch, ApiError) as error:
+        except (NoKindMatch, ApiError, ValueError) as error:
             raise ManifestError(f"{manifest.source}: {manifest}: {error}") from error

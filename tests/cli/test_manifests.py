@@ -88,3 +88,22 @@ async def test_an_object_that_the_server_refuses_is_an_error_that_says_where_it_
     async with ApiServer() as server, connect(url=server.url, token=server.token) as client:
         with pytest.raises(ManifestError, match=r"two.yaml:2: ConfigMap NOT A NAME: .*NOT A NAME"):
             await apply_manifests(client, read_manifests(file))
+
+
+async def test_an_object_that_names_no_namespace_goes_to_default_and_is_found_there_again(tmp_path: Path) -> None:
+    file = tmp_path / "two.yaml"
+    file.write_text(TWO.replace(", namespace: default", ""))
+    async with ApiServer() as server, connect(url=server.url, token=server.token) as client:
+        await apply_manifests(client, read_manifests(file))
+        await apply_manifests(client, read_manifests(file))
+        made = await client.resource(V1ConfigMap).list("default")
+
+    assert {"a", "b"} <= {config_map.metadata.name for config_map in made.items}
+
+
+async def test_a_name_that_is_none_is_an_error_that_says_where_it_stands(tmp_path: Path) -> None:
+    file = tmp_path / "odd.yaml"
+    file.write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b/c}")
+    async with ApiServer() as server, connect(url=server.url, token=server.token) as client:
+        with pytest.raises(ManifestError, match=r"odd.yaml:1: ConfigMap a: "):
+            await apply_manifests(client, read_manifests(file))
