@@ -26,7 +26,7 @@ from kinformer.client import Client
 from kinformer.clock import Clock, RealClock
 from kinformer.informers.lister import Lister
 from kinformer.meta import GroupVersionResource, accessor_for
-from kinformer.models import PartialObjectMetadata, resource_for
+from kinformer.models import PartialObjectMetadata, builtin_resources, resource_for
 
 __all__ = ("InformerTypeConflict", "SharedInformerFactory")
 
@@ -95,7 +95,7 @@ class SharedInformerFactory:
     def informer_for(
         self,
         type_: type[T],
-        resource: GroupVersionResource | type[Any] | None = None,
+        resource: GroupVersionResource | tuple[str, str, str] | type[Any] | None = None,
         *,
         namespaced: bool = True,
         kind: str = "",
@@ -105,18 +105,21 @@ class SharedInformerFactory:
         The informer of a resource, made if nobody asked for it before. It has the index by namespace.
 
         :param type_: what its objects are: a model, a Struct with the fields that are wanted, or dict
-        :param resource: where they are served, or a model of the same resource; may be left out when `type_` is a model
+        :param resource: group, version and plural, or a model of the same resource; not needed when `type_` is a model
         :param namespaced: whether a custom resource's objects belong to namespaces; what has a model is known
         :param kind: a custom resource's kind: dicts of another kind that come along are left out
         :param indexers: index functions to add, by name; those that are there already are left as they are
         :raises InformerTypeConflict: if the informer is there already, with objects of another type
         :raises LookupError: if it is not known where objects of that type are served
         """
-        if not isinstance(resource, GroupVersionResource):
+        if isinstance(resource, tuple):
+            gvr = GroupVersionResource(*resource)
+            namespaced = next(
+                (known.namespaced for known in builtin_resources().values() if known.gvr == gvr), namespaced
+            )
+        else:
             info = resource_for(resource or type_)
             gvr, namespaced, kind = info.gvr, info.namespaced, info.kind
-        else:
-            gvr = resource
         informer = self._informers.get(gvr)
         if informer is None:
             informer = self._informers[gvr] = self._make(type_, gvr, namespaced, kind)
@@ -129,7 +132,7 @@ class SharedInformerFactory:
         return cast("SharedIndexInformer[T]", informer)
 
     def metadata_informer_for(
-        self, resource: GroupVersionResource | type[Any], *, namespaced: bool = True
+        self, resource: GroupVersionResource | tuple[str, str, str] | type[Any], *, namespaced: bool = True
     ) -> SharedIndexInformer[PartialObjectMetadata]:
         """
         An informer of a resource's metadata only, which is all that the server then sends.
@@ -139,7 +142,11 @@ class SharedInformerFactory:
         return self.informer_for(PartialObjectMetadata, resource, namespaced=namespaced)
 
     def lister(
-        self, type_: type[T], resource: GroupVersionResource | type[Any] | None = None, *, namespaced: bool = True
+        self,
+        type_: type[T],
+        resource: GroupVersionResource | tuple[str, str, str] | type[Any] | None = None,
+        *,
+        namespaced: bool = True,
     ) -> Lister[T]:
         """
         A lister over the informer that :meth:`informer_for` gives for the same arguments.

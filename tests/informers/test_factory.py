@@ -210,3 +210,19 @@ async def test_waiting_gives_up_after_the_time_and_names_who_is_late() -> None:
         with pytest.raises(CacheNotSynced, match="not synced after 5 seconds: configmaps"):
             await informers.wait_for_cache_sync(timeout=5)
         tasks.cancel_scope.cancel()
+
+
+async def test_a_resource_may_be_a_plain_tuple(client: Client) -> None:
+    informers = SharedInformerFactory(client)
+
+    assert informers.informer_for(dict, ("", "v1", "configmaps")) is informers.informer_for(dict, CONFIG_MAPS)
+
+
+async def test_dicts_of_a_kind_without_namespaces_are_had_whole_by_a_factory_of_one_namespace(client: Client) -> None:
+    await client.resource(V1Node).create(from_dict(V1Node, {"metadata": {"name": "n1"}}))
+    async with SharedInformerFactory(client, namespace="default") as informers:
+        nodes = informers.informer_for(dict, GroupVersionResource("", "v1", "nodes"))
+        informers.start()
+        await informers.wait_for_cache_sync(timeout=10)
+
+        assert nodes.indexer.list_keys() == ["n1"]
