@@ -6,11 +6,20 @@ from kinformer.bench.results import BenchError
 from kinformer.cli.manifests import ManifestError
 from kinformer.client import ClientError
 from kinformer.envtest import ServerError
-from kinformer.manager import ControllerLoadError, OptionError, UnknownControllerError
+from kinformer.manager import ControllerLoadError, EndpointError, OptionError, UnknownControllerError
 
 __all__ = ("plain_error",)
 
-_USERS = (BenchError, ClientError, ControllerLoadError, ManifestError, OptionError, ServerError, UnknownControllerError)
+_USERS = (
+    BenchError,
+    ClientError,
+    ControllerLoadError,
+    EndpointError,
+    ManifestError,
+    OptionError,
+    ServerError,
+    UnknownControllerError,
+)
 
 
 def plain_error(error: BaseException) -> str | None:

@@ -11,6 +11,7 @@ import click
 from kinformer.client import connect
 from kinformer.informers import SharedInformerFactory
 from kinformer.manager import Manager, OptionError
+from kinformer.meta.validation import dns1123_label_errors
 
 __all__ = ("run",)
 
@@ -38,6 +39,8 @@ async def run(
     :raises OptionError: if an option does not say what it should
     """
     selection = [name.strip() for name in controllers.split(",") if name.strip()]
+    if namespace and (problems := dns1123_label_errors(namespace)):
+        raise OptionError(f"--namespace is {namespace!r}: {problems[0]}")
     async with connect(kubeconfig, context, qps=kube_api_qps, burst=kube_api_burst) as client:
         manager = Manager(
             client,
@@ -46,6 +49,8 @@ async def run(
             informers=SharedInformerFactory(client, namespace=namespace),
             endpoint=_address(metrics_bind_address),
         )
+        if not manager.controllers:
+            raise OptionError(f"--controllers is {controllers!r}: that leaves nothing to run")
         # Before anything runs: a server that cannot be reached, or does not let us in, is told once and not by each
         # informer again and again. The version alone would be told to anybody.
         await client.server_resources()

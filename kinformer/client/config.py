@@ -154,7 +154,7 @@ async def load_kubeconfig(path: str, context: str | None = None, *, clock: Clock
     """
     existing = _existing(path)
     if not existing:
-        raise ConfigError(f"kubeconfig {path}: there is no such file")
+        raise ConfigError(f"kubeconfig {path}: {_why_missing(path)}")
     from kubernetes_asyncio.client import Configuration
     from kubernetes_asyncio.config import load_kube_config
 
@@ -297,6 +297,10 @@ def _environment_proxy(server: str) -> str | None:
 
 def _existing(path: str) -> list[Path]:
     return [file for name in path.split(os.pathsep) if name and (file := Path(name).expanduser()).is_file()]
+
+
+def _why_missing(path: str) -> str:
+    return "it is a folder" if Path(path).expanduser().is_dir() else "there is no such file"
 
 
 def _why_broken(error: Exception, files: list[Path], context: str | None) -> str:

@@ -146,12 +146,20 @@ class ApiServer:
         return yaml.safe_dump(config, sort_keys=False)
 
     def write_kubeconfig(self, path: str | Path) -> None:
-        """Write it to a file that only its owner can read, whole or not at all."""
+        """
+        Write it to a file that only its owner can read, whole or not at all.
+
+        :raises OSError: naming `path`, if that cannot be done
+        """
         target = Path(path)
         beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
-        beside.touch(mode=0o600)
-        beside.write_text(self.kubeconfig(), encoding="utf-8")
-        beside.replace(target)
+        try:
+            beside.touch(mode=0o600)
+            beside.write_text(self.kubeconfig(), encoding="utf-8")
+            beside.replace(target)
+        except OSError as error:
+            beside.unlink(missing_ok=True)
+            raise OSError(error.errno, error.strerror, str(target)) from error
 
     # -- its life ---------------------------------------------------------------------------------------------------
 

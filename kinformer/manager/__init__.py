@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from kinformer.manager.context import ControllerContext, ControllerFactory, OptionError, Runnable
 from kinformer.manager.controller import Controller, Sync, SyncError
+from kinformer.manager.endpoint import EndpointError
 from kinformer.manager.manager import ControllerLoadError, Manager, known_controllers
 from kinformer.manager.predicates import (
     Predicate,
@@ -25,6 +26,7 @@ __all__ = (
     "ControllerContext",
     "ControllerFactory",
     "ControllerLoadError",
+    "EndpointError",
     "EnqueueKeys",
     "KeysOf",
     "Manager",

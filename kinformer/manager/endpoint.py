@@ -6,14 +6,19 @@ complete, ``/metrics`` with all metrics of the process.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Mapping
 
 import anyio
 import structlog
 
-__all__ = ("Endpoint",)
+__all__ = ("Endpoint", "EndpointError")
 
 log = structlog.get_logger(__name__)
+
+
+class EndpointError(Exception):
+    """The endpoint cannot listen where it was told to."""
 
 
 class Endpoint:
@@ -34,7 +39,7 @@ class Endpoint:
         """
         Serve until cancelled.
 
-        :raises OSError: if the port is taken, or not to be had
+        :raises EndpointError: if the port is taken, or not to be had
         """
         # Imported here: half of aiohttp is its server, and most processes have no use for it.
         from aiohttp import web
@@ -66,7 +71,11 @@ class Endpoint:
         try:
             await runner.setup()
             site = web.TCPSite(runner, self.host, self.port)
-            await site.start()
+            try:
+                await site.start()
+            except OSError as error:
+                why = "the port is in use" if error.errno == errno.EADDRINUSE else error.strerror
+                raise EndpointError(f"cannot serve metrics on {self.host}:{self.port}: {why}") from error
             self.port = runner.addresses[0][1]
             self.listening.set()
             log.info("endpoint_listening", host=self.host, port=self.port)

@@ -309,6 +309,12 @@ async def test_outside_of_a_cluster_there_is_none() -> None:
             pass
 
 
+async def test_a_folder_is_no_kubeconfig_and_said_to_be_one(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=f"kubeconfig {tmp_path}: it is a folder"):
+        async with connect(tmp_path):
+            pass
+
+
 async def test_a_kubeconfig_comes_before_the_cluster_around(service_account: Path, kubeconfig: Write) -> None:
     async with connect(kubeconfig("http://named")) as client:
         assert client.server == "http://named"
