@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
+
 import click
+import structlog
 
 from tests.golden.functions_command import functions
 from tests.golden.scenario_command import scenario
@@ -20,4 +23,6 @@ golden.add_command(scenario)
 
 
 if __name__ == "__main__":
+    # What an informer under test has to say is no part of the answer.
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     golden(prog_name="python -m tests.golden")
