@@ -60,6 +60,8 @@ class _Waiter:
     #: Why it is refused; None if it is let through.
     result: Exception | None = field(default_factory=lambda: _Undecided("DEFAULT DENY"))
     done: anyio.Event = field(default_factory=anyio.Event)
+    #: What stands for it elsewhere: who keeps that does not keep the object.
+    token: object = field(default_factory=object)
 
     @property
     def undecided(self) -> bool:
@@ -214,7 +216,7 @@ class QuotaEvaluator:
                 waiter.result = None
                 continue
             if self._reservations is not None:
-                self._reservations.reserve(waiter, request, running, after)
+                self._reservations.reserve(waiter.token, request, running, after)
             running = after
         failed: set[str] = set()
         failure: Exception | None = None
@@ -229,13 +231,13 @@ class QuotaEvaluator:
         elif self._reservations is not None:
             for waiter in waiters:
                 if waiter.undecided:
-                    self._reservations.withdraw(waiter, failed)
+                    self._reservations.withdraw(waiter.token, failed)
         return failed, failure
 
     def _refuse(self, waiter: _Waiter, error: Exception) -> None:
         waiter.result = error
         if self._reservations is not None:
-            self._reservations.withdraw(waiter)
+            self._reservations.withdraw(waiter.token)
 
 
 def _decide(waiters: Sequence[_Waiter], result: Exception | None) -> None:
