@@ -37,8 +37,6 @@ __all__ = ("ApiServer", "ServerError")
 
 _SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 _CLOSE_WITHIN = 0.5
-#: Seconds that etcd would take, between the two writes of a removal. Without them no controller ever sees the first.
-_REMOVAL_PAUSE = 0.005
 
 
 class ServerError(Exception):
@@ -105,8 +103,7 @@ class ApiServer:
         """The server's inside, with nothing stored yet."""
         self.storage = Storage()
         self.registry = Registry()
-        # A clock that tests turn does not go on by itself: nobody would turn it for that.
-        self.watches = WatchSet(pause=_REMOVAL_PAUSE if isinstance(self.clock, RealClock) else 0.0)
+        self.watches = WatchSet()
         self.faults = Faults(self.storage, self.watches, self.clock)
         self.admission = Admission()
         self._strategies = Strategies(self.storage, self.registry, self.clock)

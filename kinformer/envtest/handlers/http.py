@@ -18,6 +18,7 @@ from kinformer.envtest.discovery import Discovery
 from kinformer.envtest.faults import Faults
 from kinformer.envtest.handlers import reading, writing
 from kinformer.envtest.handlers.call import Answer, Call, Target, encode, find_target, parse_query, verb_for
+from kinformer.envtest.handlers.removing import mark_first
 from kinformer.envtest.handlers.reviews import Reviews
 from kinformer.envtest.handlers.subresources import serve_subresource
 from kinformer.envtest.handlers.views import to_yaml, wants_yaml
@@ -139,6 +140,8 @@ class HttpHandler:
         elif target.subresource is not None:
             answer = serve_subresource(self._operations, call)
         else:
+            if verb == "delete":
+                await mark_first(self._operations, call)
             answer = _VERBS[verb](self._operations, call)
         await self._operations.storage.settled()
         if wants_yaml(call.accept):

@@ -41,12 +41,9 @@ class WatchSet:
 
     :ivar bookmarks: whether they send bookmarks on their way
     :ivar stalled: while set, they send nothing at all
-    :param pause: seconds between an object's removal and the mark that comes before it, where one request does both.
-        To etcd they are two writes, and controllers see the object on its way out before they see it gone
     """
 
-    def __init__(self, pause: float = 0.0) -> None:
-        self.pause = pause
+    def __init__(self) -> None:
         self.open: set[Watch] = set()
         self.bookmarks = True
         self.stalled = False
@@ -197,7 +194,6 @@ class Watch:
 
     async def _follow(self, position: int) -> AsyncIterator[bytes]:
         next_bookmark = self._next_bookmark()
-        paused = False
         while not self._ended:
             if self._watches.stalled:
                 await self._sleep(self._log.end, None)
@@ -208,15 +204,9 @@ class Watch:
                 yield self._too_old(self._log.forgotten)
                 return
             if changes:
-                removed = self._removed_at_once(changes) if self._watches.pause and not paused else 0
-                paused = removed > 0
-                if removed:
-                    changes = changes[:removed]
                 position += len(changes)
                 if chunk := self._lines(changes):
                     yield chunk
-                    if paused:
-                        await self._clock.sleep(self._watches.pause)
                 continue
             if next_bookmark is not None and self._clock.monotonic() >= next_bookmark:
                 if self._watches.bookmarks:
@@ -224,16 +214,6 @@ class Watch:
                 next_bookmark = self._next_bookmark()
                 continue
             await self._sleep(position, next_bookmark)
-
-    @staticmethod
-    def _removed_at_once(changes: list[Change]) -> int:
-        """Where the first removal stands that comes right after the object's mark; 0 if there is none."""
-        for index in range(1, len(changes)):
-            if changes[index].type == DELETED:
-                mark = changes[index - 1]
-                if mark.type == MODIFIED and mark.now.key == changes[index].now.key:
-                    return index
-        return 0
 
     async def _sleep(self, position: int, until: float | None) -> None:
         self._wake = wake = anyio.Event()

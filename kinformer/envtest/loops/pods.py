@@ -36,6 +36,9 @@ class PodReaper:
         metadata = change.now.decode()["metadata"]
         if "deletionTimestamp" not in metadata:
             return
+        grace = float(metadata.get("deletionGracePeriodSeconds") or 0)
+        if not grace:
+            return  # who marked it so removes it, or its finalizers hold it
         key, uid = change.now.key, metadata["uid"]
 
         def end() -> None:
@@ -43,7 +46,7 @@ class PodReaper:
             self._wake()
 
         # A grace that is shortened later gets a timer of its own; the pod of a late timer is gone by then.
-        self._operations.clock.call_later(float(metadata.get("deletionGracePeriodSeconds") or 0), end)
+        self._operations.clock.call_later(grace, end)
 
     def act(self) -> bool:
         if not self._due:
