@@ -191,6 +191,25 @@ async def test_a_service_of_two_families_has_slices_of_two_types() -> None:
     assert world.slice.address_type == "IPv4"
 
 
+async def test_a_pod_without_an_address_of_a_family_is_not_in_its_slice() -> None:
+    world = Slices(make_service(ipFamilies=["IPv4", "IPv6"]), make_pod("a", "10.1.0.1"))
+    await world.sync()
+    await world.sync()
+
+    said = {one.address_type: len(one.endpoints or ()) for one in world.slices()}
+    assert (said, world.verbs) == ({"IPv4": 1, "IPv6": 0}, ["create", "create"])
+
+
+async def test_all_addresses_of_a_family_are_one_endpoint_in_a_fixed_order() -> None:
+    world = Slices(make_service(), make_pod("a", ["10.1.0.2", "10.1.0.1"]))
+    await world.sync()
+    world.put(make_pod("a", ["10.1.0.1", "10.1.0.2"]))
+    await world.sync()
+
+    assert world.endpoint("a").addresses == ["10.1.0.1", "10.1.0.2"]
+    assert world.verbs == ["create"]
+
+
 @pytest.mark.parametrize(
     ("spec", "want"),
     [
