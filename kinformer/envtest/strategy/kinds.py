@@ -10,6 +10,7 @@ from kinformer.envtest.strategy.base import Strategy
 from kinformer.envtest.strategy.events import EventStrategy, NewEventStrategy
 from kinformer.envtest.strategy.pods import PodStrategy
 from kinformer.envtest.strategy.services import ServiceAddresses, ServiceStrategy
+from kinformer.envtest.strategy.webhooks import MutatingWebhookStrategy, WebhookStrategy
 
 __all__ = ("strategy_for",)
 
@@ -67,6 +68,8 @@ _STRATEGIES: dict[tuple[str, str], Callable[[Resource], Strategy]] = {
     ("storage.k8s.io", "storageclasses"): others.StorageClassStrategy,
     ("autoscaling", "horizontalpodautoscalers"): others.AutoscalerStrategy,
     ("scheduling.k8s.io", "priorityclasses"): core.PriorityClassStrategy,
+    ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"): MutatingWebhookStrategy,
+    ("admissionregistration.k8s.io", "validatingwebhookconfigurations"): WebhookStrategy,
 }
 
 

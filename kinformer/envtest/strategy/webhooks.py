@@ -1,0 +1,190 @@
+"""The configurations of admission webhooks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from kinformer.envtest.status import Cause
+from kinformer.envtest.strategy.base import Obj, Strategy
+from kinformer.envtest.strategy.checks import (
+    check_label_selector,
+    check_port,
+    duplicate,
+    forbidden,
+    invalid,
+    not_supported,
+    required,
+)
+from kinformer.meta.validation import dns1123_subdomain_errors
+
+__all__ = ("MutatingWebhookStrategy", "WebhookStrategy")
+
+_CHOICES = {
+    "failurePolicy": ("Fail", "Ignore"),
+    "matchPolicy": ("Equivalent", "Exact"),
+    "sideEffects": ("None", "NoneOnDryRun"),
+    "reinvocationPolicy": ("IfNeeded", "Never"),
+}
+_OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
+_SCOPES = ("*", "Cluster", "Namespaced")
+_VERSIONS = ("v1", "v1beta1")
+_URL = "; desired format: https://host[/path]"
+
+
+class WebhookStrategy(Strategy):
+    """Webhooks that validate."""
+
+    has_generation = True
+    allow_unconditional_update = False
+
+    def default(self, obj: Obj) -> None:
+        for webhook in obj.get("webhooks") or ():
+            webhook.setdefault("failurePolicy", "Fail")
+            webhook.setdefault("matchPolicy", "Equivalent")
+            webhook.setdefault("namespaceSelector", {})
+            webhook.setdefault("objectSelector", {})
+            webhook.setdefault("timeoutSeconds", 10)
+            for rule in webhook.get("rules") or ():
+                rule.setdefault("scope", "*")
+            if service := (webhook.get("clientConfig") or {}).get("service"):
+                service.setdefault("port", 443)
+
+    def counts(self, obj: Obj, old: Obj) -> bool:
+        return bool(obj.get("webhooks") != old.get("webhooks"))
+
+    def validate(self, obj: Obj) -> list[Cause]:
+        causes: list[Cause] = []
+        names: set[str] = set()
+        for index, webhook in enumerate(obj.get("webhooks") or ()):
+            field = f"webhooks[{index}]"
+            causes += _check(webhook, field)
+            name = webhook.get("name")
+            if name and name in names:
+                causes.append(duplicate(f"{field}.name", name))
+            names.add(name)
+        return causes
+
+    def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
+        return []
+
+
+class MutatingWebhookStrategy(WebhookStrategy):
+    """Webhooks that change objects."""
+
+    def default(self, obj: Obj) -> None:
+        super().default(obj)
+        for webhook in obj.get("webhooks") or ():
+            webhook.setdefault("reinvocationPolicy", "Never")
+
+
+def _check(webhook: Obj, field: str) -> Iterator[Cause]:
+    yield from _check_name(webhook.get("name") or "", f"{field}.name")
+    for index, rule in enumerate(webhook.get("rules") or ()):
+        yield from _check_rule(rule, f"{field}.rules[{index}]")
+    for name, choices in _CHOICES.items():
+        value = webhook.get(name)
+        if value is None and name == "sideEffects":
+            yield required(f"{field}.{name}", f"must specify one of {', '.join(choices)}")
+        elif value is not None and value not in choices:
+            yield not_supported(f"{field}.{name}", value, choices)
+    seconds = webhook.get("timeoutSeconds")
+    if seconds is not None and not 1 <= seconds <= 30:
+        yield invalid(f"{field}.timeoutSeconds", seconds, "the timeout value must be between 1 and 30 seconds")
+    for name in ("namespaceSelector", "objectSelector"):
+        yield from check_label_selector(webhook.get(name), f"{field}.{name}")
+    yield from _check_client(webhook.get("clientConfig") or {}, f"{field}.clientConfig")
+    if webhook.get("matchConditions"):
+        yield forbidden(f"{field}.matchConditions", "this server does not evaluate expressions")
+    yield from _check_versions(webhook.get("admissionReviewVersions") or (), f"{field}.admissionReviewVersions")
+
+
+def _check_name(name: str, field: str) -> Iterator[Cause]:
+    if not name:
+        yield required(field)
+        return
+    wrong = dns1123_subdomain_errors(name)
+    if wrong:
+        yield invalid(field, name, ".".join(wrong))
+    elif name.count(".") < 2:
+        yield invalid(field, name, "should be a domain with at least three segments separated by dots")
+
+
+def _check_rule(rule: Obj, field: str) -> Iterator[Cause]:
+    operations = rule.get("operations") or ()
+    if not operations:
+        yield required(f"{field}.operations")
+    if len(operations) > 1 and "*" in operations:
+        yield invalid(f"{field}.operations", operations, "if '*' is present, must not specify other operations")
+    for index, operation in enumerate(operations):
+        if operation not in _OPERATIONS:
+            yield not_supported(f"{field}.operations[{index}]", operation, _OPERATIONS)
+    for name, what in (("apiGroups", "API groups"), ("apiVersions", "API versions")):
+        listed: Sequence[str] = rule.get(name) or ()
+        if not listed:
+            yield required(f"{field}.{name}")
+        if len(listed) > 1 and "*" in listed:
+            yield invalid(f"{field}.{name}", listed, f"if '*' is present, must not specify other {what}")
+    yield from _check_resources(rule.get("resources") or (), f"{field}.resources")
+    if (scope := rule.get("scope")) is not None and scope not in _SCOPES:
+        yield not_supported(f"{field}.scope", scope, _SCOPES)
+
+
+def _check_resources(resources: Sequence[str], field: str) -> Iterator[Cause]:
+    if not resources:
+        yield required(field)
+    for index, resource in enumerate(resources):
+        if not resource:
+            yield required(f"{field}[{index}]")
+    if len(resources) > 1 and "*/*" in resources:
+        yield invalid(field, resources, "if '*/*' is present, must not specify other resources")
+    if "*" in resources and any("/" not in one and one != "*" for one in resources):
+        text = "if '*' is present, must not specify other resources without subresources"
+        yield invalid(field, resources, text)
+
+
+def _check_client(client: Obj, field: str) -> Iterator[Cause]:
+    url, service = client.get("url"), client.get("service")
+    if (url is None) == (service is None):
+        yield required(field, "exactly one of url or service is required")
+    elif url is not None:
+        yield from _check_url(url, f"{field}.url")
+    elif service is not None:
+        for name in ("name", "namespace"):
+            if not service.get(name):
+                yield required(f"{field}.service.{name}")
+        for cause in check_port(service.get("port") or 0, f"{field}.service.port"):
+            yield cause._replace(message=cause.message.replace(": must", ": port is not valid: must"))
+        path: Any = service.get("path")
+        if path and not path.startswith("/"):
+            yield invalid(f"{field}.service.path", path, "must start with a '/'")
+
+
+def _check_url(url: str, field: str) -> Iterator[Cause]:
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        yield required(field, f"url must be a valid URL: {error}{_URL}")
+        return
+    if parts.scheme != "https":
+        yield invalid(field, parts.scheme, f"'https' is the only allowed URL scheme{_URL}")
+    if not parts.hostname:
+        yield invalid(field, parts.netloc, f"host must be specified{_URL}")
+    if parts.username is not None:
+        yield invalid(field, parts.username, "user information is not permitted in the URL")
+    if parts.fragment:
+        yield invalid(field, parts.fragment, "fragments are not permitted in the URL")
+    if parts.query:
+        yield invalid(field, parts.query, "query parameters are not permitted in the URL")
+
+
+def _check_versions(versions: Sequence[str], field: str) -> Iterator[Cause]:
+    if not versions:
+        yield required(field, f"must specify one of {', '.join(_VERSIONS)}")
+        return
+    for index, version in enumerate(versions):
+        if version in versions[:index]:
+            yield invalid(f"{field}[{index}]", version, "duplicate version")
+    if not any(version in _VERSIONS for version in versions):
+        yield invalid(field, versions, f"must include at least one of {', '.join(_VERSIONS)}")

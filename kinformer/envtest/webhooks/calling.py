@@ -1,0 +1,168 @@
+"""Calls of webhooks over HTTPS, and what Go's client says of those that fail."""
+
+from __future__ import annotations
+
+import base64
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+import aiohttp
+import anyio
+import msgspec
+
+from kinformer.clock import Clock
+from kinformer.envtest.webhooks.configuration import Hook
+from kinformer.envtest.webhooks.review import CallFailed
+
+__all__ = ("Caller", "ServiceResolver")
+
+#: Gives host and port at which a service (namespace, name, port) is to be had; raises LookupError if nowhere.
+ServiceResolver = Callable[[str, str, int], tuple[str, int]]
+
+_LARGEST_ANSWER = 8 * 1024 * 1024
+_GENERIC = {
+    400: "the server rejected our request for an unknown reason",
+    401: "the server has asked for the client to provide credentials",
+    404: "the server could not find the requested resource",
+    503: "the server is currently unable to handle the request",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """
+    :param shown: the URL as errors have it
+    :param url: the one that is dialled
+    :param name: whose certificate the server is to show, and the Host header
+    """
+
+    shown: str
+    url: str
+    name: str
+    host: str
+    address: str
+
+
+class Caller:
+    """Connections to webhooks; they are kept until :meth:`close`."""
+
+    def __init__(self, clock: Clock, resolve: ServiceResolver):
+        self._clock = clock
+        self._resolve = resolve
+        self._session: aiohttp.ClientSession | None = None
+        self._contexts: dict[str, ssl.SSLContext] = {}
+
+    async def close(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            with anyio.CancelScope(shield=True):
+                await session.close()
+
+    async def post(self, hook: Hook, body: bytes) -> bytes:
+        """
+        :raises CallFailed: for whatever is no answer
+        """
+        target = self._target(hook)
+        with anyio.CancelScope() as scope:
+            timer = self._clock.call_later(hook.timeout, scope.cancel)
+            try:
+                return await self._post(hook, target, body)
+            except aiohttp.ClientConnectorCertificateError as error:
+                why = f"tls: failed to verify certificate: x509: {_certificate_complaint(error)}"
+                raise _failed(target, why) from None
+            except aiohttp.ClientConnectorError as error:
+                refused = isinstance(error.os_error, ConnectionRefusedError)
+                text = "connection refused" if refused else str(error.os_error)
+                raise _failed(target, f"dial tcp {target.address}: connect: {text}") from None
+            except aiohttp.ServerDisconnectedError:
+                raise _failed(target, "EOF") from None
+            except (aiohttp.ClientError, OSError) as error:
+                raise _failed(target, str(error)) from None
+            finally:
+                timer.cancel()
+        raise _failed(target, "context deadline exceeded")
+
+    async def _post(self, hook: Hook, target: _Target, body: bytes) -> bytes:
+        if self._session is None:
+            # Webhooks have time-outs of their own, on the server's clock.
+            self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=None, sock_connect=None))
+        headers = {"Content-Type": "application/json", "Accept": "application/json", "Host": target.host}
+        context = self._context(hook.client.get("caBundle") or "")
+        async with self._session.post(
+            target.url, data=body, headers=headers, ssl=context, server_hostname=target.name, allow_redirects=False
+        ) as response:
+            answer = await response.content.read(_LARGEST_ANSWER)
+            while chunk := await response.content.read(_LARGEST_ANSWER - len(answer) + 1):
+                answer += chunk
+                if len(answer) > _LARGEST_ANSWER:
+                    raise CallFailed("failed to call webhook: the answer is too large")
+            if not 200 <= response.status < 300:
+                raise CallFailed(f"failed to call webhook: {_complaint(response.status, answer)}")
+            return answer
+
+    def _target(self, hook: Hook) -> _Target:
+        query = f"timeout={hook.timeout}s"
+        service: dict[str, Any] | None = hook.client.get("service")
+        if service is None:
+            parts = urlsplit(hook.client["url"])
+            shown = f"{parts.scheme}://{parts.netloc}{parts.path}?{query}"
+            host = parts.hostname or ""
+            return _Target(shown, shown, host, parts.netloc, f"{host}:{parts.port or 443}")
+        port = service.get("port") or 443
+        name = f"{service['name']}.{service['namespace']}.svc"
+        path = "/" + (service.get("path") or "").lstrip("/")
+        shown = f"https://{name}:{port}{path}?{query}"
+        try:
+            host, real_port = self._resolve(service["namespace"], service["name"], port)
+        except LookupError as error:
+            raise CallFailed(
+                f'failed to call webhook: Post "{shown}": {error.args[0] if error.args else error}'
+            ) from None
+        address = f"[{host}]:{real_port}" if ":" in host else f"{host}:{real_port}"
+        return _Target(shown, f"https://{address}{path}?{query}", name, f"{name}:{port}", address)
+
+    def _context(self, bundle: str) -> ssl.SSLContext:
+        try:
+            return self._contexts[bundle]
+        except KeyError:
+            pass
+        try:
+            context = ssl.create_default_context(cadata=base64.b64decode(bundle).decode() if bundle else None)
+        except (ValueError, ssl.SSLError):
+            text = "unable to load root certificates: unable to parse bytes as PEM block"
+            raise CallFailed(f"could not get REST client: {text}") from None
+        # As strict as Go's: a certificate that is trusted itself needs no authority, nor extensions to name one.
+        context.verify_flags = (context.verify_flags | ssl.VERIFY_X509_PARTIAL_CHAIN) & ~ssl.VERIFY_X509_STRICT
+        self._contexts[bundle] = context
+        return context
+
+
+def _failed(target: _Target, why: str) -> CallFailed:
+    return CallFailed(f'failed to call webhook: Post "{target.shown}": {why}')
+
+
+def _certificate_complaint(error: aiohttp.ClientConnectorCertificateError) -> str:
+    reason = error.certificate_error
+    if isinstance(reason, ssl.SSLCertVerificationError):
+        if "mismatch" in reason.verify_message or "not valid for" in reason.verify_message:
+            return f"certificate is not valid for the name that was asked for: {reason.verify_message}"
+        if "expired" in reason.verify_message:
+            return "certificate has expired or is not yet valid"
+    return "certificate signed by unknown authority"
+
+
+def _complaint(code: int, body: bytes) -> str:
+    """What client-go makes of an answer that is an error: the Status's message, or a sentence for the code."""
+    try:
+        status = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        status = None
+    if isinstance(status, dict) and status.get("kind") == "Status" and status.get("message"):
+        return str(status["message"])
+    if code in _GENERIC:
+        return _GENERIC[code]
+    text = body.decode("utf-8", "replace").strip()[:2048] or "unknown"
+    return f'an error on the server ("{text}") has prevented the request from succeeding'

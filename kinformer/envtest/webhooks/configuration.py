@@ -1,0 +1,73 @@
+"""The webhooks that are configured at the moment, read from the stored configurations whenever those have changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from kinformer.envtest.storage import Storage
+from kinformer.meta.names import GroupResource
+from kinformer.meta.selectors import Selector, label_selector_as_selector
+
+__all__ = ("MUTATING", "VALIDATING", "Hook", "HookList")
+
+GROUP = "admissionregistration.k8s.io"
+MUTATING = GroupResource(GROUP, "mutatingwebhookconfigurations")
+VALIDATING = GroupResource(GROUP, "validatingwebhookconfigurations")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hook:
+    """
+    One webhook of a configuration.
+
+    :param identity: tells it from all others, also from those of the same name
+    """
+
+    identity: str
+    name: str
+    rules: tuple[dict[str, Any], ...]
+    client: dict[str, Any]
+    namespaces: Selector
+    objects: Selector
+    equivalent: bool
+    ignores_failure: bool
+    timeout: int
+    dry_runs: bool
+    reinvoked: bool
+    versions: tuple[str, ...]
+
+
+class HookList:
+    """All webhooks of one sort, in the order of their configurations' names."""
+
+    def __init__(self, storage: Storage, resource: GroupResource):
+        self._log = storage.log(resource)
+        self._read = -1
+        self._hooks: tuple[Hook, ...] = ()
+
+    @property
+    def hooks(self) -> tuple[Hook, ...]:
+        if self._read != (end := self._log.end):
+            self._hooks = tuple(hook for version in self._log.select("") for hook in _hooks_of(version.decode()))
+            self._read = end
+        return self._hooks
+
+
+def _hooks_of(configuration: dict[str, Any]) -> Iterator[Hook]:
+    for index, webhook in enumerate(configuration.get("webhooks") or ()):
+        yield Hook(
+            identity=f"{configuration['metadata']['name']}/{webhook['name']}/{index}",
+            name=webhook["name"],
+            rules=tuple(webhook.get("rules") or ()),
+            client=webhook["clientConfig"],
+            namespaces=label_selector_as_selector(webhook.get("namespaceSelector") or {}),
+            objects=label_selector_as_selector(webhook.get("objectSelector") or {}),
+            equivalent=webhook.get("matchPolicy") != "Exact",
+            ignores_failure=webhook.get("failurePolicy") == "Ignore",
+            timeout=webhook.get("timeoutSeconds") or 10,
+            dry_runs=webhook.get("sideEffects") in ("None", "NoneOnDryRun"),
+            reinvoked=webhook.get("reinvocationPolicy") == "IfNeeded",
+            versions=tuple(webhook.get("admissionReviewVersions") or ()),
+        )

@@ -1,0 +1,205 @@
+"""Asking the webhooks of one server about a write: the mutating ones in turn, the validating ones all at once."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import anyio
+import structlog
+
+from kinformer.clock import Clock
+from kinformer.envtest import status
+from kinformer.envtest.admission import Attributes
+from kinformer.envtest.operations import Operations
+from kinformer.envtest.registry import Resource
+from kinformer.envtest.registry.schema import Problems
+from kinformer.envtest.webhooks.calling import Caller, ServiceResolver
+from kinformer.envtest.webhooks.configuration import MUTATING, VALIDATING, Hook, HookList
+from kinformer.envtest.webhooks.matching import Matcher
+from kinformer.envtest.webhooks.review import CallFailed, Verdict, denial, make_review, read_review, with_kind
+from kinformer.envtest.webhooks.session import WebhookSession
+from kinformer.meta.patch import PatchError, apply_json_patch
+
+__all__ = ("ServiceResolver", "Webhooks")
+
+log = structlog.get_logger(__name__)
+
+
+class Webhooks:
+    """
+    The webhooks of one server.
+
+    :param resolve: where services are
+    """
+
+    def __init__(self, operations: Operations, clock: Clock, resolve: ServiceResolver):
+        self._operations = operations
+        self._mutating = HookList(operations.storage, MUTATING)
+        self._validating = HookList(operations.storage, VALIDATING)
+        self._matcher = Matcher(operations.storage, operations.registry)
+        self._caller = Caller(clock, resolve)
+
+    async def close(self) -> None:
+        await self._caller.close()
+
+    def session(self) -> WebhookSession | None:
+        """What one request needs to be admitted; None if there are no webhooks at all."""
+        return WebhookSession(self) if self._mutating.hooks or self._validating.hooks else None
+
+    def concern(self, attributes: Attributes, *, mutating: bool) -> bool:
+        """Whether any of them is to be asked."""
+        hooks = (self._mutating if mutating else self._validating).hooks
+        return any(self._matcher.match(hook, attributes) is not None for hook in hooks)
+
+    # -- mutating ---------------------------------------------------------------------------------------------------
+
+    async def mutate(self, attributes: Attributes, warnings: list[str]) -> dict[str, Any] | None:
+        """
+        Ask those that may change the object.
+
+        :return: the object as they want it
+        :raises StatusError: if one refuses
+        """
+        hooks = self._mutating.hooks
+        asked: set[str] = set()
+        again: set[str] = set()
+        if await self._round(hooks, attributes, warnings, asked, again):
+            await self._round([hook for hook in hooks if hook.identity in again], attributes, warnings, asked, again)
+        return attributes.object
+
+    async def _round(
+        self,
+        hooks: tuple[Hook, ...] | list[Hook],
+        attributes: Attributes,
+        warnings: list[str],
+        asked: set[str],
+        again: set[str],
+    ) -> bool:
+        """
+        :param asked: those that want to see what others change, and were asked
+        :param again: those of them that somebody has changed the object after
+        :return: whether it was changed
+        """
+        changed = False
+        for hook in hooks:
+            resource = self._matcher.match(hook, attributes)
+            if resource is None:
+                continue
+            shown = with_kind(attributes, resource, _as_created(attributes))
+            verdict = await self._ask(hook, attributes, resource, shown, warnings, mutating=True)
+            if verdict is not None and verdict.patch and self._patch(hook, attributes, shown, verdict.patch):
+                changed = True
+                again |= asked
+            if hook.reinvoked:
+                asked.add(hook.identity)
+        return changed
+
+    def _patch(self, hook: Hook, attributes: Attributes, shown: dict[str, Any] | None, patch: Any) -> bool:
+        """Make of the object what a webhook wants; whether that is any different."""
+        if shown is None or attributes.object is None:
+            text = f'admission webhook "{hook.name}" attempted to modify the object'
+            raise _internal(f"{text}, which is not supported for this operation")
+        try:
+            patched = apply_json_patch(shown, patch)
+        except PatchError as error:
+            raise _internal(str(error)) from None
+        if not isinstance(patched, dict) or not isinstance(patched.get("metadata", {}), dict):
+            raise _internal(f'admission webhook "{hook.name}" made no object of the object')
+        for name in ("kind", "apiVersion"):
+            patched.pop(name, None)
+        obj = self._normal(attributes, copy.deepcopy(patched))
+        if attributes.is_name_generated:
+            obj["metadata"]["name"] = attributes.name
+        if obj == attributes.object:
+            return False
+        attributes.object = obj
+        return True
+
+    def _normal(self, attributes: Attributes, patched: dict[str, Any]) -> dict[str, Any]:
+        """Known fields of the right types, with defaults, as after every change."""
+        if attributes.gvk is not None:
+            return patched
+        strategy = self._operations.strategy(attributes.resource)
+        problems = Problems()
+        obj = strategy.check(patched, problems)
+        if problems.error is not None:
+            raise _internal(problems.error)
+        obj.setdefault("metadata", {})
+        strategy.default(obj)
+        return obj
+
+    # -- validating -------------------------------------------------------------------------------------------------
+
+    async def validate(self, attributes: Attributes, warnings: list[str]) -> None:
+        """
+        Ask those that may only refuse.
+
+        :raises StatusError: what the first of them says that does
+        """
+        refusals: dict[int, status.StatusError] = {}
+        told: dict[int, list[str]] = {}
+
+        async def ask(index: int, hook: Hook, resource: Resource) -> None:
+            told[index] = []
+            shown = with_kind(attributes, resource, attributes.object)
+            try:
+                await self._ask(hook, attributes, resource, shown, told[index], mutating=False)
+            except status.StatusError as error:
+                refusals[index] = error
+
+        matching = [(hook, self._matcher.match(hook, attributes)) for hook in self._validating.hooks]
+        async with anyio.create_task_group() as group:
+            for index, (hook, resource) in enumerate(matching):
+                if resource is not None:
+                    group.start_soon(ask, index, hook, resource)
+        for index in sorted(told):
+            warnings += told[index]
+        if refusals:
+            raise refusals[min(refusals)]
+
+    # -- one of them ------------------------------------------------------------------------------------------------
+
+    async def _ask(
+        self,
+        hook: Hook,
+        attributes: Attributes,
+        resource: Resource,
+        shown: dict[str, Any] | None,
+        warnings: list[str],
+        *,
+        mutating: bool,
+    ) -> Verdict | None:
+        """
+        :return: the verdict; None if it could not be had and that is nothing to care about
+        :raises StatusError: the refusal, or why it could not be asked
+        """
+        if attributes.dry_run and not hook.dry_runs:
+            raise status.bad_request(f'admission webhook "{hook.name}" does not support dry run')
+        uid = self._operations.new_uid()
+        try:
+            body = make_review(hook, uid, attributes, resource, shown)
+            verdict = read_review(hook, uid, await self._caller.post(hook, body), mutating)
+        except CallFailed as error:
+            text = f'failed calling webhook "{hook.name}": {error}'
+            log.warning("webhook_failed", webhook=hook.name, ignored=hook.ignores_failure, error=str(error))
+            if hook.ignores_failure:
+                return None
+            raise _internal(text) from None
+        warnings += verdict.warnings
+        if not verdict.allowed:
+            raise denial(hook, verdict.status)
+        return verdict
+
+
+def _as_created(attributes: Attributes) -> dict[str, Any] | None:
+    """The object as the user sent it: a name that the server makes up comes after mutation."""
+    obj = attributes.object
+    if obj is None or not attributes.is_name_generated:
+        return obj
+    return {**obj, "metadata": {key: value for key, value in obj["metadata"].items() if key != "name"}}
+
+
+def _internal(message: str) -> status.StatusError:
+    details = {"causes": [{"message": message}]}
+    return status.StatusError(500, "InternalError", f"Internal error occurred: {message}", details)
