@@ -4,13 +4,10 @@ import random
 from typing import Any
 
 from controllers.endpoint.capacity import truncate
-from controllers.endpoint.subsets import repack
-from kinformer.models import (
-    CoreV1EndpointPort,
-    V1EndpointAddress,
-    V1EndpointSubset,
-    V1ObjectReference,
-)
+from controllers.endpoint.subsets import repack, subsets_of
+from controllers.services.pod import EndpointPod, endpoint_pod
+from kinformer.models import CoreV1EndpointPort, V1EndpointAddress, V1EndpointSubset, V1ObjectReference, V1Service
+from tests.controllers.services.world import make_pod, make_service
 
 
 def address(ip: str, uid: str = "") -> V1EndpointAddress:
@@ -98,3 +95,61 @@ def test_a_subset_that_would_be_empty_is_left_out() -> None:
     kept, _ = truncate([subset(1000, 0), subset(0, 3)])
 
     assert sizes(kept) == [(1000, 0)]
+
+
+def one_by_one(service: V1Service, pods: list[EndpointPod]) -> list[V1EndpointSubset]:
+    """As Kubernetes puts them together: a subset for each port of each pod, and then repacked."""
+    subsets: list[V1EndpointSubset] = []
+    publish_all = bool(service.spec.publish_not_ready_addresses)
+    for pod in pods:
+        if pod.terminal or not pod.ipv4 or (pod.deleting and not publish_all):
+            continue
+        found = pod.new_address(pod.ipv4[0], pod.hostname if pod.hostname and pod.subdomain == "web" else None)
+        said = {"addresses" if publish_all or pod.ready else "not_ready_addresses": [found]}
+        ports = service.spec.ports or ()
+        if not ports and service.spec.cluster_ip == "None":
+            subsets.append(V1EndpointSubset(**said))
+        for each in ports:
+            target = each.target_port
+            number = pod.named_ports.get((target, each.protocol)) if isinstance(target, str) else target
+            if number is not None:
+                at = CoreV1EndpointPort(name=each.name, port=number, protocol=each.protocol)
+                subsets.append(V1EndpointSubset(ports=[at], **said))
+    return repack(subsets)
+
+
+def test_all_pods_with_the_same_ports_at_once_are_as_one_by_one() -> None:
+    rng = random.Random(8)
+    for _ in range(200):
+        service = make_service(
+            clusterIP=rng.choice(["None", "10.0.0.1"]),
+            publishNotReadyAddresses=rng.random() < 0.3,
+            ports=[
+                {"name": name, "port": 1, "protocol": "TCP", "targetPort": rng.choice([80, 81, "http", "admin"])}
+                for name in rng.sample(["a", "b", "c"], rng.randint(0, 3))
+            ],
+        )
+        pods = [
+            endpoint_pod(
+                make_pod(
+                    f"p{number}",
+                    rng.choice(["", f"10.1.0.{number}", f"10.1.0.{number}", "fd00::1"]),
+                    ready=rng.choice([True, False]),
+                    deleting=rng.random() < 0.2,
+                    phase=rng.choice(["Running", "Running", "Failed"]),
+                    hostname=rng.choice(["", "h"]),
+                    subdomain=rng.choice(["", "web"]),
+                    containers=[
+                        {
+                            "name": "c",
+                            "ports": [
+                                {"name": name, "containerPort": rng.choice([8080, 9090])}
+                                for name in rng.sample(["http", "admin"], rng.randint(0, 2))
+                            ],
+                        }
+                    ],
+                )
+            )
+            for number in range(rng.randint(0, 8))
+        ]
+        assert subsets_of(service, pods) == one_by_one(service, pods)
