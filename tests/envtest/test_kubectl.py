@@ -39,8 +39,8 @@ async def kubectl(tmp_path: Path) -> AsyncIterator[Kubectl]:
     async with ApiServer(tls=True, plugins=False) as server:
         server.write_kubeconfig(config)
 
-        async def run(*arguments: str, stdin: str = "") -> str:
-            home = {"HOME": str(tmp_path), "KUBECONFIG": str(config), "PATH": "/usr/bin:/bin:/usr/local/bin"}
+        async def run(*arguments: str, stdin: str = "", **more: str) -> str:
+            home = {"HOME": str(tmp_path), "KUBECONFIG": str(config), "PATH": "/usr/bin:/bin:/usr/local/bin", **more}
             done = await anyio.run_process(["kubectl", *arguments], input=stdin.encode(), check=False, env=home)
             return (done.stdout + done.stderr).decode()
 
@@ -70,6 +70,36 @@ async def test_kubectl_scales_patches_describes_waits_and_deletes(kubectl: Kubec
     assert waited == "pod/p condition met\n"
     assert 'pod "p" deleted' in await kubectl("delete", "pod", "p", "--wait=true")
     assert "(NotFound)" in await kubectl("get", "pod", "p")
+
+
+async def test_kubectl_edits_what_somebody_changes_in_an_editor(kubectl: Kubectl) -> None:
+    await kubectl("apply", "-f", "-", stdin=MANIFEST)
+    edited = await kubectl("edit", "rc", "rc", KUBE_EDITOR="sed -i s/replicas:.2/replicas:\\ 7/")
+    assert edited == "replicationcontroller/rc edited\n"
+    assert await kubectl("get", "rc", "rc", "-o", "jsonpath={.spec.replicas}") == "7"
+    assert await kubectl("edit", "rc", "rc", KUBE_EDITOR="true") == "Edit cancelled, no changes made.\n"
+
+
+async def test_kubectl_applies_on_the_server_and_shows_conflicts(kubectl: Kubectl) -> None:
+    first = await kubectl("apply", "--server-side", "-f", "-", stdin=MANIFEST)
+    assert first.splitlines() == ["replicationcontroller/rc serverside-applied", "pod/p serverside-applied"]
+    other = MANIFEST.replace("replicas: 2", "replicas: 3")
+    refused = await kubectl("apply", "--server-side", "--field-manager=other", "-f", "-", stdin=other)
+    assert 'conflict with "kubectl"' in refused
+    assert ".spec.replicas" in refused
+    assert await kubectl("delete", "-f", "-", stdin=MANIFEST) != ""
+    assert await kubectl("get", "all") == "No resources found in default namespace.\n"
+
+
+async def test_kubectl_describes_a_pod_and_waits_until_it_is_gone(kubectl: Kubectl) -> None:
+    await kubectl("apply", "-f", "-", stdin=MANIFEST)
+    told = await kubectl("describe", "pod", "p")
+    assert "QoS Class:" in told
+    assert "Status:       Pending" in told
+    assert "pod/p annotated" in await kubectl("annotate", "pod", "p", "a=b")
+    assert 'pod "p" deleted' in await kubectl("delete", "pod", "p", "--wait=false")
+    await kubectl("wait", "--for=delete", "pod/p", "--timeout=5s")
+    assert "(NotFound)" in await kubectl("describe", "pod", "p")
 
 
 async def test_kubectl_is_told_of_unknown_fields_and_has_no_logs(kubectl: Kubectl) -> None:
