@@ -80,7 +80,22 @@ DEFINITION = {
         ],
     },
 }
+# One that is never called: a webhook that cannot be reached is an internal error, and rightly so.
+WEBHOOKS = [
+    {
+        "name": "a.x.io",
+        "clientConfig": {"service": {"name": "s", "namespace": "n", "path": "/p"}, "caBundle": "YQ=="},
+        "rules": [{"operations": ["CREATE"], "apiGroups": ["x.y"], "apiVersions": ["v9"], "resources": ["nothing/x"]}],
+        "namespaceSelector": {"matchExpressions": [{"key": "a", "operator": "In", "values": ["b"]}]},
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+    }
+]
 GOOD: dict[str, Any] = {
+    "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations": {
+        "metadata": {"name": "a"},
+        "webhooks": WEBHOOKS,
+    },
     "/api/v1/namespaces/default/pods": POD,
     "/api/v1/namespaces/default/services": {"metadata": {"name": "a"}, "spec": {"ports": [{"port": 80}]}},
     "/api/v1/namespaces/default/configmaps": {"metadata": {"name": "a"}, "data": {"k": "v"}},
