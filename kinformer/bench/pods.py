@@ -6,13 +6,14 @@ together: a server that has these ready is never what is being measured.
 
 from __future__ import annotations
 
+import functools
 import json
 from dataclasses import dataclass
 from typing import Any
 
 __all__ = ("PodBytes", "pod", "pod_bytes")
 
-_VERSION = "@VERSION@"
+_VERSION = "version"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,52 +29,85 @@ class PodBytes:
 
 def pod_bytes(number: int) -> PodBytes:
     """The bytes of :func:`pod`."""
-    head, tail = json.dumps(pod(number, _VERSION), separators=(",", ":")).split(_VERSION)
-    return PodBytes(head.encode(), tail.encode())
+    head, tail = _templates()
+    values = _values(number)
+    return PodBytes((head % values).encode(), (tail % values).encode())
 
 
 def pod(number: int, version: str) -> dict[str, Any]:
     """The pod of that number; the same number, the same pod."""
-    name, namespace, app = f"web-{number:07d}", f"team-{number % 100:02d}", f"app-{number % 500:03d}"
-    node = f"node-{number % 1000:04d}"
-    ip = f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
+    return _pod({**_values(number), _VERSION: version})
+
+
+def _values(number: int) -> dict[str, str]:
+    """All in which one pod differs from another."""
+    app, node = f"app-{number % 500:03d}", number % 1000
+    return {
+        "name": f"web-{number:07d}",
+        "namespace": f"team-{number % 100:02d}",
+        "uid": f"6f0e1c1e-0000-4000-8000-{number:012x}",
+        "app": app,
+        "instance": f"{app}-{number % 7}",
+        "hash": f"{number % 500:010x}",
+        "tier": "backend" if number % 3 else "frontend",
+        "checksum": f"{number:064x}",
+        "owner": f"6f0e1c1e-0000-4000-9000-{number % 500:012x}",
+        "node": f"node-{node:04d}",
+        "host_ip": f"192.168.{node >> 8}.{node & 255}",
+        "ip": f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}",
+    }
+
+
+@functools.cache
+def _templates() -> tuple[str, str]:
+    """The JSON of a pod around its version, its values as ``%(name)s``: a million pods are not encoded one by one."""
+    names = [*_values(0), _VERSION]
+    text = json.dumps(_pod({name: f"@{name}@" for name in names}), separators=(",", ":")).replace("%", "%%")
+    for name in _values(0):
+        text = text.replace(f"@{name}@", f"%({name})s")
+    head, tail = text.split(f"@{_VERSION}@")
+    return head, tail
+
+
+def _pod(values: dict[str, str]) -> dict[str, Any]:
+    ip, app = values["ip"], values["app"]
     labels = {
         "app.kubernetes.io/name": app,
-        "app.kubernetes.io/instance": f"{app}-{number % 7}",
+        "app.kubernetes.io/instance": values["instance"],
         "app.kubernetes.io/managed-by": "Helm",
-        "pod-template-hash": f"{number % 500:010x}",
-        "tier": "backend" if number % 3 else "frontend",
+        "pod-template-hash": values["hash"],
+        "tier": values["tier"],
     }
     return {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {
-            "name": name,
+            "name": values["name"],
             "generateName": "web-",
-            "namespace": namespace,
-            "uid": f"6f0e1c1e-0000-4000-8000-{number:012x}",
-            "resourceVersion": version,
+            "namespace": values["namespace"],
+            "uid": values["uid"],
+            "resourceVersion": values[_VERSION],
             "generation": 1,
             "creationTimestamp": "2026-01-01T00:00:00Z",
             "labels": labels,
             "annotations": {
                 "prometheus.io/scrape": "true",
-                "checksum/config": f"{number:064x}",
+                "checksum/config": values["checksum"],
             },
             "ownerReferences": [
                 {
                     "apiVersion": "apps/v1",
                     "kind": "ReplicaSet",
                     "name": app,
-                    "uid": f"6f0e1c1e-0000-4000-9000-{number % 500:012x}",
+                    "uid": values["owner"],
                     "controller": True,
                     "blockOwnerDeletion": True,
                 }
             ],
             "managedFields": _managed_fields(ip),
         },
-        "spec": _spec(node, app),
-        "status": _status(ip, number % 1000),
+        "spec": _spec(values["node"], app),
+        "status": _status(ip, values["host_ip"]),
     }
 
 
@@ -141,7 +175,7 @@ def _spec(node: str, app: str) -> dict[str, Any]:
     }
 
 
-def _status(ip: str, node: int) -> dict[str, Any]:
+def _status(ip: str, host_ip: str) -> dict[str, Any]:
     at = "2026-01-01T00:00:07Z"
     return {
         "conditions": [
@@ -162,7 +196,7 @@ def _status(ip: str, node: int) -> dict[str, Any]:
             }
             for name in ("server", "sidecar")
         ],
-        "hostIP": f"192.168.{node >> 8}.{node & 255}",
+        "hostIP": host_ip,
         "phase": "Running",
         "podIP": ip,
         "podIPs": [{"ip": ip}],

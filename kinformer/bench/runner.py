@@ -22,7 +22,7 @@ from kinformer.bench.results import BenchError, Figures, Row
 
 __all__ = ("environment", "run_case", "run_cluster")
 
-_PACKAGES = ("kinformer", "msgspec", "aiohttp", "anyio", "uvloop", "kubernetes_asyncio")
+_PACKAGES = ("kinformer", "msgspec", "aiohttp", "anyio", "kubernetes_asyncio")
 _CLUSTER = "cluster"
 #: The longest that any run should ever take, on a slow machine: a million pods.
 _RUN_SECONDS = 1_200
@@ -67,10 +67,10 @@ async def _run_apart(name: str, arguments: dict[str, Any], uvloop: bool) -> Figu
     return figures
 
 
-def environment() -> dict[str, Any]:
+def environment(*, uvloop: bool) -> dict[str, Any]:
     """The machine and the versions that figures were measured with."""
     versions = {}
-    for package in _PACKAGES:
+    for package in (*_PACKAGES, *(("uvloop",) if uvloop else ())):
         try:
             versions[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:

@@ -58,7 +58,7 @@ async def run(
     if kubeconfig is not None and (names or peers):
         raise BenchError("--kubeconfig is a benchmark of its own: leave out the names and --peers")
     jobs = list(_jobs(names, quick, uvloop, peers, kubeconfig, seconds))
-    results = Results(environment())
+    results = Results(environment(uvloop=uvloop))
     if json_file is not None:
         # Now rather than after minutes of measuring: what cannot be written is known at once.
         results.write(json_file)

@@ -6,13 +6,10 @@ import re
 
 import pytest
 
-from benchmarks.guard import judge
 from benchmarks.report import PAGE, RESULTS, blocks, filled
 from benchmarks.targets import TARGETS, targets_table
 from kinformer.bench.cases import CASES
 from kinformer.bench.results import Results, Row, Table
-
-HERE = {"python": "3.11.7", "compiler": "GCC 12.2.0", "machine": "x86_64", "msgspec": "0.22.0"}
 
 
 def of_labels(*labels: str, **figures: float) -> Table:
@@ -81,34 +78,3 @@ def test_every_target_is_measured_by_the_full_runs() -> None:
     }
 
     assert all(target.measured(Results({}, tables)) is not None for target in TARGETS)
-
-
-@pytest.mark.parametrize(("per_event", "passes"), [(90, True), (100, True), (110, True), (111, False), (200, False)])
-def test_the_guard_fails_when_instructions_go_up_by_more_than_a_tenth(per_event: int, passes: bool) -> None:
-    passed, told = judge(per_event, {"instructions": 100, **HERE}, HERE)
-
-    assert passed is passes
-    assert f"{per_event} instructions" in told
-    assert ("--update" in told) is not passes
-
-
-def test_the_guard_compares_nothing_with_the_count_of_another_build() -> None:
-    stored = {"instructions": 1, **HERE, "compiler": "Clang 18"}
-
-    passed, told = judge(100, stored, HERE)
-
-    assert passed
-    assert "not compared: the stored count is of compiler Clang 18" in told
-
-
-def test_the_guard_says_so_where_nothing_is_stored() -> None:
-    passed, told = judge(100, None, HERE)
-
-    assert passed
-    assert "nothing is stored for this Python" in told
-
-
-def test_the_guard_names_what_else_has_changed() -> None:
-    _, told = judge(200, {"instructions": 100, **HERE, "msgspec": "0.20.0"}, HERE)
-
-    assert "(msgspec 0.20.0 then, 0.22.0 now)" in told
