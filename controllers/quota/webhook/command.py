@@ -11,6 +11,7 @@ import anyio
 import click
 
 from kinformer.cli.command import logging_flags, run_command, with_logging
+from kinformer.cli.flags import duration
 
 __all__ = ("quota_webhook",)
 
@@ -30,17 +31,17 @@ __all__ = ("quota_webhook",)
 @click.option(
     "--resource-quota-sync-period",
     "period",
-    type=click.FloatRange(min=1.0),
-    default=300.0,
+    type=duration,
+    default="5m0s",
     show_default=True,
-    help="Seconds between two recounts of everything.",
+    help="How often every GroupQuota is recounted.",
 )
 @click.option(
     "--reservation",
-    type=click.FloatRange(min=1.0),
-    default=90.0,
+    type=duration,
+    default="1m30s",
     show_default=True,
-    help="Seconds that a charge stays reserved while nobody has seen its object.",
+    help="How long a charge stays reserved while nobody has seen its object.",
 )
 @logging_flags
 def quota_webhook(**options: Any) -> None:

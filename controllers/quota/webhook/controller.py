@@ -44,7 +44,7 @@ class GroupQuotaController:
     Recounts GroupQuotas.
 
     :param ledger: knows what is reserved, and is told what is stored
-    :param period: seconds between two recounts of everything
+    :param period: seconds between two recounts of everything; 0 for never
     """
 
     def __init__(
@@ -104,7 +104,9 @@ class GroupQuotaController:
             await self._informer.wait_synced()
             self._inherited = {obj["metadata"]["uid"] for obj in self._quotas.list()}
             tasks.start_soon(self.controller.run)
-            await until(self._recount_all, self._period, clock=self._clock)
+            if self._period > 0:
+                await until(self._recount_all, self._period, clock=self._clock)
+            await anyio.sleep_forever()
 
     def recount_all(self) -> None:
         """Recount every quota when there is time."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import random
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +15,12 @@ import aiohttp
 import anyio
 import pytest
 import yaml
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from controllers.quota.webhook import GROUP_QUOTAS, QuotaWebhook, WebhookServer
 from controllers.quota.webhook.server import BODY_LIMIT, tls_context
 from kinformer.client import AlreadyExists, ApiError, Client, DeleteOptions, Forbidden, NotFound, connect
 from kinformer.envtest import ApiServer
+from kinformer.envtest.certificates import Authority
 from kinformer.envtest.objects import StoredObjects
 from kinformer.manager import OptionError
 from kinformer.models import V1Namespace, V1Pod
@@ -325,30 +322,17 @@ async def test_with_the_api_server_away_what_needs_a_charge_is_refused_and_the_h
 
 
 async def test_it_serves_https_with_the_certificate_it_is_given(tmp_path: Path) -> None:
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(datetime.now(UTC) - timedelta(days=1))
-        .not_valid_after(datetime.now(UTC) + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
+    authority = Authority()
+    pair = authority.issue("localhost", hosts=("localhost",))
     certificate_file, key_file = tmp_path / "tls.crt", tmp_path / "tls.key"
-    certificate_file.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-    plain = serialization.NoEncryption()
-    pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain)
-    key_file.write_bytes(pem)
+    certificate_file.write_bytes(pair.certificate)
+    key_file.write_bytes(pair.key)
 
     async with setting() as place, anyio.create_task_group() as tasks:
         server = WebhookServer(QuotaWebhook(place.client), tls_context(certificate_file, key_file), "127.0.0.1", 0)
         tasks.start_soon(server.run)
         await server.listening.wait()
-        trusted = ssl.create_default_context(cafile=str(certificate_file))
+        trusted = ssl.create_default_context(cadata=authority.certificate.decode())
         async with aiohttp.ClientSession() as session:
             async with session.get(f"https://localhost:{server.port}/livez", ssl=trusted) as alive:
                 assert alive.status == 200
@@ -358,3 +342,43 @@ async def test_it_serves_https_with_the_certificate_it_is_given(tmp_path: Path) 
         tasks.cancel_scope.cancel()
     with pytest.raises(OptionError, match="not a certificate and its key"):
         tls_context(certificate_file, tmp_path / "missing.key")
+
+
+async def test_with_the_documented_configuration_a_server_asks_it(tmp_path: Path) -> None:
+    authority = Authority()
+    pair = authority.issue("127.0.0.1", hosts=("127.0.0.1",))
+    certificate_file, key_file = tmp_path / "tls.crt", tmp_path / "tls.key"
+    certificate_file.write_bytes(pair.certificate)
+    key_file.write_bytes(pair.key)
+    configuration = yaml.safe_load((CRD.parent / "webhook.yaml").read_text())
+
+    async with setting() as place, anyio.create_task_group() as tasks:
+        webhook = QuotaWebhook(place.client)
+        server = WebhookServer(webhook, tls_context(certificate_file, key_file), "127.0.0.1", 0)
+        tasks.start_soon(webhook.run)
+        tasks.start_soon(server.run)
+        await server.listening.wait()
+        await eventually(lambda: webhook.controller.has_synced)
+        for hook in configuration["webhooks"]:
+            ca = base64.b64encode(authority.certificate).decode()
+            hook["clientConfig"] = {"url": f"https://127.0.0.1:{server.port}/validate", "caBundle": ca}
+        configurations: Any = place.client.resource(
+            dict, ("admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations"), namespaced=False
+        )
+        await configurations.create(configuration)
+        await place.quotas.create(group_quota({"pods": "2"}))
+        await eventually(lambda: place.used() == {"pods": "0"})
+        with pytest.raises(ApiError, match=r'webhook "quota\.kinformer\.dev" denied the request: .*unknown scope'):
+            await place.quotas.create(group_quota({"pods": "2"}, "bad", scopes=["Lucky"]))
+
+        pods: Any = place.client.resource(dict, ("", "v1", "pods"))
+        for name in ("a", "b"):
+            await pods.create({**make_pod("", "shop-1"), "metadata": {"generateName": name, "namespace": "shop-1"}})
+        with pytest.raises(Forbidden, match=r"denied the request: pods .* exceeded quota: g, requested: pods=1"):
+            await pods.create(make_pod("c", "shop-2"))
+        # Seen by its informer, each by the uid it was admitted with: nothing is reserved any longer.
+        await eventually(lambda: len(webhook.ledger) == 0)
+        webhook.controller.recount_all()
+        await pods.delete_collection("shop-1")
+        await eventually(lambda: place.used() == {"pods": "0"})
+        tasks.cancel_scope.cancel()
