@@ -83,13 +83,19 @@ def measure(names: list[str], *, quick: bool) -> Results:
                 kubeconfig=None,
                 seconds=0,
             )
-            anyio.run(bench)
+            try:
+                anyio.run(bench)
+            except (BenchError, KeyboardInterrupt) as error:
+                # Minutes of measuring are not thrown away for the one that failed, or that somebody did not wait for.
+                if not file.exists():
+                    raise
+                print(f"report: stopped: {error!r}; what was measured before is kept", file=sys.stderr)
             results = Results.read(file)
         else:
             results = Results.read(RESULTS)
     if not names or _PROFILE in names:
         results.tables[_PROFILE] = profile(_PROFILED_EVENTS // (10 if quick else 1))
-    if names and RESULTS.exists():
+    if RESULTS.exists():
         before = Results.read(RESULTS)
         if all(before.environment[what] == results.environment[what] for what in ("machine", "python")):
             results.tables = {**before.tables, **results.tables}
