@@ -114,6 +114,10 @@ class GarbageCollector:
 
     # -- acting -------------------------------------------------------------------------------------------------------
 
+    @property
+    def is_due(self) -> bool:
+        return bool(self._queue)
+
     def act(self) -> bool:
         if not self._queue:
             return False

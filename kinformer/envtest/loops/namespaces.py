@@ -39,6 +39,10 @@ class NamespaceCleaner:
             if namespace in self._terminating:
                 self._due[namespace] = None
 
+    @property
+    def is_due(self) -> bool:
+        return bool(self._due)
+
     def act(self) -> bool:
         if not self._due:
             return False

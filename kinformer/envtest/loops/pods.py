@@ -48,6 +48,10 @@ class PodReaper:
         # A grace that is shortened later gets a timer of its own; the pod of a late timer is gone by then.
         self._operations.clock.call_later(grace, end)
 
+    @property
+    def is_due(self) -> bool:
+        return bool(self._due)
+
     def act(self) -> bool:
         if not self._due:
             return False

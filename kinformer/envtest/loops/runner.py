@@ -33,6 +33,10 @@ class Loop(Protocol):
     def note(self, resource: GroupResource, change: Change) -> None:
         """Take note of a change; nothing may be written here."""
 
+    @property
+    def is_due(self) -> bool:
+        """Whether there is anything to be done."""
+
     def act(self) -> bool:
         """Do one piece of what is to be done; False if there is nothing."""
 
@@ -65,9 +69,13 @@ class Loops:
             self._storage.listeners.remove(self._note)
 
     def _note(self, resource: GroupResource, change: Change) -> None:
+        due = False
         for loop in self._loops:
             loop.note(resource, change)
-        self._wake()
+            due = due or loop.is_due
+        # Most changes are nothing to any of them: a turn of the event loop for each would cost a patch 5 %.
+        if due:
+            self._wake()
 
     def _wake(self) -> None:
         self._news.set()

@@ -6,6 +6,7 @@ The rules and their texts are apimachinery's.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -36,17 +37,25 @@ def path_segment(value: str) -> list[str]:
     return [f"may not contain '{illegal}'" for illegal in "/%" if illegal in value]
 
 
-def validate_labels(labels: Mapping[str, str], path: str) -> Iterator[Cause]:
-    for key, value in sorted(labels.items()):
-        for why in label_key_errors(key):
-            yield Cause(path, "FieldValueInvalid", f'Invalid value: "{key}": {why}')
-        for why in label_value_errors(value):
-            yield Cause(path, "FieldValueInvalid", f'Invalid value: "{value}": {why}')
+# The same keys and values come again and again, and each is looked at up to three times in one update.
+_key_errors = lru_cache(maxsize=4096)(lambda key: tuple(label_key_errors(key)))
+_value_errors = lru_cache(maxsize=4096)(lambda value: tuple(label_value_errors(value)))
+
+
+def validate_labels(labels: Mapping[str, str], path: str) -> list[Cause]:
+    return [
+        Cause(path, "FieldValueInvalid", f'Invalid value: "{text}": {why}')
+        for key, value in sorted(labels.items())
+        for text, errors in ((key, _key_errors(key)), (value, _value_errors(value)))
+        for why in errors
+    ]
 
 
 def validate_annotations(annotations: Mapping[str, str], path: str) -> Iterator[Cause]:
+    if not annotations:
+        return
     for key in sorted(annotations):
-        for why in label_key_errors(key.lower()):
+        for why in _key_errors(key.lower()):
             yield Cause(path, "FieldValueInvalid", f'Invalid value: "{key}": {why}')
     size = sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items())
     if size > _ANNOTATIONS_LIMIT:
