@@ -13,7 +13,16 @@ from prometheus_client import REGISTRY
 from kinformer.cache import DeletedFinalStateUnknown
 from kinformer.client import ServerUnreachable
 from kinformer.clock import FakeClock
-from kinformer.manager import Controller, SyncError, any_of, generation_changed, labels_changed
+from kinformer.manager import (
+    Controller,
+    Predicate,
+    SyncError,
+    annotations_changed,
+    any_of,
+    generation_changed,
+    labels_changed,
+    resource_version_changed,
+)
 from kinformer.meta import GroupKind
 from kinformer.models import V1ReplicaSet, V1ReplicationController
 from tests.manager.fakes import FakeInformer
@@ -124,6 +133,36 @@ async def test_a_tombstone_counts_as_the_last_state_seen(syncs: Syncs) -> None:
 
 
 async def test_predicates_must_all_let_a_change_through(syncs: Syncs) -> None:
+    informer: Any = FakeInformer()
+    async with running(Controller("test", syncs).watch(informer, generation_changed, labels_changed)):
+        informer.update(obj("one", generation=1), obj("one", generation=2))
+        informer.update(obj("both", generation=1), obj("both", generation=2, labels={"a": "b"}))
+        await anyio.wait_all_tasks_blocked()
+
+    assert syncs.keys == ["ns/both"]
+
+
+@pytest.mark.parametrize(
+    ("predicate", "part", "before", "after"),
+    [
+        (generation_changed, "generation", 1, 2),
+        (labels_changed, "labels", {"a": "b"}, {"a": "c"}),
+        (annotations_changed, "annotations", {"a": "b"}, None),
+        (resource_version_changed, "resourceVersion", "1", "2"),
+    ],
+)
+def test_a_predicate_looks_at_the_part_that_it_is_named_after(
+    predicate: Predicate, part: str, before: Any, after: Any
+) -> None:
+    old, new = obj("a", **{part: before}), obj("a", **{part: after})
+
+    assert predicate(old, new)
+    assert not predicate(old, obj("a", **{part: before}, uid="of no interest"))
+    assert predicate(None, new)
+    assert predicate(old, None)
+
+
+async def test_one_of_several_predicates_is_enough_if_they_are_given_so(syncs: Syncs) -> None:
     informer: Any = FakeInformer()
     async with running(Controller("test", syncs).watch(informer, any_of(generation_changed, labels_changed))):
         informer.update(obj("status", generation=1), obj("status", generation=1))

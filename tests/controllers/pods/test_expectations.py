@@ -41,6 +41,7 @@ def test_what_was_expected_is_forgotten_after_five_minutes_and_not_before(clock:
     expectations = Expectations(clock)
     expectations.expect_creations(KEY, 1)
 
+    assert EXPECTATIONS_TIMEOUT == 300
     clock.turn(EXPECTATIONS_TIMEOUT)
     assert not expectations.satisfied(KEY)
     clock.turn(0.001)

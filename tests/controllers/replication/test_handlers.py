@@ -10,7 +10,7 @@ from controllers.replication.handlers import ReplicationControllerHandler
 from controllers.replication.owners import OwnersByLabels, owners_by_reference
 from kinformer.cache import DeletedFinalStateUnknown
 from kinformer.clock import FakeClock
-from kinformer.models import V1ReplicationController
+from kinformer.models import V1OwnerReference, V1ReplicationController
 from kinformer.workqueue import RateLimitingQueue
 from tests.controllers.objects import FakeInformers, make_pod, make_rc
 
@@ -224,3 +224,38 @@ def test_by_labels_a_pod_whose_labels_change_wakes_who_lost_it_and_who_won_it(rc
     wiring.pods.on_update(make_pod("a"), make_pod("a", app="other"))
 
     assert wiring.queued() == ["ns/other", "ns/web"]
+
+
+def test_by_labels_a_pod_that_loses_its_labels_as_it_goes_is_crossed_off_for_who_waited_for_it(
+    rc: V1ReplicationController,
+) -> None:
+    wiring = Wiring(rc, make_rc(name="other"), by_labels=True)
+    wiring.expectations.expect_deletions("ns/web", ["ns/a"])
+
+    wiring.pods.on_update(make_pod("a"), make_pod("a", app="other", deleted_at=NOW))
+
+    assert wiring.queued() == ["ns/other", "ns/web"]
+    assert wiring.expectations.satisfied("ns/web")
+
+
+@pytest.mark.parametrize("by_labels", [False, True])
+def test_an_owner_that_is_gone_asks_for_no_ready_seconds(rc: V1ReplicationController, by_labels: bool) -> None:
+    wiring = Wiring(make_rc(name="other", min_ready_seconds=5), by_labels=by_labels)
+    owners: PodOwners = OwnersByLabels(wiring.rcs) if by_labels else owners_by_reference(wiring.rcs)
+
+    assert (owners.min_ready_seconds("ns/other"), owners.min_ready_seconds("ns/web")) == (5, 0)
+
+
+def test_a_pod_is_its_controllers_whoever_else_is_named_and_of_the_right_group_only(
+    rc: V1ReplicationController,
+) -> None:
+    wiring = Wiring(rc)
+    pod, of_another_group = make_pod("a", rc), make_pod("b", rc)
+    mere_owner = V1OwnerReference(api_version="v1", kind="ConfigMap", name="c", uid="u")
+    pod.metadata.owner_references.insert(0, mere_owner)
+    of_another_group.metadata.owner_references[0].api_version = "example.com/v1"
+
+    wiring.pods.on_add(of_another_group, False)
+    assert wiring.queued() == []
+    wiring.pods.on_add(pod, False)
+    assert wiring.queued() == ["ns/web"]

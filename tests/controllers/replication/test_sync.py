@@ -5,8 +5,11 @@ from typing import Any
 
 import pytest
 
-from controllers.replication.controller import ReplicationManager
+from controllers.replication.controller import ReplicationManager, make_controller
+from kinformer.client import connect
 from kinformer.clock import FakeClock
+from kinformer.informers import SharedInformerFactory
+from kinformer.manager import ControllerContext
 from kinformer.models import V1OwnerReference, V1Pod, V1ReplicationController
 from tests.controllers.objects import (
     FakeInformers,
@@ -132,6 +135,21 @@ async def test_the_condition_goes_when_the_failure_does() -> None:
     await world.sync()
 
     assert world.server.statuses[-1].conditions is None
+
+
+async def test_the_first_failure_stands_until_all_is_well_again() -> None:
+    rc = make_rc(1)
+    world = World(rc)
+    for why in ("first", "second"):
+        message = f"exceeded quota: {why}"
+        world.pods.on_create = lambda message=message: (_ for _ in ()).throw(forbidden(message))
+        with pytest.raises(Exception, match=message):
+            await world.sync()
+        rc.status = world.server.statuses[-1]
+        world.clock.turn(10)
+
+    assert len(world.server.statuses) == 1
+    assert [condition.message for condition in rc.status.conditions] == ["exceeded quota: first"]
 
 
 async def test_pods_too_many_are_removed_in_their_order_and_expected_to_go() -> None:
@@ -325,3 +343,10 @@ async def test_without_the_garbage_collector_every_pod_that_matches_counts_and_n
     assert len(world.pods.created) == 2
     assert world.pods.created[0].metadata.owner_references is None
     assert world.server.statuses[0].replicas == 2
+
+
+async def test_five_are_synced_at_once_unless_the_flag_says_otherwise() -> None:
+    async with connect(url="http://127.0.0.1:1") as client:
+        for options, workers in (({}, 5), ({"concurrent_rc_syncs": 2}, 2)):
+            context = ControllerContext(client, SharedInformerFactory(client), options)
+            assert make_controller(context).workers == workers
