@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from controllers.quota.limits import Quota, quota_of
 from kinformer.cache import NAMESPACE_INDEX, SharedIndexInformer
-from kinformer.client import Client
+from kinformer.client import Client, Conflict
 from kinformer.meta.resourcelist import dump
 from kinformer.models import V1ResourceQuota, V1ResourceQuotaStatus
 
@@ -59,7 +59,13 @@ class ResourceQuotaAccessor:
         """See :meth:`QuotaAccessor.update`."""
         written = copy.copy(quota.source)
         written.status = V1ResourceQuotaStatus(hard=dump(quota.hard), used=dump(quota.used))
-        self._written[f"{quota.namespace}/{quota.name}"] = await self._quotas.update_status(written)
+        key = f"{quota.namespace}/{quota.name}"
+        try:
+            self._written[key] = await self._quotas.update_status(written)
+        except Conflict:
+            # Somebody else has written, and the cache may be slow to say so: the next try would meet it again.
+            self._written[key] = await self._quotas.get(quota.name, quota.namespace)
+            raise
 
     def _newest(self, quota: V1ResourceQuota) -> V1ResourceQuota:
         key = f"{quota.metadata.namespace}/{quota.metadata.name}"

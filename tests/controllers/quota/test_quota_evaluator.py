@@ -16,8 +16,8 @@ from kinformer.clock import FakeClock
 from kinformer.informers import SharedInformerFactory
 from kinformer.meta import GroupResource
 from kinformer.meta.resourcelist import dump, load
-from kinformer.models import V1ResourceQuota
-from tests.controllers.objects import conflict
+from kinformer.models import V1ResourceQuota, from_dict
+from tests.controllers.objects import FakeInformers, conflict
 from tests.controllers.quota.serving import eventually, make_pod, make_quota, quota_server
 
 
@@ -193,3 +193,19 @@ async def test_requests_in_a_row_are_reckoned_from_what_was_written_and_not_from
                 with pytest.raises(QuotaRefused, match="used: pods=5"):
                     await evaluator.evaluate(Request(CREATE, PODS, "default", "p6", make_pod("p6")))
         assert (await quotas.get("q", "default"))["status"]["used"] == {"pods": "5"}
+
+
+async def test_after_a_conflict_the_server_is_asked_rather_than_a_cache_that_lags() -> None:
+    async with quota_server(enforce=False) as (_, client):
+        quotas: Any = client.resource(dict, ("", "v1", "resourcequotas"))
+        created = await quotas.create(make_quota(pods="5"))
+        created["status"] = {"hard": {"pods": "5"}, "used": {"pods": "0"}}
+        written = await quotas.update_status(created)
+        silent: Any = FakeInformers().informer_for(V1ResourceQuota)
+        silent._synced.set()
+        silent.indexer.add(from_dict(V1ResourceQuota, written))
+        written["status"]["used"]["pods"] = "3"
+        await quotas.update_status(written)
+        async with evaluating(ResourceQuotaAccessor(client, silent)) as evaluator:
+            await evaluator.evaluate(Request(CREATE, PODS, "default", "p", make_pod("p")))
+        assert (await quotas.get("q", "default"))["status"]["used"] == {"pods": "4"}

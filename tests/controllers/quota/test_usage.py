@@ -2,9 +2,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from controllers.quota import GenericEvaluator, Registry, UsageStats, UsageStatsOptions, calculate_usage
+from controllers.quota import (
+    CacheNotReady,
+    GenericEvaluator,
+    Registry,
+    UsageStats,
+    UsageStatsOptions,
+    calculate_usage,
+    core_registry,
+    scopes_of,
+)
+from kinformer.informers import SharedInformerFactory
 from kinformer.meta import GroupResource
 from kinformer.meta.resourcelist import dump, load
+from kinformer.models import V1ConfigMap
+from tests.controllers.quota.serving import make_pod, quota_server
 
 
 class Fixed(GenericEvaluator):
@@ -51,3 +63,27 @@ async def test_an_evaluator_that_fails_takes_out_its_own_names_and_no_others() -
 
     assert dump(usage.used) == {"services": "2"}
     assert [str(error) for error in usage.errors] == ["no list"]
+
+
+async def test_what_is_stored_is_counted_by_asking_the_server_or_an_informer() -> None:
+    hard = ["pods", "requests.cpu", "configmaps", "count/services", "persistentvolumeclaims", "secrets"]
+    async with quota_server(enforce=False) as (_, client), SharedInformerFactory(client) as informers:
+        pods: Any = client.resource(dict, ("", "v1", "pods"))
+        for name in ("a", "b"):
+            await pods.create(make_pod(name, cpu="1500m"))
+        await client.resource(V1ConfigMap).create(V1ConfigMap(metadata={"name": "c", "namespace": "default"}))
+        asking, caching = core_registry(client), core_registry(client, informers)
+        want = {"pods": "2", "requests.cpu": "3", "configmaps": "1", "count/services": "0"}
+        want |= {"persistentvolumeclaims": "0", "secrets": "0"}
+
+        assert dump((await calculate_usage("default", (), hard, asking)).used) == want
+
+        early = await calculate_usage("default", (), hard, caching)
+        assert early.used == {}
+        assert {type(error) for error in early.errors} == {CacheNotReady}
+        informers.start()
+        await informers.wait_for_cache_sync()
+        usage = await calculate_usage("default", (), hard, caching)
+        assert dump(usage.used) == want
+        assert int(usage.versions["pods"]) > 0
+        assert (await calculate_usage("default", scopes_of(["Terminating"]), hard, caching)).used["pods"].sign == 0
