@@ -19,7 +19,7 @@ from kinformer.manager.predicates import (
     resource_version_changed,
 )
 from kinformer.manager.selection import UnknownControllerError, select_controllers
-from kinformer.manager.sources import EnqueueKeys, KeysOf
+from kinformer.manager.sources import EnqueueKeys, KeysOf, own_key, owner_keys
 
 __all__ = (
     "Controller",
@@ -41,6 +41,8 @@ __all__ = (
     "generation_changed",
     "known_controllers",
     "labels_changed",
+    "own_key",
+    "owner_keys",
     "resource_version_changed",
     "select_controllers",
 )

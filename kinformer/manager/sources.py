@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from kinformer.cache import DeletedFinalStateUnknown
-from kinformer.manager.predicates import Predicate
+from kinformer.manager.predicates import Predicate, resource_version_changed
 from kinformer.meta import GroupKind, GroupVersion, accessor_of, get_controller_of
 
 __all__ = ("EnqueueKeys", "KeysOf", "own_key", "owner_keys")
@@ -24,42 +24,57 @@ class EnqueueKeys:
     An event handler that adds keys to a queue.
 
     An update adds those of the object as it was and as it is: who lost it has as much to do as who won it. A tombstone
-    counts as the last state that was seen.
+    counts as the last state that was seen. With a priority queue, what nobody has just done can wait its turn::
+
+        later = partial(queue.add_with_options, priority=LOW_PRIORITY)
+        informer.add_event_handler(EnqueueKeys(queue.add, keys_of, later=later))
 
     :param add: takes a key; a queue's ``add``
     :param keys_of: the keys of an object
     :param predicates: all must let a change through
+    :param later: takes the keys of the first list and of resyncs; `add` if None
     """
 
-    __slots__ = ("_add", "_keys_of", "_predicates")
+    __slots__ = ("_add", "_keys_of", "_later", "_predicates")
 
-    def __init__(self, add: Callable[[str], object], keys_of: KeysOf, predicates: Sequence[Predicate] = ()) -> None:
+    def __init__(
+        self,
+        add: Callable[[str], object],
+        keys_of: KeysOf,
+        predicates: Sequence[Predicate] = (),
+        *,
+        later: Callable[[str], object] | None = None,
+    ) -> None:
         self._add = add
+        self._later = later or add
         self._keys_of = keys_of
         self._predicates = tuple(predicates)
 
     def on_add(self, obj: Any, is_in_initial_list: bool, /) -> None:
-        self._enqueue(None, obj)
+        self._enqueue(None, obj, self._later if is_in_initial_list else self._add)
 
     def on_update(self, old: Any, new: Any, /) -> None:
-        self._enqueue(old, new)
+        add = self._add
+        if self._later is not add and not resource_version_changed(old, new):
+            add = self._later  # a resync
+        self._enqueue(old, new, add)
 
     def on_delete(self, obj: Any, /) -> None:
         if isinstance(obj, DeletedFinalStateUnknown):
             obj = obj.obj
         if obj is not None:
-            self._enqueue(obj, None)
+            self._enqueue(obj, None, self._add)
 
-    def _enqueue(self, old: Any, new: Any) -> None:
+    def _enqueue(self, old: Any, new: Any, add: Callable[[str], object]) -> None:
         for predicate in self._predicates:
             if not predicate(old, new):
                 return
         before = () if old is None else tuple(self._keys_of(old))
         for key in before:
-            self._add(key)
+            add(key)
         for key in () if new is None else self._keys_of(new):
             if key not in before:
-                self._add(key)
+                add(key)
 
 
 def own_key(obj: Any) -> tuple[str]:
