@@ -140,16 +140,23 @@ async def test_the_condition_goes_when_the_failure_does() -> None:
 async def test_the_first_failure_stands_until_all_is_well_again() -> None:
     rc = make_rc(1)
     world = World(rc)
-    for why in ("first", "second"):
-        message = f"exceeded quota: {why}"
-        world.pods.on_create = lambda message=message: (_ for _ in ()).throw(forbidden(message))
-        with pytest.raises(Exception, match=message):
-            await world.sync()
-        rc.status = world.server.statuses[-1]
-        world.clock.turn(10)
 
-    assert len(world.server.statuses) == 1
-    assert [condition.message for condition in rc.status.conditions] == ["exceeded quota: first"]
+    def refuse(*_: Any) -> None:
+        raise forbidden()
+
+    world.pods.on_create = world.pods.on_delete = refuse
+    with pytest.raises(Exception, match="exceeded quota"):
+        await world.sync()
+    rc.status = world.server.statuses[-1]
+
+    world.manager.expectations.forget(KEY)
+    world.add(make_pod("a", rc))
+    rc.spec.replicas = 0
+    with pytest.raises(Exception, match="exceeded quota"):
+        await world.sync()
+
+    (condition,) = world.server.statuses[-1].conditions
+    assert (condition.reason, world.server.statuses[-1].replicas) == ("FailedCreate", 1)
 
 
 async def test_pods_too_many_are_removed_in_their_order_and_expected_to_go() -> None:
