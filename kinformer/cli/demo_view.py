@@ -92,15 +92,24 @@ class Gauge:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """All that the demo shows, at one time."""
+    """
+    All that the demo shows, at one time.
+
+    :param groups: the quotas that a webhook enforces
+    """
 
     rows: Sequence[Row] = ()
     gauges: Sequence[Gauge] = ()
+    groups: Sequence[Gauge] = ()
+
+    @property
+    def parts(self) -> list[Row | Gauge]:
+        return [*self.rows, *self.gauges, *self.groups]
 
     @property
     def converged(self) -> bool:
         """Whether everything is as it should be."""
-        return all(row.converged for row in self.rows) and all(gauge.converged for gauge in self.gauges)
+        return all(part.converged for part in self.parts)
 
     @property
     def pods(self) -> int:
@@ -155,8 +164,7 @@ class DemoView:
             self.say(f"[green]done[/green]  {result.title}: {result.seconds:.2f} s")
         else:
             self.say(f"[red]late[/red]  {result.title}: not converged after {result.seconds:.1f} s")
-            late: list[Row | Gauge] = [*scene.rows, *scene.gauges]
-            for each in late:
+            for each in scene.parts:
                 if not each.converged:
                     self.say(f"      {each}")
 
@@ -165,7 +173,7 @@ class DemoView:
         if self._live is not None:
             self._live.update(self._picture(scene, events), refresh=True)
             return
-        lines = [*map(str, scene.rows), *map(str, scene.gauges)]
+        lines = list(map(str, scene.parts))
         for line in lines:
             if line not in self._last:
                 self.say(f"    {line}")
@@ -195,7 +203,7 @@ class DemoView:
             counts = (row.desired, row.current, row.pending, row.ready, row.terminating)
             bar = ProgressBar(total=max(row.desired, row.current, 1), completed=row.ready)
             table.add_row(row.namespace, row.name, *map(str, counts), bar)
-        gauges = Text("   ".join(map(str, scene.gauges)))
+        gauges = Text("   ".join(map(str, (*scene.gauges, *scene.groups))))
         told = Text("\n".join(events[-_EVENTS_SHOWN:]), style="dim", no_wrap=True, overflow="ellipsis")
         return Group(table, gauges, told)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kinformer.bench.results import BenchError
+from kinformer.cli.demo_webhook import WebhookNotStarted
 from kinformer.cli.manifests import ManifestError
 from kinformer.client import ClientError
 from kinformer.envtest import ServerError
@@ -19,6 +20,7 @@ _USERS = (
     OptionError,
     ServerError,
     UnknownControllerError,
+    WebhookNotStarted,
 )
 
 

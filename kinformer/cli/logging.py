@@ -25,9 +25,9 @@ def configure_logging(verbosity: int, logging_format: str, *, quiet: bool = Fals
 
     :param verbosity: klog's level: 0 for what every operator wants to see, 4 and above for details
     :param logging_format: ``text`` or ``json``
-    :param quiet: without a verbosity, only what has gone wrong: the command shows by itself what goes on
+    :param quiet: without a verbosity, nothing: the command shows by itself what goes on
     """
-    level = logging.DEBUG if verbosity >= _DETAILS else logging.ERROR if quiet and not verbosity else logging.INFO
+    level = logging.DEBUG if verbosity >= _DETAILS else logging.CRITICAL if quiet and not verbosity else logging.INFO
     renderer: Any
     if logging_format == "json":
         renderer, tracebacks = structlog.processors.JSONRenderer(), [_TRACEBACKS]

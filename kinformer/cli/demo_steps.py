@@ -1,0 +1,98 @@
+"""The demo's steps: what is done to the cluster, and how one knows that it has been coped with."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+
+import anyio
+
+from kinformer.cli.demo_cluster import Cluster
+from kinformer.cli.demo_view import DemoView, Scene, StepResult
+from kinformer.cli.manifests import Manifest, apply_manifests
+from kinformer.client import Client
+from kinformer.models import V1Pod, V1ReplicationController
+
+__all__ = ("Step", "steps", "take")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """
+    :param wanted: is told what is there; whether that is what was to come of it
+    """
+
+    title: str
+    act: Callable[[], Awaitable[None]]
+    wanted: Callable[[Scene], bool]
+
+
+def steps(client: Client, cluster: Cluster, objects: list[Manifest]) -> Iterator[Step]:
+    """What is done, one after the other; what comes after the first step depends on what it made."""
+    controllers = client.resource(V1ReplicationController)
+    pods = client.resource(V1Pod)
+    expected = sum(manifest.obj["kind"] == "ReplicationController" for manifest in objects)
+
+    async def apply() -> None:
+        await apply_manifests(client, objects)
+
+    def scale(change: Callable[[int], int]) -> Callable[[], Awaitable[None]]:
+        async def act() -> None:
+            for row in cluster.scene().rows:
+                wanted = {"spec": {"replicas": change(row.desired)}}
+                await controllers.patch(row.name, wanted, row.namespace)
+                targets[row.uid] = change(row.desired)
+
+        return act
+
+    async def lose_some() -> None:
+        for row in cluster.scene().rows:
+            for pod in list(cluster.pods_of(row))[: max(row.desired // 4, 1)]:
+                await pods.delete(pod.metadata.name, pod.metadata.namespace)
+                lost.add(pod.metadata.uid)
+
+    targets: dict[str, int] = {}
+    lost: set[str] = set()
+
+    def scaled(scene: Scene) -> bool:
+        return scene.converged and all(row.desired == targets.get(row.uid, row.desired) for row in scene.rows)
+
+    def replaced(scene: Scene) -> bool:
+        return scaled(scene) and not any(pod.metadata.uid in lost for row in scene.rows for pod in cluster.pods_of(row))
+
+    def applied(scene: Scene) -> bool:
+        return len(scene.rows) >= expected and scaled(scene)
+
+    def full(scene: Scene) -> bool:
+        """Whether there are as many pods as the group quotas let through, and no more."""
+        return all(gauge.converged and gauge.told == gauge.limit for gauge in scene.groups) and all(
+            row.current == row.ready for row in scene.rows
+        )
+
+    yield Step(f"apply {len(objects)} objects", apply, applied)
+    if expected:
+        yield Step("scale to four times as many", scale(lambda replicas: replicas * 4), scaled)
+        if groups := cluster.scene().groups:
+            most = min(gauge.limit or 0 for gauge in groups)
+            yield Step(f"ask for 40, the webhook lets {most} in", scale(lambda _: 40), full)
+            yield Step("ask for 20 again", scale(lambda _: 20), scaled)
+        yield Step("delete a quarter of the pods", lose_some, replaced)
+        yield Step("scale down to two", scale(lambda _: 2), scaled)
+
+
+async def take(step: Step, cluster: Cluster, view: DemoView, timeout: float) -> StepResult:
+    """Do a step, and wait for what is to come of it."""
+    before = cluster.scene().pods
+    view.begin(step.title)
+    began = time.perf_counter()
+    converged = False
+    with anyio.move_on_after(timeout):
+        await step.act()
+        while not (converged := step.wanted(cluster.scene())):
+            await cluster.wait_changed()
+    scene = cluster.scene()
+    result = StepResult(step.title, before, scene.pods, time.perf_counter() - began, converged)
+    view.draw(scene, cluster.events)
+    view.end(result, scene)
+    return result
