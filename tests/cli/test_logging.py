@@ -52,7 +52,7 @@ def test_json_is_one_event_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     ("verbosity", "quiet", "levels"),
     [
         (0, False, ["info", "error"]),
-        (0, True, ["error"]),
+        (0, True, []),
         (2, True, ["info", "error"]),
         (4, False, ["debug", "info", "error"]),
     ],
