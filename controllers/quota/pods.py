@@ -117,19 +117,20 @@ class PodEvaluator(GenericEvaluator):
         """Counts how many pods use the same, and multiplies."""
         times: dict[int, int] = {}
         lists: dict[int, ResourceList] = {}
-        scopes = options.scopes
-        for index, obj in enumerate(objects):
-            if index % SLICE == SLICE - 1:
+        scopes, remember = options.scopes, self._remember
+        for begin in range(0, len(objects), SLICE):
+            if begin:
                 await checkpoint()
-            if scopes and not self._is_in(scopes, obj):
-                continue
-            used = self.usage(obj)
-            known = id(used)
-            if known in times:
-                times[known] += 1
-            else:
-                times[known] = 1
-                lists[known] = used
+            for obj in objects[begin : begin + SLICE]:
+                if scopes and not self._is_in(scopes, obj):
+                    continue
+                used = remember(obj).used if _is_constant(obj) else self._measure(obj)
+                known = id(used)
+                if known in times:
+                    times[known] += 1
+                else:
+                    times[known] = 1
+                    lists[known] = used
         tally = Tally(options.resources)
         for known, used in lists.items():
             tally.add(used, times[known])
@@ -162,11 +163,11 @@ class PodEvaluator(GenericEvaluator):
 
     def _measure(self, obj: Any) -> ResourceList:
         pod = pod_view(obj)
-        used = {_COUNT: ONE}
-        if is_quota_tracked(pod, self._clock):
-            used["pods"] = ONE
-            _charge(used, pod_requests(pod), _charged_for_request)
-            _charge(used, pod_limits(pod), _charged_for_limit)
+        if not is_quota_tracked(pod, self._clock):
+            return {_COUNT: ONE}
+        used = {_COUNT: ONE, "pods": ONE}
+        _charge(used, pod_requests(pod), _charged_for_request)
+        _charge(used, pod_limits(pod), _charged_for_limit)
         return used
 
 
