@@ -49,7 +49,7 @@ from kinformer.client.types import ListOptions, WatchEvent
 from kinformer.clock import Clock, RealClock
 from kinformer.collector import paused
 from kinformer.meta import Accessor, accessor_for, accessor_of
-from kinformer.models import detacher_for
+from kinformer.models import detacher_for, interner_for
 
 __all__ = ("DEFAULT_MIN_WATCH_TIMEOUT", "DEFAULT_PAGE_SIZE", "Reflector")
 
@@ -119,6 +119,8 @@ class Reflector(Generic[T]):
         self._transformer: TransformFunc[T] | None = getattr(store, "transformer", None)
         self._accessor: Accessor[T] = accessor_for(type_)
         self._detach = detacher_for(type_, keep_managed_fields=keep_managed_fields)
+        # At once: what is let go later leaves holes in the memory.
+        self._intern = interner_for(type_)
         self._expected_kind = expected_kind if issubclass(type_, dict) else ""
         self._clock = clock or RealClock()
         self._backoff = backoff or Backoff(clock=self._clock, random=random, reset_after=None, reset_every=120.0)
@@ -235,6 +237,7 @@ class Reflector(Generic[T]):
         if not self._is_expected(obj):
             return None
         self._detach(obj)
+        self._intern(obj)
         return obj if self._transformer is None else self._transformer(obj)
 
     # --- the list
@@ -256,6 +259,7 @@ class Reflector(Generic[T]):
         self._version_unavailable = False
         for item in found.items:
             self._detach(item)
+            self._intern(item)
         await self._replace(found.items, found.resource_version)
 
     def _limit(self, resource_version: str) -> int:
@@ -418,6 +422,7 @@ class Reflector(Generic[T]):
                     in_order = True
                     update(obj)
                 elif kind == "ADDED":
+                    self._intern(obj)
                     add(obj)
                 elif kind == "DELETED":
                     in_order = True

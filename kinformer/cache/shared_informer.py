@@ -32,6 +32,7 @@ from kinformer.cache.watch_errors import WatchErrorHandler
 from kinformer.clock import Clock, RealClock
 from kinformer.collector import relax
 from kinformer.meta import accessor_for
+from kinformer.models import sharer_for
 
 __all__ = ("InformerStateError", "QueueKind", "SharedIndexInformer")
 
@@ -339,12 +340,16 @@ class SharedIndexInformer(Generic[T]):
         distribute, distribute_sync = self._processor.distribute, self._processor.distribute_sync
         watch_over: Callable[[Any], None] | None = self._detector.add_object if self._detector.enabled else None
 
+        share = sharer_for(self.type)
+
         def on_add(obj: T, is_in_initial_list: bool) -> None:
             if watch_over is not None:
                 watch_over(obj)
             distribute((ADD, obj, is_in_initial_list))
 
         def on_update(old: T, new: T) -> None:
+            if old is not new:
+                share(old, new)
             if watch_over is not None:
                 watch_over(new)
             # The same version again is a resync, or a list that found nothing new.

@@ -13,7 +13,16 @@ from typing import Any, TypeVar
 from kinformer.meta import GroupVersionKind
 from kinformer.models import _build, _resources, _source
 from kinformer.models._base import MicroTime, Model
-from kinformer.models._codec import decode, decoder_for, detacher_for, encode, from_dict, to_dict
+from kinformer.models._codec import (
+    decode,
+    decoder_for,
+    detacher_for,
+    encode,
+    from_dict,
+    interner_for,
+    sharer_for,
+    to_dict,
+)
 from kinformer.models._resources import ResourceInfo, builtin_resources
 
 __all__ = (
@@ -27,8 +36,10 @@ __all__ = (
     "detacher_for",
     "encode",
     "from_dict",
+    "interner_for",
     "model_for",
     "resource_for",
+    "sharer_for",
     "to_dict",
 )
 

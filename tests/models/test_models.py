@@ -30,8 +30,10 @@ from kinformer.models import (
     detacher_for,
     encode,
     from_dict,
+    interner_for,
     model_for,
     resource_for,
+    sharer_for,
     to_dict,
 )
 from kinformer.models._source import model_names, shape_of
@@ -210,17 +212,54 @@ def test_detaching_can_keep_managed_fields() -> None:
     assert pod.metadata.managed_fields[0].manager == "m"
 
 
-def test_detached_objects_share_the_strings_that_recur() -> None:
-    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-1", "uid": "u-1"}
-    value = {"metadata": {"namespace": "team-1", "labels": {"app": "web-2"}, "ownerReferences": [owner]}}
-    one, other = from_dict(V1Pod, value), from_dict(V1Pod, value)
+OWNED = {
+    "metadata": {
+        "namespace": "team-1",
+        "labels": {"app": "web-2"},
+        "annotations": {"a": "b"},
+        "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-1", "uid": "u-1"}],
+    },
+    "spec": {"nodeName": "n"},
+    "status": {"phase": "Running"},
+}
+
+
+def test_interned_objects_share_the_strings_that_recur() -> None:
+    one, other = from_dict(V1Pod, OWNED), from_dict(V1Pod, OWNED)
     for pod in (one, other):
-        detacher_for(V1Pod)(pod)
+        interner_for(V1Pod)(pod)
 
     assert one.metadata.labels["app"] is other.metadata.labels["app"]
     assert one.metadata.namespace is other.metadata.namespace
     assert one.metadata.owner_references[0].uid is other.metadata.owner_references[0].uid
-    assert to_dict(one) == value
+    assert to_dict(one) == OWNED
+
+
+def test_an_object_shares_what_has_not_changed_with_the_one_before_it() -> None:
+    old, new = from_dict(V1Pod, OWNED), from_dict(V1Pod, {**OWNED, "status": {"phase": "Failed"}})
+    sharer_for(V1Pod)(old, new)
+
+    assert to_dict(new) == {**OWNED, "status": {"phase": "Failed"}}
+    assert new.metadata.labels is old.metadata.labels
+    assert new.metadata.annotations is old.metadata.annotations
+    assert new.metadata.owner_references is old.metadata.owner_references
+    spec, status = (V1Pod.__lazy_fields__[name].peek for name in ("spec", "status"))
+    assert spec(new) is spec(old)
+    assert status(new) is not status(old)
+
+
+def test_what_was_read_of_an_object_is_not_taken_for_what_the_next_one_has() -> None:
+    old, new = from_dict(V1Pod, OWNED), from_dict(V1Pod, {**OWNED, "spec": {"nodeName": "m"}})
+    assert old.spec.node_name == "n"
+    sharer_for(V1Pod)(old, new)
+
+    assert new.spec.node_name == "m"
+
+
+@pytest.mark.parametrize("type_", [dict, V1Container])
+def test_sharing_and_interning_leave_alone_what_is_no_object_of_the_api(type_: type) -> None:
+    interner_for(type_)(type_())
+    sharer_for(type_)(type_(), type_())
 
 
 @pytest.mark.parametrize("type_", [dict, V1Container, V1PodList])
