@@ -37,6 +37,8 @@ def read_manifests(path: Path) -> list[Manifest]:
     """
     The objects of a YAML file, or of all ``.yaml`` and ``.yml`` files of a folder in the order of their names.
 
+    A ``List``, as kubectl prints it, stands for its items.
+
     :raises ManifestError: if there are none, or one of them is not an object
     """
     files = sorted(file for file in path.iterdir() if file.suffix in (".yaml", ".yml")) if path.is_dir() else [path]
@@ -60,8 +62,12 @@ def _read(file: Path) -> Iterator[Manifest]:
             if node is None:
                 continue
             obj = loader.construct_document(node)
-            if obj is not None:
-                yield _checked(f"{file}:{node.start_mark.line + 1}", obj)
+            source = f"{file}:{node.start_mark.line + 1}"
+            if isinstance(obj, dict) and obj.get("kind") == "List" and isinstance(obj.get("items"), list):
+                for item in obj["items"]:
+                    yield _checked(source, item)
+            elif obj is not None:
+                yield _checked(source, obj)
     except yaml.MarkedYAMLError as error:
         line = f":{error.problem_mark.line + 1}" if error.problem_mark is not None else ""
         raise ManifestError(f"{file}{line}: is not YAML: {error.problem or error.context}") from error

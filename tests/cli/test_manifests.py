@@ -41,6 +41,14 @@ def test_a_folder_is_read_in_the_order_of_its_files_names(tmp_path: Path) -> Non
     assert [str(m) for m in read_manifests(tmp_path)] == ["ConfigMap a", "ConfigMap b", "ConfigMap c", "ConfigMap b"]
 
 
+def test_a_list_stands_for_its_items(tmp_path: Path) -> None:
+    file = tmp_path / "list.yaml"
+    item = "{apiVersion: v1, kind: ConfigMap, metadata: {name: %s}}"
+    file.write_text(f"apiVersion: v1\nkind: List\nitems: [{item % 'a'}, {item % 'b'}]\n")
+
+    assert [str(m) for m in read_manifests(file)] == ["ConfigMap a", "ConfigMap b"]
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
