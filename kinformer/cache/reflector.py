@@ -85,6 +85,8 @@ class Reflector(Generic[T]):
     :param use_watch_list: whether to ask for a streaming list; a server that does not know it gets a plain list
     :param expected_kind: dicts of another kind that come along are logged and left out
     :param keep_managed_fields: keep what is dropped otherwise
+    :param detach_updates: False if whoever takes the objects of MODIFIED events from the store gives them to
+        :func:`kinformer.models.successor_for`, which is the cheaper way to keep them
     :param on_batch: awaited after each batch, list and resync, once all of it is in the store
     """
 
@@ -105,6 +107,7 @@ class Reflector(Generic[T]):
         use_watch_list: bool = True,
         expected_kind: str = "",
         keep_managed_fields: bool = False,
+        detach_updates: bool = True,
         on_batch: Callable[[], Awaitable[None]] | None = None,
         clock: Clock | None = None,
         random: Callable[[], float] = _random.random,
@@ -119,6 +122,7 @@ class Reflector(Generic[T]):
         self._transformer: TransformFunc[T] | None = getattr(store, "transformer", None)
         self._accessor: Accessor[T] = accessor_for(type_)
         self._detach = detacher_for(type_, keep_managed_fields=keep_managed_fields)
+        self._detach_updates = detach_updates
         # At once: what is let go later leaves holes in the memory.
         self._intern = interner_for(type_)
         self._expected_kind = expected_kind if issubclass(type_, dict) else ""
@@ -405,7 +409,7 @@ class Reflector(Generic[T]):
         # Read first: a transformer may leave nothing of the metadata.
         version = self._version_of(batch[-1].object)
         store, detach, type_, check_kind = self._store, self._detach, self._type, bool(self._expected_kind)
-        add, update, delete = store.add, store.update, store.delete
+        add, update, delete, detach_updates = store.add, store.update, store.delete, self._detach_updates
         for event in batch:
             obj = event.object
             kind = event.type
@@ -417,11 +421,14 @@ class Reflector(Generic[T]):
             if (check_kind or not isinstance(obj, type_)) and not self._is_expected(obj):
                 continue
             try:
-                detach(obj)
                 if kind == "MODIFIED":
                     in_order = True
+                    if detach_updates:
+                        detach(obj)
                     update(obj)
-                elif kind == "ADDED":
+                    continue
+                detach(obj)
+                if kind == "ADDED":
                     self._intern(obj)
                     add(obj)
                 elif kind == "DELETED":

@@ -32,7 +32,7 @@ from kinformer.cache.watch_errors import WatchErrorHandler
 from kinformer.clock import Clock, RealClock
 from kinformer.collector import relax
 from kinformer.meta import accessor_for
-from kinformer.models import sharer_for
+from kinformer.models import detacher_for, successor_for
 
 __all__ = ("InformerStateError", "QueueKind", "SharedIndexInformer")
 
@@ -314,6 +314,7 @@ class SharedIndexInformer(Generic[T]):
             use_watch_list=self._use_watch_list,
             expected_kind=self._expected_kind,
             keep_managed_fields=self._keep_managed_fields,
+            detach_updates=not self._detaches_updates,
             after_slice=self._after_slice,
             clock=self._clock,
             random=self._random,
@@ -326,6 +327,11 @@ class SharedIndexInformer(Generic[T]):
         finally:
             self._processor.stop()
             self._ended.set()
+
+    @property
+    def _detaches_updates(self) -> bool:
+        """Whether updates are detached here, where the objects before them are known; a transform wants them whole."""
+        return self._transform is None
 
     def _new_queue(self) -> Queue[T]:
         if self._queue_kind == "real":
@@ -340,16 +346,21 @@ class SharedIndexInformer(Generic[T]):
         distribute, distribute_sync = self._processor.distribute, self._processor.distribute_sync
         watch_over: Callable[[Any], None] | None = self._detector.add_object if self._detector.enabled else None
 
-        share = sharer_for(self.type)
+        keep_managed_fields, detaches = self._keep_managed_fields, self._detaches_updates
+        succeed = successor_for(self.type, keep_managed_fields=keep_managed_fields)
+        detach = detacher_for(self.type, keep_managed_fields=keep_managed_fields)
 
         def on_add(obj: T, is_in_initial_list: bool) -> None:
+            # An update of what is not there yet; what came with a list has been detached.
+            if detaches and not is_in_initial_list:
+                detach(obj)
             if watch_over is not None:
                 watch_over(obj)
             distribute((ADD, obj, is_in_initial_list))
 
         def on_update(old: T, new: T) -> None:
-            if old is not new:
-                share(old, new)
+            if detaches and old is not new:
+                succeed(old, new)
             if watch_over is not None:
                 watch_over(new)
             # The same version again is a resync, or a list that found nothing new.

@@ -20,7 +20,7 @@ from kinformer.models._codec import (
     encode,
     from_dict,
     interner_for,
-    sharer_for,
+    successor_for,
     to_dict,
 )
 from kinformer.models._resources import ResourceInfo, builtin_resources
@@ -39,7 +39,7 @@ __all__ = (
     "interner_for",
     "model_for",
     "resource_for",
-    "sharer_for",
+    "successor_for",
     "to_dict",
 )
 

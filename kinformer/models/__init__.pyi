@@ -13,7 +13,7 @@ from kinformer.models._codec import detacher_for as detacher_for
 from kinformer.models._codec import encode as encode
 from kinformer.models._codec import from_dict as from_dict
 from kinformer.models._codec import interner_for as interner_for
-from kinformer.models._codec import sharer_for as sharer_for
+from kinformer.models._codec import successor_for as successor_for
 from kinformer.models._codec import to_dict as to_dict
 from kinformer.models._resources import ResourceInfo as ResourceInfo
 from kinformer.models._resources import builtin_resources as builtin_resources

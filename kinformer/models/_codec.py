@@ -15,7 +15,7 @@ import msgspec
 
 from kinformer.models._base import Model, decode_hook, encode_hook
 
-__all__ = ("decode", "decoder_for", "detacher_for", "encode", "from_dict", "interner_for", "sharer_for", "to_dict")
+__all__ = ("decode", "decoder_for", "detacher_for", "encode", "from_dict", "interner_for", "successor_for", "to_dict")
 
 T = TypeVar("T")
 
@@ -75,20 +75,20 @@ def interner_for(type_: type[T]) -> Callable[[T], None]:
     What to call on objects of a type of which many are kept, so that strings that recur are held once.
 
     These are labels' values, namespaces, and the names and uids of owners: 0.5 KiB of a pod's 6. It takes some 2 us;
-    for what replaces an object that is kept already, :func:`sharer_for` does the same for less.
+    for what replaces an object that is kept already, :func:`successor_for` does the same for less.
     """
     return _intern if _has_object_meta(type_) else _keep
 
 
-def sharer_for(type_: type[T]) -> Callable[[T, T], None]:
+def successor_for(type_: type[T], *, keep_managed_fields: bool = False) -> Callable[[T, T], None]:
     """
-    What to call with an object and the one that takes its place, to have the new one hold what has not changed.
+    What to call with an object that is kept and a decoded one that takes its place: :func:`detacher_for`, for less.
 
-    Whole parts are compared and taken over: the bytes of spec and status that nobody has read, labels, annotations,
-    owners. The memory of the new ones is free at once, still warm, for the next object. Neither object may be changed
-    afterwards. For what is no model of a top-level kind it does nothing.
+    What has not changed is taken over from the old object: the bytes of spec and status that nobody has read, labels,
+    annotations, owners. Most of an object never changes, so most of it is neither copied nor let go. Neither object
+    may be changed afterwards. For what is no model of a top-level kind it does nothing.
     """
-    return _sharer_for(cast("Any", type_))
+    return _successor_for(cast("Any", type_), keep_managed_fields)
 
 
 def _has_object_meta(type_: type[Any]) -> bool:
@@ -121,19 +121,28 @@ def _detacher_for(type_: type[Any], keep_managed_fields: bool) -> Callable[[Any]
 
 
 @cache
-def _sharer_for(type_: type[Any]) -> Callable[[Any, Any], None]:
+def _successor_for(type_: type[Any], keep_managed_fields: bool) -> Callable[[Any, Any], None]:
     if not _has_object_meta(type_):
         return _share_nothing
     slots = tuple((field.peek, field.poke) for field in type_.__lazy_fields__.values())
     raw = msgspec.Raw
 
-    def share(old: Any, new: Any) -> None:
+    def succeed(old: Any, new: Any) -> None:
         for peek, poke in slots:
-            was = peek(old)
-            if type(was) is raw and was == peek(new):
-                poke(new, was)
-        before, after = old.metadata, new.metadata
-        if before is None or after is None:
+            now = peek(new)
+            if type(now) is raw:
+                was = peek(old)
+                poke(new, was if type(was) is raw and was == now else now.copy())
+        after = new.metadata
+        if after is None:
+            return
+        managed = type(after).__lazy_fields__["managed_fields"]
+        if not keep_managed_fields:
+            managed.poke(after, None)
+        elif type(value := managed.peek(after)) is raw:
+            managed.poke(after, value.copy())
+        before = old.metadata
+        if before is None:
             return
         if after.labels == before.labels:
             after.labels = before.labels
@@ -142,7 +151,7 @@ def _sharer_for(type_: type[Any]) -> Callable[[Any, Any], None]:
         if after.owner_references == before.owner_references:
             after.owner_references = before.owner_references
 
-    return share
+    return succeed
 
 
 def _intern(obj: Any) -> None:

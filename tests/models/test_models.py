@@ -33,7 +33,7 @@ from kinformer.models import (
     interner_for,
     model_for,
     resource_for,
-    sharer_for,
+    successor_for,
     to_dict,
 )
 from kinformer.models._source import model_names, shape_of
@@ -237,7 +237,7 @@ def test_interned_objects_share_the_strings_that_recur() -> None:
 
 def test_an_object_shares_what_has_not_changed_with_the_one_before_it() -> None:
     old, new = from_dict(V1Pod, OWNED), from_dict(V1Pod, {**OWNED, "status": {"phase": "Failed"}})
-    sharer_for(V1Pod)(old, new)
+    successor_for(V1Pod)(old, new)
 
     assert to_dict(new) == {**OWNED, "status": {"phase": "Failed"}}
     assert new.metadata.labels is old.metadata.labels
@@ -251,7 +251,7 @@ def test_an_object_shares_what_has_not_changed_with_the_one_before_it() -> None:
 def test_what_was_read_of_an_object_is_not_taken_for_what_the_next_one_has() -> None:
     old, new = from_dict(V1Pod, OWNED), from_dict(V1Pod, {**OWNED, "spec": {"nodeName": "m"}})
     assert old.spec.node_name == "n"
-    sharer_for(V1Pod)(old, new)
+    successor_for(V1Pod)(old, new)
 
     assert new.spec.node_name == "m"
 
@@ -259,7 +259,7 @@ def test_what_was_read_of_an_object_is_not_taken_for_what_the_next_one_has() -> 
 @pytest.mark.parametrize("type_", [dict, V1Container])
 def test_sharing_and_interning_leave_alone_what_is_no_object_of_the_api(type_: type) -> None:
     interner_for(type_)(type_())
-    sharer_for(type_)(type_(), type_())
+    successor_for(type_)(type_(), type_())
 
 
 @pytest.mark.parametrize("type_", [dict, V1Container, V1PodList])
