@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import traceback
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from urllib.parse import unquote
 
 import structlog
@@ -185,16 +186,18 @@ class HttpHandler:
             headers={"Content-Type": "application/json", "Cache-Control": "no-cache, private"}
         )
         response.enable_chunked_encoding()
-        await response.prepare(request)
-        async for chunk in watch.chunks():
-            await self._operations.storage.settled()
-            await response.write(chunk)
-        if watch.is_cut:
-            await response.write(watch.last_words)
-            if request.transport is not None:
-                request.transport.close()
-            return response
-        await response.write_eof()
+        # Most watches end so: their reader goes away while there is something to write.
+        with suppress(ConnectionResetError):
+            await response.prepare(request)
+            async for chunk in watch.chunks():
+                await self._operations.storage.settled()
+                await response.write(chunk)
+            if watch.is_cut:
+                await response.write(watch.last_words)
+                if request.transport is not None:
+                    request.transport.close()
+                return response
+            await response.write_eof()
         return response
 
     def _control(self, request: web.BaseRequest, user: User | None, what: str) -> web.StreamResponse:
