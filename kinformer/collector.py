@@ -75,7 +75,17 @@ class _Pause:
             self._goes_on = False
             _pauses -= 1
             if not _pauses:
+                _take_for_old()
                 gc.enable()
+
+
+def _take_for_old() -> None:
+    """Have what is there counted as old, unseen: the next look at the young would take 60 ms for 100,000 pods."""
+    # Freezing and thawing moves everything into the oldest generation, at no cost. Whoever has frozen something of
+    # their own wants it to stay so.
+    if not gc.get_freeze_count():
+        gc.freeze()
+        gc.unfreeze()
 
 
 def _may() -> bool:

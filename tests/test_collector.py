@@ -77,3 +77,22 @@ def test_the_environment_can_have_the_collector_left_as_it_is(monkeypatch: pytes
         assert gc.isenabled()
 
     assert gc.get_threshold() == (700, 10, 10)
+
+
+def test_what_was_made_in_a_pause_is_old_when_it_ends() -> None:
+    with paused(FakeClock()):
+        made = [[number] for number in range(1000)]
+
+    assert len(gc.get_objects(generation=2)) > len(made)
+    assert not any(one is made for one in gc.get_objects(generation=0))
+
+
+def test_what_somebody_has_frozen_stays_frozen() -> None:
+    gc.freeze()
+    try:
+        frozen = gc.get_freeze_count()
+        with paused(FakeClock()):
+            pass
+        assert gc.get_freeze_count() == frozen
+    finally:
+        gc.unfreeze()
