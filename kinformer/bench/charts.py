@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,10 @@ def draw(name: str, table: Table, folder: Path) -> Path | None:
 
 def _pygal() -> Any:
     try:
-        return importlib.import_module("pygal")
+        pygal = importlib.import_module("pygal")
     except ImportError as error:
         raise BenchError("charts are drawn by pygal, which is not installed: pip install 'kinformer[bench]'") from error
+    # For its plug-ins of maps, of which none is used here, pygal leaves an importer that knows only what Python 2 asked
+    # for. Python 3.11 warns of it at each import that fails.
+    sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__name__ != "PluginImportFixer"]
+    return pygal
