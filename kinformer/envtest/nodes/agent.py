@@ -92,7 +92,7 @@ class FakeNodes:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._informer.run)
             tasks.start_soon(self._controller.run)
-            tasks.start_soon(self._renew_leases)
+            tasks.start_soon(self._keep_renewing)
 
     # --- nodes
 
@@ -108,15 +108,19 @@ class FakeNodes:
             with suppress(AlreadyExists):
                 await self._leases.create(from_dict(V1Lease, _lease(name, self._micro_now())))
 
-    async def _renew_leases(self) -> None:
+    async def _keep_renewing(self) -> None:
         while True:
             await self._clock.sleep(_RENEW)
-            for name in self.nodes:
-                renewed = {"spec": {"renewTime": self._micro_now()}}
-                try:
-                    await self._leases.patch(name, renewed, _LEASES, patch_type=PatchType.MERGE)
-                except ClientError as error:
-                    log.warning("lease_not_renewed", node=name, error=str(error))
+            await self.renew_leases()
+
+    async def renew_leases(self) -> None:
+        """Have every node say that it is alive; :meth:`run` does so every ten seconds."""
+        for name in self.nodes:
+            renewed = {"spec": {"renewTime": self._micro_now()}}
+            try:
+                await self._leases.patch(name, renewed, _LEASES, patch_type=PatchType.MERGE)
+            except ClientError as error:
+                log.warning("lease_not_renewed", node=name, error=str(error))
 
     # --- pods
 
