@@ -8,10 +8,10 @@ asked for, has been allocated and is in force counts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable
 from typing import Final
 
-from controllers.quota.views import Container, ContainerStatus, PodView, Texts
+from controllers.quota.views import Container, ContainerStatus, PodView, Resources, Texts
 from kinformer.meta import Quantity
 from kinformer.meta.resourcelist import ResourceList, load
 
@@ -25,26 +25,10 @@ def pod_requests(pod: PodView) -> ResourceList:
     """
     :raises QuantityError: if an amount is none
     """
-    statuses = _statuses(pod)
-    if _is_simple(pod, statuses):
-        return _sum([one.resources.requests for one in pod.spec.containers or () if one.resources is not None])
-    infeasible = bool(statuses) and _resize_is_infeasible(pod)
-
-    def of_container(container: Container, status: ContainerStatus | None) -> ResourceList:
-        asked = load(container.resources.requests) if container.resources is not None else {}
-        if status is None or status.resources is None:
-            return asked
-        effective = {} if infeasible else asked
-        _raise_to(effective, load(status.resources.requests))
-        _raise_to(effective, load(status.allocated_resources))
-        return effective
-
-    result = _aggregate(pod, [(one, of_container(one, status)) for one, status in _with_status(pod, statuses)])
-    resources = pod.spec.resources
-    if resources is not None and resources.requests:
-        _override(result, resources.requests)
-    if pod.spec.overhead:
-        _add_to(result, load(pod.spec.overhead))
+    result = _of_containers_and_pod(
+        pod, lambda resources: resources.requests, lambda status: status.allocated_resources
+    )
+    _add_to(result, load(pod.spec.overhead))
     return result
 
 
@@ -52,28 +36,60 @@ def pod_limits(pod: PodView) -> ResourceList:
     """
     :raises QuantityError: if an amount is none
     """
-    statuses = _statuses(pod)
-    if _is_simple(pod, statuses):
-        return _sum([one.resources.limits for one in pod.spec.containers or () if one.resources is not None])
-    infeasible = bool(statuses) and _resize_is_infeasible(pod)
+    result = _of_containers_and_pod(pod, lambda resources: resources.limits, lambda status: None)
+    # What has no limit has none with its overhead either.
+    for name, amount in load(pod.spec.overhead).items():
+        if result.get(name):
+            result[name] += amount
+    return result
 
-    def of_container(container: Container, status: ContainerStatus | None) -> ResourceList:
-        asked = load(container.resources.limits) if container.resources is not None else {}
+
+def _of_containers_and_pod(
+    pod: PodView,
+    pick: Callable[[Resources], Texts | None],
+    allocated: Callable[[ContainerStatus], Texts | None],
+) -> ResourceList:
+    """
+    What is asked for, without overhead.
+
+    :param pick: the requests, or the limits
+    :param allocated: what more counts of a container that is resized
+    """
+    spec, statuses, infeasible = pod.spec, _statuses(pod), _resize_is_infeasible(pod)
+
+    def asked(container: Container) -> ResourceList:
+        return load(pick(container.resources)) if container.resources is not None else {}
+
+    def effective(container: Container) -> ResourceList:
+        status = statuses.get(container.name or "")
         if status is None or status.resources is None:
-            return asked
-        effective = {} if infeasible else asked
-        _raise_to(effective, load(status.resources.limits))
-        return effective
+            return asked(container)
+        amounts = {} if infeasible else asked(container)
+        _raise_to(amounts, load(pick(status.resources)))
+        _raise_to(amounts, load(allocated(status)))
+        return amounts
 
-    result = _aggregate(pod, [(one, of_container(one, status)) for one, status in _with_status(pod, statuses)])
-    resources = pod.spec.resources
-    if resources is not None and resources.limits:
-        _override(result, resources.limits)
-    if pod.spec.overhead:
-        # What has no limit has none with its overhead either.
-        for name, amount in load(pod.spec.overhead).items():
-            if result.get(name):
-                result[name] += amount
+    result: ResourceList = {}
+    for container in spec.containers or ():
+        _add_to(result, effective(container))
+    sidecars: ResourceList = {}
+    initial: ResourceList = {}
+    for container in spec.init_containers or ():
+        if container.restart_policy == "Always":
+            amounts = effective(container)
+            _add_to(result, amounts)
+            _add_to(sidecars, amounts)
+            _raise_to(initial, sidecars)
+        else:
+            # It has run, or will: nothing about it can be resized.
+            amounts = asked(container)
+            _add_to(amounts, sidecars)
+            _raise_to(initial, amounts)
+    _raise_to(result, initial)
+    if spec.resources is not None:
+        for name, amount in load(pick(spec.resources)).items():
+            if _is_pod_level(name):
+                result[name] = amount
     return result
 
 
@@ -105,62 +121,13 @@ def _has_some(amounts: Texts | None) -> bool:
     return any(name in _COMPUTE and Quantity.parse(text).nano > 0 for name, text in (amounts or {}).items())
 
 
-def _is_simple(pod: PodView, statuses: Mapping[str, ContainerStatus]) -> bool:
-    """Whether a pod is nothing but its containers, as most are: this saves a third of the time of a first recount."""
-    spec = pod.spec
-    return not (statuses or spec.init_containers or spec.overhead or spec.resources is not None)
-
-
-def _sum(lists: Iterable[Texts | None]) -> ResourceList:
-    result: ResourceList = {}
-    for texts in lists:
-        if texts:
-            _add_to(result, load(texts))
-    return result
-
-
 def _statuses(pod: PodView) -> dict[str, ContainerStatus]:
-    """Those that say what a container really has."""
     status = pod.status
-    found: dict[str, ContainerStatus] = {}
-    for statuses in (status.container_statuses, status.init_container_statuses):
-        for one in statuses or ():
-            if one.resources is not None and one.name:
-                found[one.name] = one
-    return found
-
-
-def _with_status(
-    pod: PodView, statuses: Mapping[str, ContainerStatus]
-) -> Iterator[tuple[Container, ContainerStatus | None]]:
-    """Every container, init containers last, with its status; of init containers, only sidecars can be resized."""
-    for container in pod.spec.containers or ():
-        yield container, statuses.get(container.name or "")
-    for container in pod.spec.init_containers or ():
-        yield container, statuses.get(container.name or "") if _is_sidecar(container) else None
-
-
-def _aggregate(pod: PodView, amounts: list[tuple[Container, ResourceList]]) -> ResourceList:
-    result: ResourceList = {}
-    regular = len(pod.spec.containers or ())
-    for _, used in amounts[:regular]:
-        _add_to(result, used)
-    sidecars: ResourceList = {}
-    initial: ResourceList = {}
-    for container, used in amounts[regular:]:
-        if _is_sidecar(container):
-            _add_to(result, used)
-            _add_to(sidecars, used)
-            _raise_to(initial, sidecars)
-        else:
-            _add_to(used, sidecars)
-            _raise_to(initial, used)
-    _raise_to(result, initial)
-    return result
-
-
-def _is_sidecar(container: Container) -> bool:
-    return container.restart_policy == "Always"
+    return {
+        one.name or "": one
+        for statuses in (status.container_statuses, status.init_container_statuses)
+        for one in statuses or ()
+    }
 
 
 def _resize_is_infeasible(pod: PodView) -> bool:
@@ -172,12 +139,6 @@ def _resize_is_infeasible(pod: PodView) -> bool:
 
 def _is_pod_level(name: str) -> bool:
     return name in _COMPUTE or name.startswith(_HUGE_PAGES)
-
-
-def _override(amounts: ResourceList, by: Texts) -> None:
-    for name, amount in load(by).items():
-        if _is_pod_level(name):
-            amounts[name] = amount
 
 
 def _add_to(amounts: ResourceList, more: ResourceList) -> None:

@@ -3,7 +3,8 @@
 An evaluator is given an informer's model, the JSON of an admission request, or an object that a test has made. Each is
 looked at through the same attributes, those of the models. A model whose spec and status nobody has read yet is still
 the server's bytes: of these only the fields below are decoded, and the model stays as it was, which makes a recount
-several times faster than one that builds every object.
+several times faster than one that builds every object. For one that has been read, bytes are made of it again: that is
+quicker than it looks, and there is one way to look at all.
 """
 
 from __future__ import annotations
@@ -14,9 +15,18 @@ from typing import Any
 
 import msgspec
 
-from kinformer.models import V1PersistentVolumeClaim, V1Pod, V1Service
+from kinformer.models import V1PersistentVolumeClaim, V1Pod, V1Service, encode
 
-__all__ = ("ClaimView", "PodView", "ServiceView", "UnreadableObject", "claim_view", "pod_view", "service_view")
+__all__ = (
+    "ClaimView",
+    "PodView",
+    "ServiceView",
+    "UnreadableObject",
+    "claim_view",
+    "pod_shape",
+    "pod_view",
+    "service_view",
+)
 
 #: Amounts as JSON holds them; Kubernetes takes numbers for texts here.
 Texts = dict[str, str | int | float]
@@ -26,7 +36,7 @@ class UnreadableObject(ValueError):
     """An object is not of the kind that it is counted as."""
 
 
-class _View(msgspec.Struct, rename="camel", gc=False):
+class _View(msgspec.Struct, rename="camel", omit_defaults=True, gc=False):
     """The base of all views; what they do not name is skipped."""
 
 
@@ -140,43 +150,48 @@ class ClaimView(_View):
     status: ClaimStatus
 
 
-def _viewer(model: type[Any], view: Any, parts: Mapping[str, type[Any] | None]) -> Callable[[Any], Any]:
+def _viewer(model: type[Any], view: Any, spec: type[Any], status: type[Any] | None) -> Callable[[Any], Any]:
     """
     Make the function that looks at objects of one kind.
 
-    :param parts: the types of spec and status; None for what is not read
+    :param status: what to read of the status; None if nothing
     """
-    lazy = model.__lazy_fields__
-    readers = [
-        (lazy[name].peek, msgspec.json.Decoder(type_ | None).decode if type_ is not None else None, type_, name)
-        for name, type_ in parts.items()
-    ]
+    see_spec = _reader(model, "spec", spec)
+    see_status = _reader(model, "status", status) if status is not None else _nothing
+    no_meta = Meta()
 
     def see(obj: Any) -> Any:
-        if isinstance(obj, view):
-            return obj
-        if isinstance(obj, model):
-            values = []
-            for peek, decode, type_, name in readers:
-                value = None
-                if decode is not None and type_ is not None:
-                    value = peek(obj)
-                    value = decode(value) if type(value) is msgspec.Raw else getattr(obj, name)
-                    if value is None:
-                        value = type_()
-                values.append(value)
-            return view(obj.metadata or Meta(), *values)
-        if isinstance(obj, Mapping):
-            return msgspec.convert({"metadata": {}, **{name: {} for name in parts}, **_filled(obj)}, view)
-        raise UnreadableObject(f"expect {model.__name__}, got {type(obj).__qualname__}")
-
-    def see_or_say(obj: Any) -> Any:
         try:
-            return see(obj)
+            if isinstance(obj, model):
+                return view(obj.metadata or no_meta, see_spec(obj), see_status(obj))
+            if isinstance(obj, view):
+                return obj
+            if isinstance(obj, Mapping):
+                return msgspec.convert({"metadata": {}, "spec": {}, "status": {}, **_filled(obj)}, view)
         except msgspec.ValidationError as error:
             raise UnreadableObject(f"not a {model.__name__}: {error}") from error
+        raise UnreadableObject(f"expect {model.__name__}, got {type(obj).__qualname__}")
 
-    return see_or_say
+    return see
+
+
+def _reader(model: type[Any], name: str, type_: type[Any]) -> Callable[[Any], Any]:
+    """What reads a spec or status off a model, decoded or not."""
+    peek, decode, raw = model.__lazy_fields__[name].peek, msgspec.json.Decoder(type_).decode, msgspec.Raw
+    # Never changed: the view of an object that has none.
+    empty = type_()
+
+    def read(obj: Any) -> Any:
+        value = peek(obj)
+        if value is None:
+            return empty
+        return decode(value if type(value) is raw else encode(value))
+
+    return read
+
+
+def _nothing(_: Any) -> None:
+    """The status of a view that has none."""
 
 
 def _filled(obj: Mapping[str, Any]) -> dict[str, Any]:
@@ -184,8 +199,17 @@ def _filled(obj: Mapping[str, Any]) -> dict[str, Any]:
 
 
 #: Each raises :exc:`UnreadableObject` for what is not of its kind.
-pod_view: Callable[[Any], PodView] = _viewer(V1Pod, PodView, {"spec": PodSpec, "status": PodStatus})
-service_view: Callable[[Any], ServiceView] = _viewer(V1Service, ServiceView, {"spec": ServiceSpec, "status": None})
-claim_view: Callable[[Any], ClaimView] = _viewer(
-    V1PersistentVolumeClaim, ClaimView, {"spec": ClaimSpec, "status": ClaimStatus}
-)
+pod_view: Callable[[Any], PodView] = _viewer(V1Pod, PodView, PodSpec, PodStatus)
+service_view: Callable[[Any], ServiceView] = _viewer(V1Service, ServiceView, ServiceSpec, None)
+claim_view: Callable[[Any], ClaimView] = _viewer(V1PersistentVolumeClaim, ClaimView, ClaimSpec, ClaimStatus)
+
+_encode = msgspec.json.Encoder().encode
+
+
+def pod_shape(pod: PodView) -> bytes:
+    """
+    All that a view shows of a pod but its metadata.
+
+    Pods are made from templates, so that thousands have the same.
+    """
+    return _encode((pod.spec, pod.status))

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,8 +25,10 @@ from controllers.quota import (
 from controllers.quota.pods import PODS, pod_matches_scope
 from kinformer.clock import FakeClock
 from kinformer.meta import GroupResource, Quantity, QuantityError
-from kinformer.meta.resourcelist import dump
+from kinformer.meta.resourcelist import dump, total
 from kinformer.models import V1Pod, V1Service, decode, encode, from_dict
+
+RECORDED = Path(__file__).parents[2] / "golden" / "functions" / "quota_pods.ndjson"
 
 
 def pod(cpu: str = "1", **spec: Any) -> dict[str, Any]:
@@ -224,3 +228,24 @@ async def test_a_pod_is_remembered_by_its_version_and_not_once_it_is_to_end() ->
     assert (await evaluator.usage_stats(options)).used["cpu"] == Quantity.of(3)
     clock.turn(6.0)
     assert (await evaluator.usage_stats(options)).used["cpu"] == Quantity.of(0)
+
+
+@pytest.mark.parametrize("scopes", [(), ("BestEffort",), ("NotTerminating", "PriorityClass")], ids=str)
+async def test_pods_that_are_measured_together_use_what_each_of_them_does(scopes: tuple[str, ...]) -> None:
+    clock = FakeClock(datetime(2026, 1, 1, tzinfo=UTC))
+    recorded = [json.loads(line)["in"]["pod"] for line in RECORDED.read_text().splitlines()]
+    models = []
+    for number, one in enumerate(recorded * 2):
+        one["metadata"] |= {"uid": str(number), "resourceVersion": str(number)}
+        models.append(decode(V1Pod, encode(one)))
+        if number % 3 == 0:
+            assert models[-1].status is not None, "read, and bytes no longer"
+    required = scopes_of(scopes)
+    each = PodEvaluator(clock=clock)
+    alone = total(each.usage(pod) for pod in recorded * 2 if all(pod_matches_scope(scope, pod) for scope in required))
+
+    evaluator = PodEvaluator(Listed(*models), clock)
+
+    for _ in range(2):
+        together = (await evaluator.usage_stats(UsageStatsOptions("ns", required))).used
+        assert together == alone
