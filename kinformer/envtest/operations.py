@@ -258,8 +258,7 @@ class Operations:
         elif old is None:
             causes += strategy.validate(obj)
         elif not _same_but_metadata(obj, old):
-            causes += strategy.validate(obj)
-            causes += strategy.validate_update(obj, old)
+            causes += strategy.validate_replacement(obj, old)
         if causes:
             raise status.invalid(strategy.resource.group_kind, metadata.get("name", ""), causes)
 

@@ -46,14 +46,18 @@ class Patcher:
         self.creates = creates
 
     def __call__(self, old: Obj | None) -> Obj:
-        resource = self._call.resource
+        resource, converted = self._call.resource, self._strategy.is_converted
+        if old is not None and converted:
+            old = self._strategy.shown(old)
         whole: Obj = {"kind": resource.kind, "apiVersion": resource.api_version, **(old or {"metadata": {}})}
         patched = self._apply(whole)
         if not isinstance(patched, dict):
             raise status.unprocessable_patch()
         # What a patch has not touched is still the very object that was stored, and needs no second look.
         settled = {
-            name: patched.pop(name) for name in list(patched) if name != "kind" and patched[name] is whole.get(name)
+            name: patched.pop(name)
+            for name in list(patched)
+            if name != "kind" and patched[name] is whole.get(name) and not converted
         }
         settled.pop("apiVersion", None)
         return finish_object(self._call, self._strategy, patched, settled)

@@ -5,7 +5,7 @@ Whole objects in JSON are never decoded on their way out: an answer is put toget
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -17,6 +17,7 @@ from kinformer.envtest.handlers.tables import TableView
 from kinformer.envtest.handlers.view import View
 from kinformer.envtest.registry import Resource
 from kinformer.envtest.storage import Version
+from kinformer.envtest.strategy.autoscaling import to_old_autoscaler
 from kinformer.envtest.strategy.events import to_new_event
 
 __all__ = ("View", "choose_view", "show", "to_yaml", "wants_yaml")
@@ -38,8 +39,16 @@ class MetadataView(View):
         return b'%b,"items":[%b]}\n' % (msgspec.json.encode(head)[:-1], b",".join([self.one(raw) for raw in raws]))
 
 
-class NewEventView(View):
-    """Events as events.k8s.io has them."""
+class ConvertedView(View):
+    """
+    Objects that are stored in another form.
+
+    :param shown: makes the form that this version of the API has
+    """
+
+    def __init__(self, resource: Resource, shown: Callable[[dict[str, Any]], dict[str, Any]]):
+        super().__init__(resource)
+        self._shown = shown
 
     def one(self, raw: bytes) -> bytes:
         return self.resource.prefix + self._convert(raw)[1:]
@@ -47,13 +56,19 @@ class NewEventView(View):
     def many(self, raws: Iterable[bytes], metadata: dict[str, Any]) -> bytes:
         return super().many([self._convert(raw) for raw in raws], metadata)
 
-    @staticmethod
-    def _convert(raw: bytes) -> bytes:
-        return msgspec.json.encode(to_new_event(msgspec.json.decode(raw)))
+    def _convert(self, raw: bytes) -> bytes:
+        return msgspec.json.encode(self._shown(msgspec.json.decode(raw)))
+
+
+_CONVERTED = {
+    ("events.k8s.io", "v1", "events"): to_new_event,
+    ("autoscaling", "v1", "horizontalpodautoscalers"): to_old_autoscaler,
+}
 
 
 def _whole(resource: Resource) -> View:
-    return NewEventView(resource) if resource.group == "events.k8s.io" else View(resource)
+    shown = _CONVERTED.get((resource.group, resource.version, resource.plural))
+    return View(resource) if shown is None else ConvertedView(resource, shown)
 
 
 class _Metadata(msgspec.Struct, gc=False):

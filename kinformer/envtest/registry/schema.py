@@ -23,7 +23,7 @@ from typing import Any
 from kinformer.envtest.registry.forms import FORMS
 from kinformer.envtest.registry.resources import Resource
 from kinformer.meta.names import GroupVersionKind
-from kinformer.meta.quantity import QuantityError, canonical_quantity
+from kinformer.meta.quantity import Quantity, QuantityError, canonical_quantity
 from kinformer.models._resources import model_name_of
 from kinformer.models._source import model_names, shape_of
 
@@ -220,7 +220,8 @@ def _reader(type_: str, form: str) -> Reader:
     if type_.startswith("list["):
         return _list_reader(_reader(type_[5:-1], form), type_[5:-1])
     if type_.startswith("dict("):
-        return _map_reader(_reader(type_.partition(", ")[2][:-1], form), type_)
+        item = _amount if "q" in form else _reader(type_.partition(", ")[2][:-1], form)
+        return _map_reader(item, type_)
     for mark, reader in _FORM_READERS.items():
         if mark in form:
             return reader
@@ -350,6 +351,12 @@ def _quantity(value: Any, path: str, problems: Problems) -> Any:
         return canonical_quantity(value)
     except QuantityError as error:
         raise WrongType(error.reason) from None
+
+
+def _amount(value: Any, path: str, problems: Problems) -> Any:
+    """A quantity of a resource, of which there is none smaller than a thousandth: what is less is rounded up."""
+    text = _quantity(value, path, problems)
+    return str(Quantity.of_milli(Quantity.parse(text).milli_value())) if text[-1] in "un" else text
 
 
 def _int_or_string(value: Any, path: str, problems: Problems) -> Any:

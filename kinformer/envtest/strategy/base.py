@@ -38,6 +38,7 @@ class Strategy:
     :cvar allow_create_on_update: whether a PUT of an object that is not there creates it
     :cvar allow_unconditional_update: whether a PUT without a resourceVersion overwrites whatever is there
     :cvar returns_deleted: whether a delete that is done at once answers with the object, not with a Status
+    :cvar is_converted: whether objects are stored in another form than this version of the API has
     :cvar has_generation: whether changes of the spec are counted
     :cvar checks_metadata_again: whether an update of this kind looks at the whole metadata once more
     :cvar name_is_hostname: what objects' names become a part of that wants DNS labels; they are warned of others
@@ -47,6 +48,7 @@ class Strategy:
     allow_create_on_update = False
     allow_unconditional_update = True
     returns_deleted = False
+    is_converted = False
     has_generation = False
     checks_metadata_again = False
     name_is_hostname = ""
@@ -62,6 +64,10 @@ class Strategy:
     def check(self, data: Obj, problems: Problems) -> Obj:
         """An object that just came in, in the form in which it is stored."""
         return check(self.resource, data, problems)
+
+    def shown(self, obj: Obj) -> Obj:
+        """A stored object in the form that this version of the API has: what :meth:`check` makes the stored one of."""
+        return obj
 
     # -- steps ----------------------------------------------------------------------------------------------------
 
@@ -89,7 +95,7 @@ class Strategy:
     def count_generation(self, obj: Obj, old: Obj) -> None:
         if self.has_generation:
             before = old["metadata"].get("generation", 0)
-            obj["metadata"]["generation"] = before + 1 if self.counts(obj, old) else before
+            with_field(obj["metadata"], "generation", (before + 1 if self.counts(obj, old) else before) or None)
 
     def counts(self, obj: Obj, old: Obj) -> bool:
         """Whether the difference between two versions of the object makes a new generation."""
@@ -116,6 +122,10 @@ class Strategy:
     def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
         """What is wrong with the change."""
         return []
+
+    def validate_replacement(self, obj: Obj, old: Obj) -> list[Cause]:
+        """What is wrong with an object that takes the place of another, in the order in which it is told."""
+        return [*self.validate(obj), *self.validate_update(obj, old)]
 
     def validate_subresource(self, subresource: str, obj: Obj) -> list[Cause]:
         """What is wrong with the object after a subresource was written: its spec was checked when that was."""

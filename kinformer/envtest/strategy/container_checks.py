@@ -20,10 +20,11 @@ from kinformer.envtest.strategy.checks import (
     port_name_errors,
     required,
 )
+from kinformer.envtest.strategy.security_checks import check_container_security
 from kinformer.meta.quantity import Quantity
-from kinformer.meta.validation import label_key_errors
+from kinformer.meta.validation import dns1123_subdomain_errors, label_key_errors
 
-__all__ = ("check_containers", "check_init_containers", "check_quantity")
+__all__ = ("check_containers", "check_init_containers", "check_quantity", "check_resource_name")
 
 _PROTOCOLS = ("SCTP", "TCP", "UDP")
 _PULL_POLICIES = ("Always", "IfNotPresent", "Never")
@@ -95,6 +96,8 @@ def _check_container(container: Obj, volumes: set[str], path: str) -> Iterator[C
         yield from _check_ports(ports, f"{path}.ports")
     if variables := container.get("env"):
         yield from _check_env(variables, f"{path}.env")
+    for index, source in enumerate(container.get("envFrom") or ()):
+        yield from _check_env_from(source, f"{path}.envFrom", index)
     if mounts := container.get("volumeMounts"):
         yield from _check_mounts(mounts, volumes, f"{path}.volumeMounts")
     policy = container.get("imagePullPolicy")
@@ -102,6 +105,8 @@ def _check_container(container: Obj, volumes: set[str], path: str) -> Iterator[C
         yield not_supported(f"{path}.imagePullPolicy", policy, _PULL_POLICIES)
     if resources := container.get("resources"):
         yield from _check_resources(resources, f"{path}.resources")
+    if security := container.get("securityContext"):
+        yield from check_container_security(security, f"{path}.securityContext")
 
 
 def _check_ports(ports: list[Obj], path: str) -> Iterator[Cause]:
@@ -164,6 +169,22 @@ def _check_env(variables: list[Obj], path: str) -> Iterator[Cause]:
                 yield required(f"{here}.valueFrom.{kind}.key")
 
 
+def _check_env_from(source: Obj, path: str, index: int) -> Iterator[Cause]:
+    here = f"{path}[{index}]"
+    kinds = [kind for kind in ("configMapRef", "secretRef") if source.get(kind) is not None]
+    for kind in kinds:
+        name = source[kind].get("name", "")
+        if not name:
+            yield required(f"{here}.{kind}.name")
+        else:
+            yield from check_names(name, f"{here}.{kind}.name", dns1123_subdomain_errors)
+    # The real server tells this at the list, not at the one source.
+    if not kinds:
+        yield invalid(path, "", "must specify one of: `configMapRef` or `secretRef`")
+    elif len(kinds) > 1:
+        yield invalid(path, "", "may not have more than one field specified at a time")
+
+
 def _check_mounts(mounts: list[Obj], volumes: set[str], path: str) -> Iterator[Cause]:
     taken: set[str] = set()
     for index, mount in enumerate(mounts):
@@ -212,15 +233,20 @@ def _check_resources(resources: Obj, path: str) -> Iterator[Cause]:
 
 
 def _check_resource(name: str, text: str, field: str) -> Iterator[Cause]:
+    yield from check_resource_name(name, field, of_container=True)
+    yield from check_quantity(name, text, field)
+
+
+def check_resource_name(name: str, field: str, of_container: bool) -> Iterator[Cause]:
+    """A resource's name: one of the API's own, or somebody's with their domain before it."""
     wrong = label_key_errors(name)
     for why in wrong:
         yield invalid(field, name, why)
     if not wrong and "/" not in name:
         if name not in _STANDARD_RESOURCES and not name.startswith(("hugepages-", "requests.", "limits.")):
             yield invalid(field, name, "must be a standard resource type or fully qualified")
-        if name not in _CONTAINER_RESOURCES and not name.startswith("hugepages-"):
+        if of_container and name not in _CONTAINER_RESOURCES and not name.startswith("hugepages-"):
             yield invalid(field, name, "must be a standard resource for containers")
-    yield from check_quantity(name, text, field)
 
 
 def check_quantity(name: str, text: str, field: str) -> Iterator[Cause]:

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import ClassVar
 
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy.base import Obj, Strategy
-from kinformer.envtest.strategy.checks import forbidden, immutable, invalid, not_supported, required, too_long
-from kinformer.envtest.strategy.container_checks import check_quantity
-from kinformer.envtest.strategy.metadata import path_segment
-from kinformer.envtest.strategy.podspec import default_volume
-from kinformer.meta.quantity import Quantity
-from kinformer.meta.validation import dns1123_label_errors, label_key_errors, regex_error
+from kinformer.envtest.strategy.checks import (
+    check_names,
+    duplicate,
+    forbidden,
+    immutable,
+    invalid,
+    not_supported,
+    required,
+    too_long,
+)
+from kinformer.meta.validation import dns1123_label_errors, label_key_errors, label_value_errors, regex_error
 
 __all__ = (
     "ConfigMapStrategy",
@@ -22,12 +27,8 @@ __all__ = (
     "NamespaceStrategy",
     "NodeStrategy",
     "PriorityClassStrategy",
-    "ResourceQuotaStrategy",
-    "RoleStrategy",
     "SecretStrategy",
     "ServiceAccountStrategy",
-    "VolumeClaimStrategy",
-    "VolumeStrategy",
 )
 
 
@@ -76,6 +77,16 @@ class NamespaceStrategy(Strategy):
 class NodeStrategy(Strategy):
     selectable: ClassVar[dict[str, str]] = {"spec.unschedulable": "false"}
 
+    def default(self, obj: Obj) -> None:
+        spec = obj.setdefault("spec", {})
+        if spec.get("podCIDR") and not spec.get("podCIDRs"):
+            spec["podCIDRs"] = [spec["podCIDR"]]
+        elif spec.get("podCIDRs") and not spec.get("podCIDR"):
+            spec["podCIDR"] = spec["podCIDRs"][0]
+        status = obj.get("status") or {}
+        if status.get("capacity") and not status.get("allocatable"):
+            status["allocatable"] = dict(status["capacity"])
+
     def prepare_for_create(self, obj: Obj) -> None:
         status = obj.get("status")
         super().prepare_for_create(obj)
@@ -85,6 +96,39 @@ class NodeStrategy(Strategy):
         taints = spec.get("taints") or []
         if not any(taint.get("key") == "node.kubernetes.io/not-ready" for taint in taints):
             spec["taints"] = [*taints, {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]
+
+    def validate(self, obj: Obj) -> list[Cause]:
+        return list(_check_taints(obj["spec"].get("taints") or ()))
+
+    def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
+        spec, before = obj.get("spec") or {}, old.get("spec") or {}
+        causes = []
+        for name, told in (("podCIDRs", "podCIDR"), ("providerID", "providerID")):
+            if before.get(name) and spec.get(name) != before[name]:
+                text = f'node updates may not change {told} except from "" to valid'
+                causes.append(forbidden(f"spec.{name}", text))
+        return causes
+
+
+_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+
+
+def _check_taints(taints: Iterable[Obj]) -> Iterator[Cause]:
+    pairs: set[tuple[str, str]] = set()
+    for index, taint in enumerate(taints):
+        # The real server tells these at the metadata.
+        here = f"metadata.taints[{index}]"
+        key, value, effect = taint.get("key", ""), taint.get("value", ""), taint.get("effect", "")
+        yield from check_names(key, f"{here}.key", label_key_errors)
+        if wrong := label_value_errors(value):
+            yield invalid(f"{here}.value", value, ";".join(wrong))
+        if not effect:
+            yield required(f"{here}.effect")
+        elif effect not in _EFFECTS:
+            yield not_supported(f"{here}.effect", effect, _EFFECTS)
+        if (key, effect) in pairs:
+            yield duplicate(here, taint)
+        pairs.add((key, effect))
 
 
 _DATA_LIMIT = 1024 * 1024
@@ -175,176 +219,6 @@ class SecretStrategy(Strategy):
             obj["type"] = "Opaque"
 
 
-class VolumeStrategy(Strategy):
-    returns_deleted = True
-    _protection = "kubernetes.io/pv-protection"
-    selectable: ClassVar[dict[str, str]] = {"name": ""}
-
-    def default(self, obj: Obj) -> None:
-        spec = obj.setdefault("spec", {})
-        spec.setdefault("persistentVolumeReclaimPolicy", "Retain")
-        spec.setdefault("volumeMode", "Filesystem")
-        if "hostPath" in spec:
-            default_volume({"name": "", "hostPath": spec["hostPath"]})
-
-    def prepare_for_create(self, obj: Obj) -> None:
-        super().prepare_for_create(obj)
-        obj["status"]["lastPhaseTransitionTime"] = obj["metadata"]["creationTimestamp"]
-        _protect(obj, self._protection)
-
-    def initial_status(self, obj: Obj) -> Obj:
-        return {"phase": "Pending"}
-
-    def validate(self, obj: Obj) -> list[Cause]:
-        spec = obj["spec"]
-        causes = [] if spec.get("accessModes") else [required("spec.accessModes")]
-        capacity = spec.get("capacity") or {}
-        if not capacity:
-            causes.append(required("spec.capacity"))
-        elif "storage" not in capacity or len(capacity) > 1:
-            causes.append(not_supported("spec.capacity", capacity, ("storage",)))
-        return causes
-
-
-class VolumeClaimStrategy(Strategy):
-    returns_deleted = True
-    _protection = "kubernetes.io/pvc-protection"
-    selectable: ClassVar[dict[str, str]] = {"name": ""}
-
-    def default(self, obj: Obj) -> None:
-        obj.setdefault("spec", {}).setdefault("volumeMode", "Filesystem")
-
-    def prepare_for_create(self, obj: Obj) -> None:
-        super().prepare_for_create(obj)
-        _protect(obj, self._protection)
-
-    def initial_status(self, obj: Obj) -> Obj:
-        return {"phase": "Pending"}
-
-    def validate(self, obj: Obj) -> list[Cause]:
-        spec = obj["spec"]
-        causes = [] if spec.get("accessModes") else [required("spec.accessModes", "at least 1 access mode is required")]
-        modes = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
-        given = spec.get("accessModes") or ()
-        causes += [not_supported("spec.accessModes", mode, modes) for mode in given if mode not in modes]
-        storage = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
-        field = "spec.resources[storage]"
-        if storage is None:
-            causes.append(required(field))
-        elif Quantity.parse(storage).sign <= 0:
-            causes.append(invalid(field, storage, "must be greater than zero"))
-        return causes
-
-    def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
-        def fixed(spec: Obj) -> Obj:
-            return {key: value for key, value in spec.items() if key not in ("resources", "volumeName")}
-
-        if fixed(obj["spec"]) != fixed(old["spec"]):
-            text = (
-                "spec is immutable after creation except resources.requests and volumeAttributesClassName "
-                "for bound claims"
-            )
-            return [forbidden("spec", text)]
-        return []
-
-
-def _protect(obj: Obj, finalizer: str) -> None:
-    finalizers = obj["metadata"].get("finalizers") or []
-    if finalizer not in finalizers:
-        obj["metadata"]["finalizers"] = [*finalizers, finalizer]
-
-
-_SCOPES = (
-    *("Terminating", "NotTerminating", "BestEffort", "NotBestEffort"),
-    *("PriorityClass", "CrossNamespacePodAffinity", "VolumeAttributesClass"),
-)
-_EXISTS_ONLY = ("Terminating", "NotTerminating", "BestEffort", "NotBestEffort", "CrossNamespacePodAffinity")
-_POD_RESOURCES = ("cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory", "pods")
-_QUOTA_NAMES = frozenset(
-    (
-        *_POD_RESOURCES,
-        *("services", "replicationcontrollers", "resourcequotas", "secrets", "configmaps", "persistentvolumeclaims"),
-        *("services.nodeports", "services.loadbalancers", "requests.storage", "ephemeral-storage"),
-        *("requests.ephemeral-storage", "limits.ephemeral-storage", "storage"),
-    )
-)
-_SCOPE_PAIRS = (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating"))
-
-
-class ResourceQuotaStrategy(Strategy):
-    returns_deleted = True
-
-    def validate(self, obj: Obj) -> list[Cause]:
-        spec = obj.get("spec") or {}
-        hard = spec.get("hard") or {}
-        causes: list[Cause] = []
-        for name, amount in sorted(hard.items()):
-            field = f"spec.hard[{name}]"
-            wrong = label_key_errors(name)
-            causes += [invalid(field, name, why) for why in wrong]
-            if not wrong and "/" not in name and name not in _QUOTA_NAMES and not _is_huge_pages(name):
-                causes.append(invalid(field, name, "must be a standard resource type or fully qualified"))
-                causes.append(invalid(field, name, "must be a standard resource for quota"))
-            causes += check_quantity(name, amount, field)
-        causes += _check_scopes(spec.get("scopes") or [], hard)
-        return [*causes, *_check_scope_selector(spec.get("scopeSelector") or {}, hard)]
-
-    def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
-        mine, before = (one.get("spec", {}).get("scopes") or [] for one in (obj, old))
-        return [] if set(mine) == set(before) else [invalid("spec.scopes", mine, "field is immutable")]
-
-
-def _is_huge_pages(name: str) -> bool:
-    return name.removeprefix("requests.").startswith("hugepages-")
-
-
-def _check_scopes(scopes: list[str], hard: Obj) -> Iterator[Cause]:
-    for scope in scopes:
-        if scope not in _SCOPES:
-            yield invalid("spec.scopes", scopes, "unsupported scope")
-        for name in sorted(hard):
-            if name in _QUOTA_NAMES and not _fits(scope, name):
-                yield invalid("spec.scopes", scopes, "unsupported scope applied to resource")
-    for pair in _SCOPE_PAIRS:
-        if set(pair) <= set(scopes):
-            yield invalid("spec.scopes", scopes, "conflicting scopes")
-
-
-def _fits(scope: str, name: str) -> bool:
-    if scope == "BestEffort":
-        return name == "pods"
-    if scope in _SCOPES and scope != "VolumeAttributesClass":
-        return name in _POD_RESOURCES or name.endswith("ephemeral-storage")
-    return True
-
-
-def _check_scope_selector(selector: Obj, hard: Obj) -> Iterator[Cause]:
-    path = "spec.scopeSelector.matchExpressions"
-    for index, one in enumerate(selector.get("matchExpressions") or ()):
-        scope, operator = one.get("scopeName", ""), one.get("operator", "")
-        values = one.get("values") or []
-        if scope not in _SCOPES:
-            yield invalid(f"{path}[{index}].scopeName", scope, "unsupported scope")
-        if scope in _EXISTS_ONLY and operator != "Exists":
-            text = (
-                "must be 'Exist' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating"
-            )
-            text += ", ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or "
-            text += "ResourceQuotaScopeCrossNamespacePodAffinity"
-            yield invalid(f"{path}[{index}].operator", operator, text)
-        if operator in ("In", "NotIn"):
-            if not values:
-                yield required(
-                    f"{path}[{index}].values", "must be at least one value when `operator` is 'In' or 'NotIn'"
-                )
-        elif operator in ("Exists", "DoesNotExist"):
-            if values:
-                text = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
-                yield invalid(f"{path}[{index}].values", values, text)
-        else:
-            yield invalid(f"{path}[{index}].operator", operator, "not a valid selector operator")
-
-
 class ServiceAccountStrategy(Strategy):
     returns_deleted = True
     checks_metadata_again = True
@@ -364,20 +238,6 @@ class LeaseStrategy(Strategy):
         return causes
 
 
-class RoleStrategy(Strategy):
-    allow_create_on_update = True
-
-    def default(self, obj: Obj) -> None:
-        if reference := obj.get("roleRef"):
-            reference.setdefault("apiGroup", "rbac.authorization.k8s.io")
-        for subject in obj.get("subjects") or ():
-            if subject.get("kind") in ("User", "Group"):
-                subject.setdefault("apiGroup", "rbac.authorization.k8s.io")
-
-    def validate_name(self, name: str) -> list[str]:
-        return path_segment(name)
-
-
 class PriorityClassStrategy(Strategy):
     has_generation = True
 
@@ -386,3 +246,28 @@ class PriorityClassStrategy(Strategy):
 
     def counts(self, obj: Obj, old: Obj) -> bool:
         return False
+
+    def validate(self, obj: Obj) -> list[Cause]:
+        name, value = obj["metadata"].get("name", ""), obj.get("value", 0)
+        causes: list[Cause] = []
+        if name.startswith("system-"):
+            if _SYSTEM_CLASSES.get(name) != value or obj.get("globalDefault"):
+                text = "priority class names with 'system-' prefix are reserved for system use only. error: "
+                text += f"{name} is not a known system priority class"
+                causes.append(forbidden("metadata.name", text))
+        elif value > _HIGHEST_PRIORITY:
+            text = f"maximum allowed value of a user defined priority is {_HIGHEST_PRIORITY}"
+            causes.append(forbidden("value", text))
+        if (policy := obj.get("preemptionPolicy")) not in ("PreemptLowerPriority", "Never"):
+            causes.append(not_supported("preemptionPolicy", policy, ("PreemptLowerPriority", "Never")))
+        return causes
+
+    def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
+        causes = []
+        if obj.get("value") != old.get("value"):
+            causes.append(forbidden("value", "may not be changed in an update."))
+        return [*causes, *immutable(obj.get("preemptionPolicy"), old.get("preemptionPolicy"), "preemptionPolicy")]
+
+
+_HIGHEST_PRIORITY = 1000000000
+_SYSTEM_CLASSES = {"system-cluster-critical": 2000000000, "system-node-critical": 2000001000}

@@ -57,6 +57,7 @@ class EventStrategy(Strategy):
 class NewEventStrategy(EventStrategy):
     """events.k8s.io/v1, which is stricter with new events."""
 
+    is_converted = True
     field_aliases: ClassVar[dict[str, str]] = {
         **{f"regarding.{name}": f"involvedObject.{name}" for name in _OBJECT_FIELDS},
         "reportingController": "reportingComponent",
@@ -64,6 +65,9 @@ class NewEventStrategy(EventStrategy):
 
     def check(self, data: Obj, problems: Problems) -> Obj:
         return {_NAMES.get(name, name): value for name, value in super().check(data, problems).items()}
+
+    def shown(self, obj: Obj) -> Obj:
+        return to_new_event(obj)
 
     def validate(self, obj: Obj) -> list[Cause]:
         causes = super().validate(obj)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kinformer.envtest.registry import Resource
-from kinformer.envtest.strategy import core, others, workloads
+from kinformer.envtest.strategy import control, core, endpoints, limits, networking, rbac, volumes, workloads
+from kinformer.envtest.strategy.autoscaling import AutoscalerStrategy, OldAutoscalerStrategy
 from kinformer.envtest.strategy.base import Strategy
 from kinformer.envtest.strategy.events import EventStrategy, NewEventStrategy
 from kinformer.envtest.strategy.pods import PodStrategy
@@ -15,17 +16,8 @@ from kinformer.envtest.strategy.webhooks import MutatingWebhookStrategy, Webhook
 __all__ = ("strategy_for",)
 
 
-class _Versioned(Strategy):
-    """Kinds whose spec is counted and that have nothing else to them."""
-
-    has_generation = True
-
-
-class _Conditional(Strategy):
-    """Kinds that are only replaced by who has read them."""
-
-    returns_deleted = True
-    allow_unconditional_update = False
+def _autoscaler(resource: Resource) -> Strategy:
+    return OldAutoscalerStrategy(resource) if resource.version == "v1" else AutoscalerStrategy(resource)
 
 
 _STRATEGIES: dict[tuple[str, str], Callable[[Resource], Strategy]] = {
@@ -36,11 +28,11 @@ _STRATEGIES: dict[tuple[str, str], Callable[[Resource], Strategy]] = {
     ("events.k8s.io", "events"): NewEventStrategy,
     ("", "configmaps"): core.ConfigMapStrategy,
     ("", "secrets"): core.SecretStrategy,
-    ("", "endpoints"): others.EndpointsStrategy,
-    ("", "persistentvolumes"): core.VolumeStrategy,
-    ("", "persistentvolumeclaims"): core.VolumeClaimStrategy,
-    ("", "resourcequotas"): core.ResourceQuotaStrategy,
-    ("", "limitranges"): others.LimitRangeStrategy,
+    ("", "endpoints"): endpoints.EndpointsStrategy,
+    ("", "persistentvolumes"): volumes.VolumeStrategy,
+    ("", "persistentvolumeclaims"): volumes.ClaimStrategy,
+    ("", "resourcequotas"): limits.ResourceQuotaStrategy,
+    ("", "limitranges"): limits.LimitRangeStrategy,
     ("", "podtemplates"): workloads.PodTemplateStrategy,
     ("", "serviceaccounts"): core.ServiceAccountStrategy,
     ("", "replicationcontrollers"): workloads.ReplicationControllerStrategy,
@@ -52,22 +44,33 @@ _STRATEGIES: dict[tuple[str, str], Callable[[Resource], Strategy]] = {
     ("batch", "cronjobs"): workloads.CronJobStrategy,
     ("policy", "poddisruptionbudgets"): workloads.DisruptionBudgetStrategy,
     ("coordination.k8s.io", "leases"): core.LeaseStrategy,
-    ("rbac.authorization.k8s.io", "roles"): core.RoleStrategy,
-    ("rbac.authorization.k8s.io", "clusterroles"): core.RoleStrategy,
-    ("rbac.authorization.k8s.io", "rolebindings"): core.RoleStrategy,
-    ("rbac.authorization.k8s.io", "clusterrolebindings"): core.RoleStrategy,
+    ("rbac.authorization.k8s.io", "roles"): rbac.RoleStrategy,
+    ("rbac.authorization.k8s.io", "clusterroles"): rbac.RoleStrategy,
+    ("rbac.authorization.k8s.io", "rolebindings"): rbac.BindingStrategy,
+    ("rbac.authorization.k8s.io", "clusterrolebindings"): rbac.BindingStrategy,
     ("node.k8s.io", "runtimeclasses"): core.LeaseStrategy,
-    ("networking.k8s.io", "ingresses"): _Versioned,
-    ("networking.k8s.io", "networkpolicies"): others.NetworkPolicyStrategy,
-    ("networking.k8s.io", "ingressclasses"): others.IngressClassStrategy,
-    ("discovery.k8s.io", "endpointslices"): others.EndpointSliceStrategy,
-    ("storage.k8s.io", "csidrivers"): others.CsiDriverStrategy,
-    ("storage.k8s.io", "csinodes"): _Conditional,
-    ("storage.k8s.io", "csistoragecapacities"): _Conditional,
-    ("storage.k8s.io", "volumeattachments"): _Conditional,
-    ("storage.k8s.io", "storageclasses"): others.StorageClassStrategy,
-    ("autoscaling", "horizontalpodautoscalers"): others.AutoscalerStrategy,
+    ("networking.k8s.io", "ingresses"): networking.IngressStrategy,
+    ("networking.k8s.io", "networkpolicies"): networking.NetworkPolicyStrategy,
+    ("networking.k8s.io", "ingressclasses"): networking.IngressClassStrategy,
+    ("discovery.k8s.io", "endpointslices"): endpoints.EndpointSliceStrategy,
+    ("storage.k8s.io", "csidrivers"): volumes.DriverStrategy,
+    ("storage.k8s.io", "csinodes"): volumes.NodeDriversStrategy,
+    ("storage.k8s.io", "csistoragecapacities"): volumes.StorageCapacityStrategy,
+    ("storage.k8s.io", "volumeattributesclasses"): volumes.AttributesClassStrategy,
+    ("storage.k8s.io", "volumeattachments"): volumes.AttachmentStrategy,
+    ("storage.k8s.io", "storageclasses"): volumes.ClassStrategy,
+    ("autoscaling", "horizontalpodautoscalers"): _autoscaler,
     ("scheduling.k8s.io", "priorityclasses"): core.PriorityClassStrategy,
+    ("flowcontrol.apiserver.k8s.io", "flowschemas"): control.FlowSchemaStrategy,
+    ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"): control.PriorityLevelStrategy,
+    ("resource.k8s.io", "deviceclasses"): control.DeviceClassStrategy,
+    ("resource.k8s.io", "resourceslices"): control.DeviceClassStrategy,
+    ("resource.k8s.io", "resourceclaims"): control.ResourceClaimStrategy,
+    ("resource.k8s.io", "resourceclaimtemplates"): control.ResourceClaimTemplateStrategy,
+    ("admissionregistration.k8s.io", "mutatingadmissionpolicies"): control.AdmissionPolicyStrategy,
+    ("admissionregistration.k8s.io", "mutatingadmissionpolicybindings"): control.AdmissionBindingStrategy,
+    ("admissionregistration.k8s.io", "validatingadmissionpolicies"): control.AdmissionPolicyStrategy,
+    ("admissionregistration.k8s.io", "validatingadmissionpolicybindings"): control.AdmissionBindingStrategy,
     ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"): MutatingWebhookStrategy,
     ("admissionregistration.k8s.io", "validatingwebhookconfigurations"): WebhookStrategy,
 }

@@ -18,6 +18,14 @@ from kinformer.envtest.strategy.checks import (
 )
 from kinformer.envtest.strategy.container_checks import check_containers, check_init_containers
 from kinformer.envtest.strategy.metadata import validate_annotations, validate_labels
+from kinformer.envtest.strategy.placement_checks import (
+    check_affinity,
+    check_dns,
+    check_gates,
+    check_host_aliases,
+    check_spread,
+)
+from kinformer.envtest.strategy.security_checks import check_pod_security
 from kinformer.meta.validation import dns1123_subdomain_errors, label_key_errors, label_value_errors
 
 __all__ = ("check_pod_spec", "check_pod_update", "check_template")
@@ -40,7 +48,10 @@ def check_template(template: Obj, path: str) -> Iterator[Cause]:
     yield from check_pod_spec(template.get("spec") or {}, f"{path}.spec")
 
 
-def check_pod_spec(spec: Obj, path: str) -> Iterator[Cause]:
+def check_pod_spec(spec: Obj, path: str, of_pod: bool = False) -> Iterator[Cause]:
+    """
+    :param of_pod: whether it is a pod's own, and not a template's
+    """
     volumes: set[str] = set()
     if listed := spec.get("volumes"):
         yield from _check_volumes(listed, volumes, f"{path}.volumes")
@@ -49,14 +60,15 @@ def check_pod_spec(spec: Obj, path: str) -> Iterator[Cause]:
     if init := spec.get("initContainers"):
         yield from check_init_containers(init, containers, volumes, f"{path}.initContainers")
     if spec.get("hostNetwork"):
-        yield from _check_host_network(containers, f"{path}.containers")
+        yield from _check_host_network(containers, f"{path}.containers", of_pod)
     if (policy := spec.get("restartPolicy")) not in _RESTART:
         yield not_supported(f"{path}.restartPolicy", policy, _RESTART)
     if (policy := spec.get("dnsPolicy")) not in _DNS:
         yield not_supported(f"{path}.dnsPolicy", policy, _DNS)
     if selector := spec.get("nodeSelector"):
         yield from check_labels(selector, f"{path}.nodeSelector")
-    for name in ("serviceAccountName", "nodeName", "priorityClassName", "runtimeClassName"):
+    yield from _check_surroundings(spec, path)
+    for name in ("serviceAccountName", "nodeName"):
         if value := spec.get(name):
             yield from check_names(value, f"{path}.{name}", dns1123_subdomain_errors)
     deadline = spec.get("activeDeadlineSeconds")
@@ -67,8 +79,24 @@ def check_pod_spec(spec: Obj, path: str) -> Iterator[Cause]:
             yield from check_names(value, f"{path}.{name}")
     if tolerations := spec.get("tolerations"):
         yield from _check_tolerations(tolerations, f"{path}.tolerations")
+    if aliases := spec.get("hostAliases"):
+        yield from check_host_aliases(aliases, f"{path}.hostAliases")
+    for name in ("priorityClassName", "runtimeClassName"):
+        if value := spec.get(name):
+            yield from check_names(value, f"{path}.{name}", dns1123_subdomain_errors)
     if (policy := spec.get("preemptionPolicy")) not in (None, "PreemptLowerPriority", "Never"):
         yield not_supported(f"{path}.preemptionPolicy", policy, ("PreemptLowerPriority", "Never"))
+
+
+def _check_surroundings(spec: Obj, path: str) -> Iterator[Cause]:
+    if security := spec.get("securityContext"):
+        yield from check_pod_security(spec, security, f"{path}.securityContext")
+    if affinity := spec.get("affinity"):
+        yield from check_affinity(affinity, f"{path}.affinity")
+    yield from check_dns(spec.get("dnsConfig"), spec.get("dnsPolicy"), f"{path}.dnsConfig")
+    yield from check_gates(spec, path)
+    if constraints := spec.get("topologySpreadConstraints"):
+        yield from check_spread(constraints, f"{path}.topologySpreadConstraints")
 
 
 def _check_volumes(volumes: list[Obj], names: set[str], path: str) -> Iterator[Cause]:
@@ -98,10 +126,44 @@ def _check_volume_source(volume: Obj, path: str) -> Iterator[Cause]:
         field = _REQUIRED_IN_VOLUME.get(name)
         if field is not None and not source.get(field):
             yield required(f"{path}.{name}.{field}")
-        mode = source.get("defaultMode") if isinstance(source, dict) else None
-        if mode is not None and not 0 <= mode <= 0o777:
-            text = "must be a number between 0 and 0777 (octal), both inclusive"
-            yield invalid(f"{path}.{name}.defaultMode", mode, text)
+        if not isinstance(source, dict):
+            continue
+        yield from _check_mode(source.get("defaultMode"), f"{path}.{name}.defaultMode")
+        if name in ("secret", "configMap"):
+            for index, item in enumerate(source.get("items") or ()):
+                yield from _check_key_to_path(item, f"{path}.{name}.items[{index}]")
+        if name == "hostPath" and source.get("path"):
+            if ".." in source["path"].split("/"):
+                yield invalid(f"{path}.hostPath.path", source["path"], "must not contain '..'")
+            if (kind := source.get("type")) not in (None, *_HOST_PATHS):
+                yield not_supported(f"{path}.hostPath.type", kind, _HOST_PATHS)
+        if name == "nfs":
+            if not source.get("path"):
+                yield required(f"{path}.nfs.path")
+            if not source.get("path", "").startswith("/"):
+                yield invalid(f"{path}.nfs.path", source.get("path", ""), "must be an absolute path")
+
+
+_HOST_PATHS = ("", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket")
+
+
+def _check_mode(mode: Any, field: str) -> Iterator[Cause]:
+    if mode is not None and not 0 <= mode <= 0o777:
+        yield invalid(field, mode, "must be a number between 0 and 0777 (octal), both inclusive")
+
+
+def _check_key_to_path(item: Obj, path: str) -> Iterator[Cause]:
+    for name in ("key", "path"):
+        if not item.get(name):
+            yield required(f"{path}.{name}")
+    target = item.get("path", "")
+    if target.startswith("/"):
+        yield invalid(f"{path}.path", target, "must be a relative path")
+    if ".." in target.split("/"):
+        yield invalid(f"{path}.path", target, "must not contain '..'")
+    elif target.startswith(".."):
+        yield invalid(f"{path}.path", target, "must not start with '..'")
+    yield from _check_mode(item.get("mode"), f"{path}.mode")
 
 
 _REQUIRED_IN_VOLUME = {
@@ -114,12 +176,14 @@ _REQUIRED_IN_VOLUME = {
 }
 
 
-def _check_host_network(containers: list[Obj], path: str) -> Iterator[Cause]:
+def _check_host_network(containers: list[Obj], path: str, of_pod: bool) -> Iterator[Cause]:
     for index, container in enumerate(containers):
         for place, port in enumerate(container.get("ports") or ()):
-            if port.get("hostPort") != port.get("containerPort"):
-                text = "must match `hostPort` when `hostNetwork` is true"
-                yield invalid(f"{path}[{index}].ports[{place}].containerPort", port.get("containerPort"), text)
+            # What a template leaves out is filled in when a pod is made of it.
+            host_port = port.get("hostPort", 0)
+            if (of_pod or host_port) and host_port != port.get("containerPort"):
+                text = "must match `containerPort` when `hostNetwork` is true"
+                yield invalid(f"{path}[{index}].ports[{place}].hostPort", host_port, text)
 
 
 def _check_tolerations(tolerations: list[Obj], path: str) -> Iterator[Cause]:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy.base import Obj, Strategy
 from kinformer.envtest.strategy.pod_checks import check_pod_spec, check_pod_update
-from kinformer.envtest.strategy.podspec import default_pod_spec
+from kinformer.envtest.strategy.podspec import default_pod
 
 __all__ = ("PodStrategy",)
 
@@ -40,9 +40,7 @@ class PodStrategy(Strategy):
     field_aliases: ClassVar[dict[str, str]] = {"spec.host": "spec.nodeName"}
 
     def default(self, obj: Obj) -> None:
-        spec = obj.setdefault("spec", {})
-        default_pod_spec(spec)
-        spec.setdefault("enableServiceLinks", True)
+        default_pod(obj.setdefault("spec", {}))
 
     def prepare_for_create(self, obj: Obj) -> None:
         super().prepare_for_create(obj)
@@ -68,7 +66,7 @@ class PodStrategy(Strategy):
         super().prepare_for_update(obj, old)
 
     def validate(self, obj: Obj) -> list[Cause]:
-        return list(check_pod_spec(obj["spec"], "spec"))
+        return list(check_pod_spec(obj["spec"], "spec", of_pod=True))
 
     def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
         return list(check_pod_update(obj["spec"], old["spec"]))

@@ -6,21 +6,54 @@ from collections.abc import Callable
 from typing import Any
 
 from kinformer.envtest.strategy.base import Obj
+from kinformer.meta.quantity import Quantity
 
-__all__ = ("default_pod_spec", "default_template", "default_volume")
+__all__ = ("default_pod", "default_pod_spec", "default_template", "default_volume", "default_volume_source")
 
 _FILE_MODE = 420  # 0644
 _TOKEN_SECONDS = 3600
+_POD_RESOURCES = ("cpu", "memory")
 
 
 def default_template(template: Obj) -> None:
     default_pod_spec(template.setdefault("spec", {}))
 
 
+def default_pod(spec: Obj) -> None:
+    """What a pod's own spec gets; a template's does without what only a pod is to have."""
+    default_pod_spec(spec)
+    for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
+        resources = container["resources"]
+        if limits := resources.get("limits"):
+            resources["requests"] = {**limits, **(resources.get("requests") or {})}
+        for port in (container.get("ports") or ()) if spec.get("hostNetwork") else ():
+            if not port.get("hostPort"):
+                port["hostPort"] = port.get("containerPort", 0)
+    if resources := spec.get("resources"):
+        _default_pod_resources(spec, resources)
+    spec.setdefault("enableServiceLinks", True)
+
+
+def _default_pod_resources(spec: Obj, resources: Obj) -> None:
+    """A pod that is limited as a whole requests what its containers do, or else as much as it is limited to."""
+    limits = resources.get("limits")
+    if not limits:
+        return
+    requests: Obj = {**(resources.get("requests") or {})}
+    asked = [(one.get("resources") or {}).get("requests") or {} for one in spec.get("containers") or ()]
+    for name in _POD_RESOURCES:
+        amounts = [Quantity.parse(one[name]) for one in asked if name in one]
+        if amounts and name not in requests:
+            requests[name] = str(Quantity.sum(amounts))
+    for name, limit in limits.items():
+        if name in _POD_RESOURCES or name.startswith("hugepages-"):
+            requests.setdefault(name, limit)
+    if requests:
+        resources["requests"] = requests
+
+
 def default_pod_spec(spec: Obj) -> None:
-    """
-    What every pod spec gets; a pod's own gets some more (:mod:`.pods`).
-    """
+    """What every pod spec gets, in a pod or in a template."""
     spec.setdefault("restartPolicy", "Always")
     spec.setdefault("terminationGracePeriodSeconds", 30)
     spec.setdefault("dnsPolicy", "ClusterFirst")
@@ -30,27 +63,21 @@ def default_pod_spec(spec: Obj) -> None:
         spec["serviceAccount"] = account
     elif account := spec.get("serviceAccount"):
         spec["serviceAccountName"] = account
-    host_network = spec.get("hostNetwork", False)
-    for container in spec.get("containers") or ():
-        _default_container(container, host_network)
-    for container in spec.get("initContainers") or ():
-        _default_container(container, host_network)
-    for container in spec.get("ephemeralContainers") or ():
-        _default_container(container, False)
+    for name in ("containers", "initContainers", "ephemeralContainers"):
+        for container in spec.get(name) or ():
+            _default_container(container)
     for volume in spec.get("volumes") or ():
         default_volume(volume)
 
 
-def _default_container(container: Obj, host_network: bool) -> None:
+def _default_container(container: Obj) -> None:
     container.setdefault("terminationMessagePath", "/dev/termination-log")
     container.setdefault("terminationMessagePolicy", "File")
     if not container.get("imagePullPolicy"):
         container["imagePullPolicy"] = "Always" if _tag(container.get("image", "")) == "latest" else "IfNotPresent"
-    resources = container.setdefault("resources", {})
+    container.setdefault("resources", {})
     for port in container.get("ports") or ():
         port.setdefault("protocol", "TCP")
-        if host_network and not port.get("hostPort"):
-            port["hostPort"] = port.get("containerPort", 0)
     for name in ("livenessProbe", "readinessProbe", "startupProbe"):
         if probe := container.get(name):
             _default_probe(probe)
@@ -59,12 +86,11 @@ def _default_container(container: Obj, host_network: bool) -> None:
         if handler := lifecycle.get(name):
             _default_handler(handler)
     for variable in container.get("env") or ():
-        if reference := (variable.get("valueFrom") or {}).get("fieldRef"):
+        source = variable.get("valueFrom") or {}
+        if reference := source.get("fieldRef"):
             reference.setdefault("apiVersion", "v1")
-    if limits := resources.get("limits"):
-        requests = resources.setdefault("requests", {})
-        for name, value in limits.items():
-            requests.setdefault(name, value)
+        if reference := source.get("fileKeyRef"):
+            reference.setdefault("optional", False)
 
 
 def _tag(image: str) -> str:
@@ -87,8 +113,8 @@ def _default_handler(handler: Obj) -> None:
     if http := handler.get("httpGet"):
         http.setdefault("path", "/")
         http.setdefault("scheme", "HTTP")
-    if (grpc := handler.get("grpc")) is not None:
-        grpc.setdefault("service", "")
+    if (grpc := handler.get("grpc")) is not None and grpc.get("service") is None:
+        grpc["service"] = ""
 
 
 def _mode(source: Obj) -> None:
@@ -170,6 +196,11 @@ def default_volume(volume: Obj) -> None:
     sources = [name for name in volume if name != "name"]
     if not sources:
         volume["emptyDir"] = {}
-    for name in sources:
+    default_volume_source(volume)
+
+
+def default_volume_source(volume: Obj) -> None:
+    """What the source of a volume gets, whichever it is; that of a persistent volume too."""
+    for name in volume:
         if (default := _VOLUMES.get(name)) is not None and isinstance(volume[name], dict):
             default(volume[name])

@@ -108,19 +108,24 @@ class ServiceStrategy(Strategy):
         spec.setdefault("sessionAffinity", "None")
         spec.setdefault("type", "ClusterIP")
         kind = spec["type"]
-        if spec["sessionAffinity"] == "ClientIP":
+        if spec["sessionAffinity"] == "None":
+            spec.pop("sessionAffinityConfig", None)
+        elif spec["sessionAffinity"] == "ClientIP":
             client = spec.setdefault("sessionAffinityConfig", {}).setdefault("clientIP", {})
             client.setdefault("timeoutSeconds", 10800)
         for port in spec.get("ports") or ():
             port.setdefault("protocol", "TCP")
             if port.get("targetPort") in (None, 0, ""):
                 port["targetPort"] = port.get("port", 0)
-        if kind in _WITH_PORTS:
+        if kind in _WITH_PORTS or (kind == "ClusterIP" and spec.get("externalIPs")):
             spec.setdefault("externalTrafficPolicy", "Cluster")
         if kind != "ExternalName":
             spec.setdefault("internalTrafficPolicy", "Cluster")
         if kind == "LoadBalancer":
             spec.setdefault("allocateLoadBalancerNodePorts", True)
+            for ingress in ((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ():
+                if ingress.get("ip"):
+                    ingress.setdefault("ipMode", "VIP")
 
     def prepare_for_create(self, obj: Obj) -> None:
         super().prepare_for_create(obj)
@@ -185,6 +190,9 @@ class ServiceStrategy(Strategy):
 
     def validate(self, obj: Obj) -> list[Cause]:
         return list(_check_service(obj["spec"]))
+
+    def validate_replacement(self, obj: Obj, old: Obj) -> list[Cause]:
+        return [*self.validate_update(obj, old), *self.validate(obj)]
 
     def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
         mine, before = obj["spec"].get("clusterIPs") or [], old.get("spec", {}).get("clusterIPs") or []

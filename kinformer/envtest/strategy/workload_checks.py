@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy.base import Obj
@@ -155,7 +156,22 @@ def check_daemon_set(spec: Obj) -> Iterator[Cause]:
     update = spec.get("updateStrategy") or {}
     if update.get("type") not in ("RollingUpdate", "OnDelete"):
         yield not_supported("spec.updateStrategy", update, ("RollingUpdate", "OnDelete"))
+    elif update["type"] == "RollingUpdate":
+        yield from _check_rolling_daemons(update.get("rollingUpdate") or {}, "spec.updateStrategy.rollingUpdate")
     yield from not_less_than_zero(spec, "spec", "revisionHistoryLimit")
+
+
+def _check_rolling_daemons(rolling: Obj, path: str) -> Iterator[Cause]:
+    values = {name: rolling.get(name, 0) for name in ("maxUnavailable", "maxSurge")}
+    for name, value in values.items():
+        yield from _check_int_or_percent(value, f"{path}.{name}")
+    for name, value in values.items():
+        yield from _check_hundred_percent(value, f"{path}.{name}")
+    some = [name for name, value in values.items() if _amount(value)]
+    if len(some) == 2:
+        yield invalid(f"{path}.maxSurge", values["maxSurge"], "may not be set when maxUnavailable is non-zero")
+    elif not some:
+        yield required(f"{path}.maxUnavailable", "cannot be 0 when maxSurge is 0")
 
 
 def check_stateful_set(spec: Obj) -> Iterator[Cause]:
@@ -164,12 +180,21 @@ def check_stateful_set(spec: Obj) -> Iterator[Cause]:
     update = spec.get("updateStrategy") or {}
     if update.get("type") not in ("RollingUpdate", "OnDelete"):
         yield invalid("spec.updateStrategy", update, "must be 'RollingUpdate' or 'OnDelete'")
+    elif update["type"] == "RollingUpdate":
+        rolling = update.get("rollingUpdate") or {}
+        yield from not_less_than_zero(rolling, "spec.updateStrategy.rollingUpdate", "partition")
     elif update["type"] == "OnDelete" and update.get("rollingUpdate") is not None:
         text = "only allowed for updateStrategy 'RollingUpdate'"
         yield invalid("spec.updateStrategy.rollingUpdate", update["rollingUpdate"], text)
+    retention = spec.get("persistentVolumeClaimRetentionPolicy") or {}
+    for name in ("whenDeleted", "whenScaled"):
+        if (policy := retention.get(name)) not in ("Retain", "Delete"):
+            field = f"spec.persistentVolumeClaimRetentionPolicy.{name}"
+            yield not_supported(field, policy, ("Delete", "Retain"))
     yield from not_less_than_zero(spec, "spec", "replicas", "minReadySeconds")
-    if name := spec.get("serviceName"):
-        yield from check_names(name, "spec.serviceName")
+    yield from not_less_than_zero(spec.get("ordinals") or {}, "spec.ordinals", "start")
+    if service := spec.get("serviceName"):
+        yield from check_names(service, "spec.serviceName")
     yield from _check_selector(spec, "statefulset")
     template = spec.get("template") or {}
     yield from check_selects(spec.get("selector"), template, "spec.template")
@@ -187,6 +212,8 @@ def check_stateful_set(spec: Obj) -> Iterator[Cause]:
 def _check_job_spec(spec: Obj, path: str) -> Iterator[Cause]:
     numbers = ("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished")
     yield from not_less_than_zero(spec, path, *numbers, "backoffLimitPerIndex", "maxFailedIndexes")
+    if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
+        yield required(f"{path}.backoffLimitPerIndex", "when maxFailedIndexes is specified")
     mode = spec.get("completionMode", "NonIndexed")
     if mode not in ("NonIndexed", "Indexed"):
         yield not_supported(f"{path}.completionMode", mode, ("NonIndexed", "Indexed"))
@@ -196,6 +223,11 @@ def _check_job_spec(spec: Obj, path: str) -> Iterator[Cause]:
         for name in ("backoffLimitPerIndex", "maxFailedIndexes"):
             if spec.get(name) is not None:
                 yield invalid(f"{path}.{name}", spec[name], "requires indexed completion mode")
+    if spec.get("successPolicy") is not None and mode != "Indexed":
+        yield invalid(f"{path}.successPolicy", spec["successPolicy"], "requires indexed completion mode")
+    policies = ("Failed",) if spec.get("podFailurePolicy") is not None else ("Failed", "TerminatingOrFailed")
+    if (replacement := spec.get("podReplacementPolicy")) not in (None, *policies):
+        yield not_supported(f"{path}.podReplacementPolicy", replacement, policies)
     template = spec.get("template") or {}
     yield from check_template(template, f"{path}.template")
     policy = (template.get("spec") or {}).get("restartPolicy")
@@ -204,6 +236,8 @@ def _check_job_spec(spec: Obj, path: str) -> Iterator[Cause]:
         yield required(field, 'valid values: "OnFailure", "Never"')
     elif policy not in ("OnFailure", "Never"):
         yield not_supported(field, policy, ("OnFailure", "Never"))
+    elif spec.get("podFailurePolicy") is not None and policy != "Never":
+        yield invalid(field, policy, 'only "Never" is supported when podFailurePolicy is specified')
 
 
 def check_job(spec: Obj) -> Iterator[Cause]:
@@ -220,14 +254,40 @@ def check_cron_job(spec: Obj) -> Iterator[Cause]:
         yield required("spec.schedule")
     elif (why := _bad_schedule(schedule)) is not None:
         yield invalid("spec.schedule", schedule, why)
+    if "TZ" in schedule:
+        yield invalid("spec.schedule", schedule, "cannot use TZ or CRON_TZ in schedule, use timeZone field instead")
     yield from not_less_than_zero(spec, "spec", "startingDeadlineSeconds")
+    yield from _check_zone(spec.get("timeZone"), "spec.timeZone")
     if (policy := spec.get("concurrencyPolicy")) not in ("Allow", "Forbid", "Replace"):
         yield not_supported("spec.concurrencyPolicy", policy, ("Allow", "Forbid", "Replace"))
     yield from _check_job_spec((spec.get("jobTemplate") or {}).get("spec") or {}, "spec.jobTemplate.spec")
     yield from not_less_than_zero(spec, "spec", "successfulJobsHistoryLimit", "failedJobsHistoryLimit")
 
 
+def _check_zone(zone: str | None, field: str) -> Iterator[Cause]:
+    if zone is None:
+        return
+    if not zone:
+        yield invalid(field, zone, "timeZone must be nil or non-empty string")
+        return
+    if zone.lower() == "local":
+        text = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
+        yield invalid(field, zone, text)
+    elif not _is_zone(zone) and _is_zone("UTC"):  # who does not know this one knows none
+        yield invalid(field, zone, f"unknown time zone {zone}")
+
+
+def _is_zone(name: str) -> bool:
+    try:
+        ZoneInfo(name)
+    except (ValueError, OSError, LookupError):
+        return False
+    return True
+
+
 def _bad_schedule(schedule: str) -> str | None:
+    if schedule.startswith(("TZ=", "CRON_TZ=")):
+        schedule = schedule.partition(" ")[2].strip()
     if schedule.startswith("@"):
         known = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly")
         return None if schedule in known or schedule.startswith("@every ") else f"unrecognized descriptor: {schedule}"

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy.base import Obj, Strategy
-from kinformer.envtest.strategy.checks import forbidden, immutable
+from kinformer.envtest.strategy.checks import forbidden, immutable, invalid
 from kinformer.envtest.strategy.pod_checks import check_template
 from kinformer.envtest.strategy.podspec import default_template
 from kinformer.envtest.strategy.workload_checks import (
@@ -174,6 +174,9 @@ class DaemonSetStrategy(Strategy):
     def validate(self, obj: Obj) -> list[Cause]:
         return list(check_daemon_set(obj["spec"]))
 
+    def validate_replacement(self, obj: Obj, old: Obj) -> list[Cause]:
+        return [*self.validate_update(obj, old), *self.validate(obj)]
+
     def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
         return list(immutable(obj["spec"].get("selector"), old["spec"].get("selector"), "spec.selector"))
 
@@ -193,9 +196,11 @@ class StatefulSetStrategy(Strategy):
         spec = obj.setdefault("spec", {})
         spec.setdefault("podManagementPolicy", "OrderedReady")
         update = spec.setdefault("updateStrategy", {})
-        update.setdefault("type", "RollingUpdate")
-        if update["type"] == "RollingUpdate":
-            update.setdefault("rollingUpdate", {}).setdefault("partition", 0)
+        if not update.get("type"):
+            update["type"] = "RollingUpdate"
+            update.setdefault("rollingUpdate", {})
+        if update["type"] == "RollingUpdate" and "rollingUpdate" in update:
+            update["rollingUpdate"].setdefault("partition", 0)
         retention = spec.setdefault("persistentVolumeClaimRetentionPolicy", {})
         retention.setdefault("whenDeleted", "Retain")
         retention.setdefault("whenScaled", "Retain")
@@ -283,6 +288,7 @@ class JobStrategy(Strategy):
     def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
         spec, before = obj["spec"], old["spec"]
         fixed = ["completions", "selector", "template", "completionMode", "podFailurePolicy", "backoffLimitPerIndex"]
+        fixed += ["managedBy", "successPolicy"]
         if spec.get("completionMode") == "Indexed" and spec.get("completions") == spec.get("parallelism"):
             fixed.remove("completions")  # an elastic job grows and shrinks
         return [cause for name in fixed for cause in immutable(spec.get(name), before.get(name), f"spec.{name}")]
@@ -310,6 +316,9 @@ def default_job(spec: Obj) -> None:
     default_template(spec.setdefault("template", {}))
 
 
+_LONGEST_CRON_JOB = 52  # its jobs' names are eleven longer
+
+
 class CronJobStrategy(Strategy):
     has_generation = True
     name_is_hostname = "Pod names and hostnames"
@@ -325,7 +334,12 @@ class CronJobStrategy(Strategy):
         default_template(job_spec.setdefault("template", {}))
 
     def validate(self, obj: Obj) -> list[Cause]:
-        return list(check_cron_job(obj["spec"]))
+        causes = list(check_cron_job(obj["spec"]))
+        name, metadata = obj["metadata"].get("name", ""), obj["metadata"]
+        if len(name) > _LONGEST_CRON_JOB and not metadata.get("resourceVersion"):
+            text = f"must be no more than {_LONGEST_CRON_JOB} characters"
+            causes.append(invalid("metadata.name", name, text))
+        return causes
 
 
 class DisruptionBudgetStrategy(Strategy):

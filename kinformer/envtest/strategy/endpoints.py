@@ -1,4 +1,4 @@
-"""Kinds of networking, storage, autoscaling and discovery: what they get by default, and what some must have."""
+"""Where a service's pods are: Endpoints, and the slices that took their place."""
 
 from __future__ import annotations
 
@@ -10,97 +10,10 @@ from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy.base import Obj, Strategy
 from kinformer.envtest.strategy.checks import check_names, check_port, immutable, invalid, not_supported, required
 
-__all__ = (
-    "AutoscalerStrategy",
-    "CsiDriverStrategy",
-    "EndpointSliceStrategy",
-    "EndpointsStrategy",
-    "IngressClassStrategy",
-    "LimitRangeStrategy",
-    "NetworkPolicyStrategy",
-    "StorageClassStrategy",
-)
+__all__ = ("EndpointSliceStrategy", "EndpointsStrategy")
 
 _PROTOCOLS = ("SCTP", "TCP", "UDP")
 _BAD_ADDRESS = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
-
-
-class NetworkPolicyStrategy(Strategy):
-    has_generation = True
-
-    def default(self, obj: Obj) -> None:
-        spec = obj.setdefault("spec", {})
-        for rule in (*(spec.get("ingress") or ()), *(spec.get("egress") or ())):
-            for port in rule.get("ports") or ():
-                port.setdefault("protocol", "TCP")
-        if not spec.get("policyTypes"):
-            spec["policyTypes"] = ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]
-
-
-class IngressClassStrategy(Strategy):
-    has_generation = True
-
-    def default(self, obj: Obj) -> None:
-        if parameters := (obj.get("spec") or {}).get("parameters"):
-            parameters.setdefault("scope", "Cluster")
-
-
-class StorageClassStrategy(Strategy):
-    returns_deleted = True
-
-    def default(self, obj: Obj) -> None:
-        obj.setdefault("reclaimPolicy", "Delete")
-        obj.setdefault("volumeBindingMode", "Immediate")
-
-    def validate(self, obj: Obj) -> list[Cause]:
-        return [] if obj.get("provisioner") else [required("provisioner")]
-
-
-class CsiDriverStrategy(Strategy):
-    returns_deleted = True
-    allow_unconditional_update = False
-    has_generation = True
-
-    def default(self, obj: Obj) -> None:
-        spec = obj.setdefault("spec", {})
-        spec.setdefault("attachRequired", True)
-        for name in ("podInfoOnMount", "storageCapacity", "requiresRepublish", "seLinuxMount"):
-            spec.setdefault(name, False)
-        spec.setdefault("fsGroupPolicy", "ReadWriteOnceWithFSType")
-        spec.setdefault("volumeLifecycleModes", ["Persistent"])
-
-
-class LimitRangeStrategy(Strategy):
-    allow_create_on_update = True
-
-    def default(self, obj: Obj) -> None:
-        for limit in (obj.get("spec") or {}).get("limits") or ():
-            if limit.get("type") != "Container":
-                continue
-            default = {**(limit.get("max") or {}), **(limit.get("default") or {})}
-            asked = {**(limit.get("min") or {}), **default, **(limit.get("defaultRequest") or {})}
-            for name, values in (("default", default), ("defaultRequest", asked)):
-                if values:
-                    limit[name] = values
-
-
-class AutoscalerStrategy(Strategy):
-    def default(self, obj: Obj) -> None:
-        spec = obj.setdefault("spec", {})
-        spec.setdefault("minReplicas", 1)
-        if self.resource.version == "v1":
-            spec.setdefault("targetCPUUtilizationPercentage", 80)
-        elif not spec.get("metrics"):
-            target = {"type": "Utilization", "averageUtilization": 80}
-            spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
-        if (behavior := spec.get("behavior")) is not None:
-            percent = {"type": "Percent", "value": 100, "periodSeconds": 15}
-            up = behavior.setdefault("scaleUp", {})
-            up.setdefault("stabilizationWindowSeconds", 0)
-            up.setdefault("policies", [{"type": "Pods", "value": 4, "periodSeconds": 15}, percent])
-            behavior.setdefault("scaleDown", {}).setdefault("policies", [percent])
-            for rules in behavior.values():
-                rules.setdefault("selectPolicy", "Max")
 
 
 class EndpointsStrategy(Strategy):

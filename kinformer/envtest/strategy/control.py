@@ -1,0 +1,107 @@
+"""Kinds that steer the API server itself, and those by which pods claim devices: what they get by default."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinformer.envtest.strategy.base import Obj, Strategy
+
+__all__ = (
+    "AdmissionBindingStrategy",
+    "AdmissionPolicyStrategy",
+    "DeviceClassStrategy",
+    "FlowSchemaStrategy",
+    "PriorityLevelStrategy",
+    "ResourceClaimStrategy",
+    "ResourceClaimTemplateStrategy",
+)
+
+
+class FlowSchemaStrategy(Strategy):
+    has_generation = True
+
+    def default(self, obj: Obj) -> None:
+        spec = obj.setdefault("spec", {})
+        spec["matchingPrecedence"] = spec.get("matchingPrecedence") or 1000
+
+
+_QUEUING = {"queues": 64, "handSize": 8, "queueLengthLimit": 50}
+
+
+class PriorityLevelStrategy(Strategy):
+    has_generation = True
+
+    def default(self, obj: Obj) -> None:
+        spec = obj.get("spec") or {}
+        for name, shares in (("limited", 30), ("exempt", 0)):
+            level = spec.get(name)
+            if level is None:
+                continue
+            if level.get("nominalConcurrencyShares") is None:
+                level["nominalConcurrencyShares"] = shares
+            level.setdefault("lendablePercent", 0)
+            queuing = (level.get("limitResponse") or {}).get("queuing")
+            if queuing is not None:
+                queuing.update({key: queuing.get(key) or value for key, value in _QUEUING.items()})
+
+
+def _default_match(resources: Any) -> None:
+    if resources is None:
+        return
+    resources.setdefault("matchPolicy", "Equivalent")
+    resources.setdefault("namespaceSelector", {})
+    resources.setdefault("objectSelector", {})
+    for name in ("resourceRules", "excludeResourceRules"):
+        for rule in resources.get(name) or ():
+            rule.setdefault("scope", "*")
+
+
+class AdmissionPolicyStrategy(Strategy):
+    """Policies that validate, and those that change objects; neither is carried out here."""
+
+    has_generation = True
+    allow_unconditional_update = False
+
+    def default(self, obj: Obj) -> None:
+        spec = obj.setdefault("spec", {})
+        spec.setdefault("failurePolicy", "Fail")
+        _default_match(spec.get("matchConstraints"))
+
+
+class AdmissionBindingStrategy(Strategy):
+    has_generation = True
+    allow_unconditional_update = False
+
+    def default(self, obj: Obj) -> None:
+        _default_match((obj.get("spec") or {}).get("matchResources"))
+
+
+class DeviceClassStrategy(Strategy):
+    returns_deleted = True
+    has_generation = True
+
+
+def _default_claim(spec: Obj) -> None:
+    for request in (spec.get("devices") or {}).get("requests") or ():
+        parts = [*(request.get("firstAvailable") or ())]
+        if "exactly" in request:
+            parts.append(request["exactly"])
+        for part in parts:
+            if part.setdefault("allocationMode", "ExactCount") == "ExactCount":
+                part.setdefault("count", 1)
+            for toleration in part.get("tolerations") or ():
+                toleration.setdefault("operator", "Equal")
+
+
+class ResourceClaimStrategy(Strategy):
+    returns_deleted = True
+
+    def default(self, obj: Obj) -> None:
+        _default_claim(obj.setdefault("spec", {}))
+
+
+class ResourceClaimTemplateStrategy(Strategy):
+    returns_deleted = True
+
+    def default(self, obj: Obj) -> None:
+        _default_claim(obj.setdefault("spec", {}).setdefault("spec", {}))

@@ -1,0 +1,416 @@
+"""What each kind gets by default, what may not be in it, and what of it never changes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.envtest.conftest import Http
+
+CONTAINERS = [{"name": "c", "image": "i"}]
+NETWORKING = "/apis/networking.k8s.io/v1"
+STORAGE = "/apis/storage.k8s.io/v1"
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+AUTOSCALERS = "namespaces/default/horizontalpodautoscalers"
+ROLE_GROUP = "rbac.authorization.k8s.io"
+
+
+def named(name: str, **rest: Any) -> dict[str, Any]:
+    return {"metadata": {"name": name}, **rest}
+
+
+def template(**spec: Any) -> dict[str, Any]:
+    return {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": CONTAINERS, **spec}}
+
+
+def workload(name: str, pods: dict[str, Any], **spec: Any) -> dict[str, Any]:
+    return named(name, spec={"selector": {"matchLabels": {"a": "b"}}, "template": pods, **spec})
+
+
+async def refused(http: Http, path: str, body: Any, method: str = "POST") -> list[tuple[str, str]]:
+    """The fields that a write is refused for, and why."""
+    type_ = "application/merge-patch+json" if method == "PATCH" else "application/json"
+    code, answer = await http(method, path, body, type_)
+    assert code == 422, answer
+    return [(cause["field"], cause["reason"].removeprefix("FieldValue")) for cause in answer["details"]["causes"]]
+
+
+# -- defaults ----------------------------------------------------------------------------------------------------------
+
+
+async def test_only_a_pod_requests_what_it_is_limited_to(http: Http) -> None:
+    limited = [{"name": "c", "image": "i", "resources": {"limits": {"cpu": "1"}}}]
+    pod = await http.create("/api/v1/namespaces/default/pods", named("p", spec={"containers": limited}))
+    body = workload("d", template(containers=limited))
+    deployment = await http.create("/apis/apps/v1/namespaces/default/deployments", body)
+    assert pod["spec"]["containers"][0]["resources"] == {"limits": {"cpu": "1"}, "requests": {"cpu": "1"}}
+    assert deployment["spec"]["template"]["spec"]["containers"][0]["resources"] == {"limits": {"cpu": "1"}}
+
+
+async def test_ports_of_the_host_are_filled_in_when_the_pod_is_made(http: Http) -> None:
+    ports = [{"name": "c", "image": "i", "ports": [{"containerPort": 80}]}]
+    body = workload("d", template(containers=ports, hostNetwork=True))
+    deployment = await http.create("/apis/apps/v1/namespaces/default/deployments", body)
+    body = named("p", spec={"containers": ports, "hostNetwork": True})
+    pod = await http.create("/api/v1/namespaces/default/pods", body)
+    assert "hostPort" not in deployment["spec"]["template"]["spec"]["containers"][0]["ports"][0]
+    assert pod["spec"]["containers"][0]["ports"][0]["hostPort"] == 80
+
+
+async def test_a_pod_that_is_limited_as_a_whole_requests_what_its_containers_do(http: Http) -> None:
+    asked = [{"name": n, "image": "i", "resources": {"requests": {"cpu": "100m"}}} for n in "ab"]
+    body = named("p", spec={"containers": asked, "resources": {"limits": {"cpu": "1", "memory": "1Gi"}}})
+    pod = await http.create("/api/v1/namespaces/default/pods", body)
+    assert pod["spec"]["resources"]["requests"] == {"cpu": "200m", "memory": "1Gi"}
+
+
+async def test_amounts_below_a_thousandth_are_rounded_up(http: Http) -> None:
+    tiny = [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "0.1m"}}}]
+    pod = await http.create("/api/v1/namespaces/default/pods", named("p", spec={"containers": tiny}))
+    assert pod["spec"]["containers"][0]["resources"]["requests"] == {"cpu": "1m"}
+
+
+async def test_a_stateful_set_that_names_its_update_strategy_gets_nothing_more_of_it(http: Http) -> None:
+    sets = "/apis/apps/v1/namespaces/default/statefulsets"
+    said = await http.create(sets, workload("a", template(), updateStrategy={"type": "RollingUpdate"}))
+    unsaid = await http.create(sets, workload("b", template()))
+    assert said["spec"]["updateStrategy"] == {"type": "RollingUpdate"}
+    assert unsaid["spec"]["updateStrategy"] == {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}
+
+
+async def test_a_service_that_is_reached_from_outside_says_how_its_traffic_goes(http: Http) -> None:
+    spec = {"externalIPs": ["192.0.2.1"], "ports": [{"port": 80}]}
+    service = await http.create("/api/v1/namespaces/default/services", named("s", spec=spec))
+    assert service["spec"]["externalTrafficPolicy"] == "Cluster"
+
+
+async def test_an_address_of_a_load_balancer_is_virtual_unless_it_says_otherwise(http: Http) -> None:
+    services = "/api/v1/namespaces/default/services"
+    await http.create(services, named("s", spec={"type": "LoadBalancer", "ports": [{"port": 80}]}))
+    status = {"status": {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}}}
+    service = await http.merge(f"{services}/s/status", status)
+    assert service["status"]["loadBalancer"] == {"ingress": [{"ip": "192.0.2.1", "ipMode": "VIP"}]}
+
+
+async def test_a_node_has_what_it_says_once_in_both_its_forms(http: Http) -> None:
+    body = named("n", spec={"podCIDR": "10.0.0.0/24"}, status={"capacity": {"cpu": "4"}})
+    node = await http.create("/api/v1/nodes", body)
+    assert node["spec"]["podCIDRs"] == ["10.0.0.0/24"]
+    assert node["status"]["allocatable"] == {"cpu": "4"}
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "field", "value"),
+    [
+        (
+            f"{RBAC}/clusterrolebindings",
+            {"roleRef": {"kind": "ClusterRole", "name": "r"}},
+            "roleRef.apiGroup",
+            ROLE_GROUP,
+        ),
+        (
+            f"{NETWORKING}/ingressclasses",
+            {"spec": {"controller": "a.com/c", "parameters": {"kind": "K", "name": "n"}}},
+            "spec.parameters.scope",
+            "Cluster",
+        ),
+        (
+            "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas",
+            {"spec": {"priorityLevelConfiguration": {"name": "x"}}},
+            "spec.matchingPrecedence",
+            1000,
+        ),
+        (
+            "/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations",
+            {"spec": {"type": "Limited", "limited": {"limitResponse": {"type": "Queue", "queuing": {"queues": 1}}}}},
+            "spec.limited",
+            {
+                "lendablePercent": 0,
+                "limitResponse": {"queuing": {"handSize": 8, "queueLengthLimit": 50, "queues": 1}, "type": "Queue"},
+                "nominalConcurrencyShares": 30,
+            },
+        ),
+        (
+            "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
+            {"spec": {"matchConstraints": {"resourceRules": [{"operations": ["*"]}]}}},
+            "spec.matchConstraints",
+            {
+                "matchPolicy": "Equivalent",
+                "namespaceSelector": {},
+                "objectSelector": {},
+                "resourceRules": [{"operations": ["*"], "scope": "*"}],
+            },
+        ),
+        (
+            "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims",
+            {"spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "c"}}]}}},
+            "spec.devices.requests",
+            [{"name": "r", "exactly": {"allocationMode": "ExactCount", "count": 1, "deviceClassName": "c"}}],
+        ),
+    ],
+)
+async def test_what_is_left_out_is_filled_in(http: Http, path: str, body: Any, field: str, value: Any) -> None:
+    value_of: Any = await http.create(path, named("x", **body))
+    for part in field.split("."):
+        value_of = value_of[part]
+    assert value_of == value
+
+
+async def test_a_driver_has_a_generation_once_it_has_changed(http: Http) -> None:
+    created = await http.create(f"{STORAGE}/csidrivers", named("d", spec={}))
+    labelled = await http.merge(f"{STORAGE}/csidrivers/d", {"metadata": {"labels": {"a": "b"}}})
+    changed = await http.merge(f"{STORAGE}/csidrivers/d", {"spec": {"requiresRepublish": True}})
+    assert [one["metadata"].get("generation") for one in (created, labelled, changed)] == [None, None, 1]
+
+
+async def test_the_source_of_a_claim_is_told_in_its_old_and_its_new_form(http: Http) -> None:
+    spec = {
+        "accessModes": ["ReadWriteOnce"],
+        "resources": {"requests": {"storage": "1Gi"}},
+        "dataSource": {"kind": "PersistentVolumeClaim", "name": "other"},
+    }
+    claim = await http.create("/api/v1/namespaces/default/persistentvolumeclaims", named("c", spec=spec))
+    assert claim["spec"]["dataSourceRef"] == claim["spec"]["dataSource"]
+
+
+# -- refusals ----------------------------------------------------------------------------------------------------------
+
+INGRESS_PATHS = [
+    {"path": "x", "pathType": "Prefix", "backend": {"service": {"name": "s"}}},
+    {"path": "/", "backend": {}},
+]
+BAD_POD = {
+    "containers": [{"name": "c", "image": "i", "envFrom": [{}], "securityContext": {"runAsUser": -1}}],
+    "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}},
+    "dnsPolicy": "None",
+    "readinessGates": [{"conditionType": "no type"}],
+    "topologySpreadConstraints": [{"maxSkew": 0, "topologyKey": "zone", "whenUnsatisfiable": "Never"}],
+    "hostAliases": [{"ip": "nowhere"}],
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "causes"),
+    [
+        (
+            f"{NETWORKING}/namespaces/default/ingresses",
+            {"spec": {"rules": [{"http": {"paths": INGRESS_PATHS}}]}},
+            [
+                ("spec.rules[0].http.paths[0].path", "Invalid"),
+                ("spec.rules[0].http.paths[0].backend", "Required"),
+                ("spec.rules[0].http.paths[1].pathType", "Required"),
+            ],
+        ),
+        (f"{NETWORKING}/namespaces/default/ingresses", {"spec": {}}, [("spec", "Invalid")]),
+        (
+            f"{NETWORKING}/namespaces/default/networkpolicies",
+            {"spec": {"policyTypes": ["X"], "ingress": [{"from": [{}], "ports": [{"port": 0}]}]}},
+            [
+                ("spec.ingress[0].ports[0].port", "Invalid"),
+                ("spec.ingress[0].from[0]", "Required"),
+                ("spec.policyTypes[0]", "NotSupported"),
+            ],
+        ),
+        (
+            f"/apis/autoscaling/v2/{AUTOSCALERS}",
+            {
+                "spec": {
+                    "scaleTargetRef": {"kind": "Deployment", "apiVersion": "v1"},
+                    "minReplicas": 5,
+                    "maxReplicas": 3,
+                    "metrics": [{"type": "Resource"}],
+                }
+            },
+            [
+                ("spec.maxReplicas", "Invalid"),
+                ("spec.scaleTargetRef.name", "Required"),
+                ("spec.scaleTargetRef.apiVersion", "Invalid"),
+                ("spec.metrics[0].resource", "Required"),
+            ],
+        ),
+        (
+            f"{RBAC}/namespaces/default/roles",
+            {"rules": [{"verbs": ["get"]}, {"verbs": ["get"], "nonResourceURLs": ["/x"]}]},
+            [
+                ("rules[0].apiGroups", "Required"),
+                ("rules[0].resources", "Required"),
+                ("rules[1].nonResourceURLs", "Invalid"),
+            ],
+        ),
+        (
+            f"{RBAC}/clusterrolebindings",
+            {"roleRef": {"kind": "Role", "name": "r"}, "subjects": [{"kind": "ServiceAccount", "name": "a"}]},
+            [("roleRef.kind", "NotSupported"), ("subjects[0].namespace", "Required")],
+        ),
+        ("/apis/scheduling.k8s.io/v1/priorityclasses", {"value": 1000000001}, [("value", "Forbidden")]),
+        (
+            f"{STORAGE}/storageclasses",
+            {"reclaimPolicy": "Recycle", "volumeBindingMode": "Later"},
+            [("provisioner", "Required"), ("reclaimPolicy", "NotSupported"), ("volumeBindingMode", "NotSupported")],
+        ),
+        (
+            "/api/v1/namespaces/default/limitranges",
+            {"spec": {"limits": [{"type": "Pod", "min": {"cpu": "2"}, "max": {"cpu": "1"}}, {"type": "Bogus"}]}},
+            [("spec.limits[0].min[cpu]", "Invalid"), ("spec.limits[1].type", "Invalid")],
+        ),
+        (
+            "/api/v1/persistentvolumes",
+            {"spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["X"]}},
+            [("spec.accessModes", "NotSupported"), ("spec", "Required")],
+        ),
+        (
+            "/apis/apps/v1/namespaces/default/daemonsets",
+            {
+                "spec": {
+                    "selector": {"matchLabels": {"a": "b"}},
+                    "template": template(),
+                    "updateStrategy": {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 1}},
+                }
+            },
+            [("spec.updateStrategy.rollingUpdate.maxSurge", "Invalid")],
+        ),
+        (
+            "/apis/batch/v1/namespaces/default/cronjobs",
+            {
+                "spec": {
+                    "schedule": "TZ=UTC * * * * *",
+                    "timeZone": "Local",
+                    "jobTemplate": {"spec": {"template": template(restartPolicy="Never")}},
+                }
+            },
+            [("spec.schedule", "Invalid"), ("spec.timeZone", "Invalid")],
+        ),
+        (
+            "/api/v1/namespaces/default/pods",
+            {"spec": BAD_POD},
+            [
+                ("spec.containers[0].envFrom", "Invalid"),
+                ("spec.containers[0].securityContext.runAsUser", "Invalid"),
+                (
+                    "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms",
+                    "Required",
+                ),
+                ("spec.dnsConfig", "Required"),
+                ("spec.readinessGates[0].conditionType", "Invalid"),
+                ("spec.topologySpreadConstraints[0].maxSkew", "Invalid"),
+                ("spec.topologySpreadConstraints[0].whenUnsatisfiable", "NotSupported"),
+                ("spec.hostAliases[0].ip", "Invalid"),
+            ],
+        ),
+        (
+            "/api/v1/nodes",
+            {"spec": {"taints": [{"key": "a", "effect": "Never"}]}},
+            [("metadata.taints[0].effect", "NotSupported")],
+        ),
+    ],
+)
+async def test_what_is_wrong_is_told_field_by_field(http: Http, path: str, body: Any, causes: Any) -> None:
+    assert await refused(http, path, named("x", **body)) == causes
+
+
+CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "2Gi"}}}
+VOLUME = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "2Gi"}, "nfs": {"server": "s", "path": "/"}}
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "change", "causes"),
+    [
+        (
+            f"{RBAC}/clusterrolebindings",
+            {"roleRef": {"kind": "ClusterRole", "name": "r"}},
+            {"roleRef": {"name": "other"}},
+            [("roleRef", "Invalid")],
+        ),
+        (f"{STORAGE}/storageclasses", {"provisioner": "p"}, {"provisioner": "q"}, [("provisioner", "Invalid")]),
+        ("/apis/scheduling.k8s.io/v1/priorityclasses", {"value": 1}, {"value": 2}, [("value", "Forbidden")]),
+        (
+            "/api/v1/persistentvolumes",
+            {"spec": VOLUME},
+            {"spec": {"nfs": {"path": "/other"}}},
+            [("spec.persistentvolumesource", "Forbidden")],
+        ),
+        (
+            "/api/v1/namespaces/default/persistentvolumeclaims",
+            {"spec": CLAIM},
+            {"spec": {"resources": {"requests": {"storage": "1Gi"}}}},
+            [("spec", "Forbidden")],
+        ),
+        (
+            "/apis/apps/v1/namespaces/default/daemonsets",
+            {"spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template()}},
+            {"spec": {"selector": {"matchLabels": {"a": "c"}}}},
+            [("spec.selector", "Invalid"), ("spec.template.metadata.labels", "Invalid")],
+        ),
+        (
+            f"{NETWORKING}/ingressclasses",
+            {"spec": {"controller": "a.com/c"}},
+            {"spec": {"controller": "a.com/d"}},
+            [("spec.controller", "Invalid")],
+        ),
+        (
+            "/api/v1/nodes",
+            {"spec": {"providerID": "a"}},
+            {"spec": {"providerID": "b"}},
+            [("spec.providerID", "Forbidden")],
+        ),
+    ],
+)
+async def test_what_never_changes_is_refused(http: Http, path: str, body: Any, change: Any, causes: Any) -> None:
+    await http.create(path, named("x", **body))
+    assert await refused(http, f"{path}/x", change, "PATCH") == causes
+
+
+async def test_a_claim_is_bound_once(http: Http) -> None:
+    claims = "/api/v1/namespaces/default/persistentvolumeclaims"
+    await http.create(claims, named("c", spec=CLAIM))
+    await http.merge(f"{claims}/c", {"spec": {"volumeName": "v"}})
+    assert await refused(http, f"{claims}/c", {"spec": {"volumeName": "w"}}, "PATCH") == [("spec", "Forbidden")]
+
+
+# -- versions ----------------------------------------------------------------------------------------------------------
+
+TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}
+
+
+async def test_an_autoscaler_is_seen_in_both_versions_of_its_api(http: Http) -> None:
+    spec = {"scaleTargetRef": TARGET, "maxReplicas": 3, "targetCPUUtilizationPercentage": 50}
+    await http.create(f"/apis/autoscaling/v1/{AUTOSCALERS}", named("old", spec=spec))
+    new = await http.get(f"/apis/autoscaling/v2/{AUTOSCALERS}/old")
+    target = {"type": "Utilization", "averageUtilization": 50}
+    assert new["spec"]["metrics"] == [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
+
+    memory = {"name": "memory", "target": {"type": "AverageValue", "averageValue": "1Gi"}}
+    spec = {"scaleTargetRef": TARGET, "maxReplicas": 3, "metrics": [{"type": "Resource", "resource": memory}]}
+    await http.create(f"/apis/autoscaling/v2/{AUTOSCALERS}", named("new", spec={**spec, "behavior": {}}))
+    path = f"/apis/autoscaling/v1/{AUTOSCALERS}/new"
+    old = await http.get(path)
+    metrics = old["metadata"]["annotations"]["autoscaling.alpha.kubernetes.io/metrics"]
+    assert metrics == '[{"type":"Resource","resource":{"name":"memory","targetAverageValue":"1Gi"}}]'
+    assert "targetCPUUtilizationPercentage" not in old["spec"]
+
+    await http.merge(path, {"spec": {"maxReplicas": 4}})
+    new = await http.get(f"/apis/autoscaling/v2/{AUTOSCALERS}/new")
+    assert (new["spec"]["maxReplicas"], new["spec"]["metrics"]) == (4, spec["metrics"])
+    assert new["spec"]["behavior"]["scaleUp"]["selectPolicy"] == "Max"
+    assert "annotations" not in new["metadata"]
+
+
+async def test_an_event_is_patched_in_the_words_of_its_group(http: Http) -> None:
+    event = {
+        "regarding": {"kind": "Pod", "name": "p", "namespace": "default"},
+        "eventTime": "2026-01-01T00:00:00.000000Z",
+        "type": "Normal",
+        "reason": "R",
+        "action": "A",
+        "note": "n",
+        "reportingController": "a.com/c",
+        "reportingInstance": "c-1",
+    }
+    events = "/apis/events.k8s.io/v1/namespaces/default/events"
+    await http.create(events, named("e", **event))
+    series = {"count": 2, "lastObservedTime": "2026-01-01T00:00:01.000000Z"}
+    patched = await http.merge(f"{events}/e", {"series": series})
+    assert (patched["series"], patched["note"]) == (series, "n")
+    patched = await http.merge(f"{events}/e", {"metadata": {"labels": {"a": "b"}}})
+    assert (patched["note"], patched["regarding"]) == ("n", event["regarding"])
