@@ -177,3 +177,61 @@ async def test_aggregated_discovery_tells_everything_at_once(http: Http) -> None
     apps = next(group for group in found["items"] if group["metadata"]["name"] == "apps")
     deployments = next(one for one in apps["versions"][0]["resources"] if one["resource"] == "deployments")
     assert {one["subresource"] for one in deployments["subresources"]} == {"scale", "status"}
+
+
+# -- lists -------------------------------------------------------------------------------------------------------------
+
+
+async def test_a_page_does_not_look_whether_what_follows_is_selected_too(http: Http) -> None:
+    for name, label in (("a", "1"), ("b", "1"), ("c", "2")):
+        await http.create(CONFIG_MAPS, {"metadata": {"name": name, "labels": {"x": label}}})
+    first = await http.get(f"{CONFIG_MAPS}?labelSelector=x%3D1&limit=2")
+    assert [item["metadata"]["name"] for item in first["items"]] == ["a", "b"]
+    assert "remainingItemCount" not in first["metadata"]
+    rest = await http.get(f"{CONFIG_MAPS}?labelSelector=x%3D1&limit=2&continue={first['metadata']['continue']}")
+    assert (rest["items"], "continue" in rest["metadata"]) == ([], False)
+
+
+async def test_pods_of_a_node_are_found_without_looking_at_others(http: Http) -> None:
+    pods = "/api/v1/namespaces/default/pods"
+    for name, node in (("a", "n"), ("b", "m")):
+        spec = {"containers": [{"name": "c", "image": "i"}], "nodeName": node}
+        await http.create(pods, {"metadata": {"name": name}, "spec": spec})
+    found = await http.get(f"{pods}?fieldSelector=spec.nodeName%3Dn&limit=1")
+    assert ([item["metadata"]["name"] for item in found["items"]], "continue" in found["metadata"]) == (["a"], False)
+
+
+async def test_a_list_that_may_be_old_comes_whole(http: Http) -> None:
+    for name in "ab":
+        await http.create(CONFIG_MAPS, {"metadata": {"name": name}})
+    listed = await http.get(f"{CONFIG_MAPS}?resourceVersion=0&limit=1")
+    assert len(listed["items"]) == 2
+    assert "continue" not in listed["metadata"]
+
+
+async def test_what_a_list_cannot_have_is_told_together(http: Http) -> None:
+    code, refused = await http("GET", f"{CONFIG_MAPS}?resourceVersionMatch=Sometimes&sendInitialEvents=true")
+    fields = [cause["field"] for cause in refused["details"]["causes"]]
+    assert (code, fields) == (422, ["resourceVersionMatch", "resourceVersionMatch", "sendInitialEvents"])
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("/api/v1/nodes?fieldSelector=metadata.namespace%3Dx", 400),
+        ("/api/v1/namespaces?fieldSelector=name%3Dx", 400),
+        ("/api/v1/persistentvolumes?fieldSelector=name%3Dx", 400),
+        ("/api/v1/persistentvolumes?fieldSelector=metadata.namespace%3Dx", 200),
+        ("/api/v1/pods?fieldSelector=status.podIPs%3Dx", 200),
+        ("/apis/certificates.k8s.io/v1/certificatesigningrequests?fieldSelector=spec.signerName%3Dx", 200),
+    ],
+)
+async def test_each_kind_knows_its_own_fields(http: Http, path: str, code: int) -> None:
+    assert (await http("GET", path))[0] == code
+
+
+async def test_the_address_of_a_pod_is_the_first_of_its_addresses(http: Http) -> None:
+    pods = "/api/v1/namespaces/default/pods"
+    await http.create(pods, {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}})
+    status = (await http.merge(f"{pods}/p/status", {"status": {"podIP": "10.0.0.1"}}))["status"]
+    assert status["podIPs"] == [{"ip": "10.0.0.1"}]

@@ -28,6 +28,7 @@ _TOO_OLD_TOKEN = (
     "deleted between the time the first chunk was returned and now may show up in the list."
 )
 _LATEST = -1
+_NODE = "spec.nodeName"
 
 
 def get(operations: Operations, call: Call) -> Answer:
@@ -81,11 +82,16 @@ def _causes(options: ListOptions) -> list[status.Cause]:
     if options.token:
         forbid("resourceVersionMatch is forbidden when continue is provided")
     if options.match not in ("Exact", "NotOlderThan"):
-        text = f'Unsupported value: "{options.match}": supported values: "Exact", "NotOlderThan"'
+        text = f'Unsupported value: "{options.match}": supported values: "Exact", "NotOlderThan", ""'
         causes.append(status.Cause(field, "FieldValueNotSupported", text))
     if options.match == "Exact" and options.version == "0":
         forbid('resourceVersionMatch "exact" is forbidden for resourceVersion "0"')
     return causes
+
+
+_NOT_FOR_LISTS = status.Cause(
+    "sendInitialEvents", "FieldValueForbidden", "Forbidden: sendInitialEvents is forbidden for list"
+)
 
 
 def list_options(call: Call, operations: Operations) -> ListOptions:
@@ -100,10 +106,10 @@ def list_options(call: Call, operations: Operations) -> ListOptions:
         max(call.number("limit") or 0, 0),
         query.get("continue", ""),
     )
+    causes = _causes(options)
     if "sendInitialEvents" in query:
-        text = "Forbidden: sendInitialEvents is forbidden for list"
-        raise status.invalid_options("ListOptions", status.Cause("sendInitialEvents", "FieldValueForbidden", text))
-    if causes := _causes(options):
+        causes.append(_NOT_FOR_LISTS)
+    if causes:
         raise status.invalid_options("ListOptions", *causes)
     return options
 
@@ -142,17 +148,35 @@ def select(operations: Operations, call: Call, options: ListOptions) -> tuple[li
                 raise status.expired(_TOO_OLD_TOKEN, _token(_LATEST, start)) from None
             raise status.expired(_TOO_OLD) from None
     metadata: dict[str, Any] = {"resourceVersion": str(number)}
-    if not selection.is_everything:
-        found = [version for version in found if selection.matches(version)]
-    if options.limit and len(found) > options.limit:
-        page = found[: options.limit]
+    # What is read from a replica's memory (version 0) comes whole, whatever the limit.
+    limit = options.limit if options.version != "0" else 0
+    page, more = _page(found, selection, limit)
+    if more:
         last = page[-1].key
         relative = last[len(call.namespace) + 1 :] if call.namespace else last
         metadata["continue"] = _token(number, f"{relative}\0")
         if selection.is_everything:
             metadata["remainingItemCount"] = len(found) - len(page)
-        found = page
-    return found, metadata
+    return page, metadata
+
+
+def _page(found: list[Version], selection: Selection, limit: int) -> tuple[list[Version], bool]:
+    """
+    What is selected of the objects found, up to a limit.
+
+    :return: and whether there are more objects; it is not looked whether one of them is selected too
+    """
+    if selection.is_everything:
+        return (found[:limit], len(found) > limit) if limit else (found, False)
+    if (node := selection.node) is not None:
+        found = [version for version in found if version.fields(selection.strategy.read_fields)[_NODE] == node]
+    page: list[Version] = []
+    for place, version in enumerate(found):
+        if selection.matches(version):
+            page.append(version)
+            if len(page) == limit:
+                return page, place + 1 < len(found)
+    return page, False
 
 
 def _by_name(operations: Operations, call: Call, selection: Selection) -> list[Version]:

@@ -33,6 +33,11 @@ class Selection:
     def is_everything(self) -> bool:
         return self.labels is None and self.fields is None
 
+    @property
+    def node(self) -> str | None:
+        """The only node that can match; pods are found by it at once."""
+        return self.fields.required_value("spec.nodeName") if self.fields is not None else None
+
     def matches(self, version: Version) -> bool:
         if self.labels is not None and not self.labels.matches(version.labels):
             return False
@@ -73,7 +78,10 @@ def _convert(fields: FieldSelector, strategy: Strategy) -> FieldSelector:
     requirements = []
     for requirement in fields.requirements:
         label = strategy.field_aliases.get(requirement.field, requirement.field)
-        if label not in ("metadata.name", "metadata.namespace") and label not in strategy.selectable:
+        # A cluster's kind that says itself which fields it knows does not know the namespace.
+        own = strategy.selectable and not strategy.resource.namespaced and not strategy.resource.is_custom
+        known = ("metadata.name",) if own else ("metadata.name", "metadata.namespace")
+        if label not in known and label not in strategy.selectable:
             if strategy.resource.is_custom:
                 raise status.bad_request(f"field label not supported: {label}")
             raise status.bad_request(strategy.unsupported_field(label))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from kinformer.envtest.strategy.base import Obj, Strategy
 
@@ -14,6 +14,7 @@ __all__ = (
     "PriorityLevelStrategy",
     "ResourceClaimStrategy",
     "ResourceClaimTemplateStrategy",
+    "SigningRequestStrategy",
 )
 
 
@@ -74,6 +75,16 @@ class AdmissionBindingStrategy(Strategy):
 
     def default(self, obj: Obj) -> None:
         _default_match((obj.get("spec") or {}).get("matchResources"))
+
+
+class SigningRequestStrategy(Strategy):
+    """Requests to sign a certificate: what is asked for stays as it was asked."""
+
+    selectable: ClassVar[dict[str, str]] = {"spec.signerName": ""}
+
+    def prepare_for_update(self, obj: Obj, old: Obj) -> None:
+        super().prepare_for_update(obj, old)
+        obj["spec"] = old["spec"]
 
 
 class DeviceClassStrategy(Strategy):

@@ -36,7 +36,7 @@ class NamespaceStrategy(Strategy):
     """A namespace goes when the last of its own finalizers (``spec.finalizers``) has been taken off it."""
 
     returns_deleted = True
-    selectable: ClassVar[dict[str, str]] = {"status.phase": "", "name": ""}
+    selectable: ClassVar[dict[str, str]] = {"status.phase": ""}
     _label = "kubernetes.io/metadata.name"
 
     def default(self, obj: Obj) -> None:

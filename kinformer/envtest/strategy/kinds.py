@@ -43,6 +43,7 @@ _STRATEGIES: dict[tuple[str, str], Callable[[Resource], Strategy]] = {
     ("batch", "jobs"): workloads.JobStrategy,
     ("batch", "cronjobs"): workloads.CronJobStrategy,
     ("policy", "poddisruptionbudgets"): workloads.DisruptionBudgetStrategy,
+    ("certificates.k8s.io", "certificatesigningrequests"): control.SigningRequestStrategy,
     ("coordination.k8s.io", "leases"): core.LeaseStrategy,
     ("rbac.authorization.k8s.io", "roles"): rbac.RoleStrategy,
     ("rbac.authorization.k8s.io", "clusterroles"): rbac.RoleStrategy,

@@ -35,12 +35,19 @@ class PodStrategy(Strategy):
         "spec.hostNetwork": "false",
         "status.phase": "",
         "status.podIP": "",
+        "status.podIPs": "",
         "status.nominatedNodeName": "",
     }
     field_aliases: ClassVar[dict[str, str]] = {"spec.host": "spec.nodeName"}
 
     def default(self, obj: Obj) -> None:
         default_pod(obj.setdefault("spec", {}))
+        if status := obj.get("status"):
+            _one_address(status)
+
+    def read_fields(self, obj: Obj) -> dict[str, str]:
+        # That a pod may be asked for by all of its addresses is known to the API, and never came to be.
+        return {**super().read_fields(obj), "status.podIPs": ""}
 
     def prepare_for_create(self, obj: Obj) -> None:
         super().prepare_for_create(obj)
@@ -85,6 +92,15 @@ class PodStrategy(Strategy):
         if obj.get("status", {}).get("phase") in ("Failed", "Succeeded"):
             period = 0
         return 1 if period < 0 else int(period)
+
+
+def _one_address(status: Obj) -> None:
+    """``podIP`` and the first of ``podIPs`` are one and the same; who changes the first alone changes both."""
+    address, addresses = status.get("podIP"), status.get("podIPs") or []
+    if address and (not addresses or addresses[0].get("ip") != address):
+        status["podIPs"] = [{"ip": address}]
+    elif addresses and not address:
+        status["podIP"] = addresses[0].get("ip", "")
 
 
 _PRIORITIES = {"system-cluster-critical": 2000000000, "system-node-critical": 2000001000}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy.base import Obj, Strategy
@@ -69,7 +69,6 @@ def _check_modes(modes: Sequence[str], field: str) -> Iterator[Cause]:
 class VolumeStrategy(Strategy):
     returns_deleted = True
     checks_metadata_again = True
-    selectable: ClassVar[dict[str, str]] = {"name": ""}
 
     def default(self, obj: Obj) -> None:
         spec = obj.setdefault("spec", {})
@@ -152,7 +151,6 @@ def _check_source(source: Obj, has_affinity: bool) -> Iterator[Cause]:
 class ClaimStrategy(Strategy):
     returns_deleted = True
     checks_metadata_again = True
-    selectable: ClassVar[dict[str, str]] = {"name": ""}
 
     def default(self, obj: Obj) -> None:
         obj.setdefault("spec", {}).setdefault("volumeMode", "Filesystem")
