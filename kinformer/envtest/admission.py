@@ -55,6 +55,7 @@ class Attributes:
     :param old_object: what is stored; None for a create
     :param gvk: the kind of the object, if it is not the resource's: a Scale, a Binding
     :param is_name_generated: whether the object came without a name
+    :param warnings: what the client's user is told; plug-ins may add to it
     """
 
     operation: Operation
@@ -69,6 +70,14 @@ class Attributes:
     options: dict[str, Any] = field(default_factory=dict)
     gvk: GroupVersionKind | None = None
     is_name_generated: bool = False
+    warnings: list[str] = field(default_factory=list)
+
+    def seen_as(self, resource: Resource, obj: dict[str, Any] | None) -> dict[str, Any] | None:
+        """An object of this write as it is at a version: conversion changes no more than what it says of itself."""
+        if obj is None:
+            return None
+        gvk = self.gvk or GroupVersionKind(resource.group, resource.version, resource.kind)
+        return {"kind": gvk.kind, "apiVersion": gvk.api_version, **obj}
 
 
 class Review(Protocol):
@@ -125,13 +134,22 @@ class AdmissionPlugin(Protocol):
 
 @dataclass(slots=True)
 class Admission:
-    """The chain of plug-ins: all change, in order, before any validates."""
+    """
+    The chain of plug-ins: all change, in order, before any validates.
+
+    :param policies: who validates before anybody outside this process is asked
+    """
 
     plugins: list[AdmissionPlugin] = field(default_factory=list)
+    policies: list[AdmissionPlugin] = field(default_factory=list)
 
     def admit(self, attributes: Attributes) -> None:
         for plugin in self.plugins:
             plugin.admit(attributes)
+
+    def judge(self, attributes: Attributes) -> None:
+        for policy in self.policies:
+            policy.validate(attributes)
 
     def validate(self, attributes: Attributes) -> None:
         for plugin in self.plugins:

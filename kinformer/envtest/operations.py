@@ -64,6 +64,7 @@ class WriteOptions:
     :param dry_run: do everything but keep the result
     :param manager: whose the written fields are
     :param review: who is asked outside this process; None for nobody
+    :param warnings: what the client's user is told
     """
 
     user: User = SYSTEM
@@ -71,6 +72,7 @@ class WriteOptions:
     options: Obj = field(default_factory=dict)
     manager: str = "kube-apiserver"
     review: Review | None = None
+    warnings: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -196,6 +198,8 @@ class Operations:
             how.review.mutate(attributes)
 
     def _approve(self, attributes: Attributes, how: WriteOptions) -> None:
+        attributes.warnings = how.warnings
+        self.admission.judge(attributes)
         # Plug-ins come last: what one of them charges is charged for a write that nobody refuses any more.
         if how.review is not None:
             how.review.validate(attributes)
@@ -218,7 +222,7 @@ class Operations:
         :param new: the body; it may be changed
         :raises StatusError: if somebody refuses
         """
-        if how.review is None:
+        if how.review is None and not self.admission.policies:
             return
         attributes = Attributes(
             "CREATE" if old is None else "UPDATE",
@@ -232,8 +236,12 @@ class Operations:
             how.options,
             gvk,
         )
-        how.review.mutate(attributes)
-        how.review.validate(attributes)
+        if how.review is not None:
+            how.review.mutate(attributes)
+        attributes.warnings = how.warnings
+        self.admission.judge(attributes)
+        if how.review is not None:
+            how.review.validate(attributes)
 
     @staticmethod
     def _once(how: WriteOptions, what: str, make: Callable[[], str]) -> str:
@@ -254,7 +262,7 @@ class Operations:
             if not strategy.resource.is_custom:
                 causes += check_finalizer_names(metadata.get("finalizers") or ())
         if subresource:
-            causes += strategy.validate_subresource(subresource, obj)
+            causes += strategy.validate_subresource_change(subresource, obj, old or {})
         elif old is None:
             causes += strategy.validate(obj)
         elif not _same_but_metadata(obj, old):

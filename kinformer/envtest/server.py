@@ -29,6 +29,7 @@ from kinformer.envtest.handlers.watching import WatchSet
 from kinformer.envtest.objects import StoredObjects
 from kinformer.envtest.operations import Operations
 from kinformer.envtest.plugins import NamespaceLifecycle
+from kinformer.envtest.policies import Policies
 from kinformer.envtest.registry import Registry
 from kinformer.envtest.storage import Journal, JournalError, Storage
 from kinformer.envtest.strategies import Strategies
@@ -277,6 +278,7 @@ class ApiServer:
     def _load_admission(self) -> None:
         if self.admission.plugins:
             return
+        self.admission.policies.append(Policies(self.storage, self.registry))
         self.admission.plugins.append(NamespaceLifecycle(self.storage))
         if self._use_plugins:
             context = AdmissionContext(StoredObjects(self.operations), self.clock)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 __all__ = (
+    "dns1035_label_errors",
     "dns1123_label_errors",
     "dns1123_subdomain_errors",
     "label_key_errors",
@@ -19,11 +20,13 @@ __all__ = (
 _NAME = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _VALUE = f"({_NAME})?"
 _DNS_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_DNS1035_LABEL = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _DNS_SUBDOMAIN = rf"{_DNS_LABEL}(\.{_DNS_LABEL})*"
 
 _NAME_RE = re.compile(_NAME)
 _VALUE_RE = re.compile(_VALUE)
 _DNS_LABEL_RE = re.compile(_DNS_LABEL)
+_DNS1035_LABEL_RE = re.compile(_DNS1035_LABEL)
 # Kubernetes' expression, written so that a long text without a match does not take forever.
 _DNS_SUBDOMAIN_RE = re.compile(r"[a-z0-9]++(?:-++[a-z0-9]++)*+(?:\.[a-z0-9]++(?:-++[a-z0-9]++)*+)*+")
 
@@ -83,6 +86,20 @@ def dns1123_label_errors(name: str) -> list[str]:
                 "and must start and end with an alphanumeric character"
             )
             errors.append(regex_error(told, _DNS_LABEL, "my-name", "123-abc"))
+    return errors
+
+
+def dns1035_label_errors(name: str) -> list[str]:
+    """Complaints about a name as resources and versions have: a DNS label that begins with a letter."""
+    errors = []
+    if _bytes(name) > 63:
+        errors.append(max_length_error(63, "characters"))
+    if _DNS1035_LABEL_RE.fullmatch(name) is None:
+        told = (
+            "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic "
+            "character, and end with an alphanumeric character"
+        )
+        errors.append(regex_error(told, _DNS1035_LABEL, "my-name", "abc-123"))
     return errors
 
 

@@ -132,7 +132,7 @@ async def test_a_node_has_what_it_says_once_in_both_its_forms(http: Http) -> Non
             },
         ),
         (
-            "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
+            "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies",
             {"spec": {"matchConstraints": {"resourceRules": [{"operations": ["*"]}]}}},
             "spec.matchConstraints",
             {

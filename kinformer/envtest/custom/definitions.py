@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kinformer.clock import Clock
+from kinformer.envtest.custom.checks import check_definition, check_definition_update
 from kinformer.envtest.registry import Registry, Resource, Subresource
 from kinformer.envtest.registry.resources import CUSTOM_VERBS
 from kinformer.envtest.registry.schema import zero_of
@@ -13,7 +14,6 @@ from kinformer.envtest.status import Cause
 from kinformer.envtest.storage import Change, Storage, Version
 from kinformer.envtest.storage.history import DELETED
 from kinformer.envtest.strategy.base import Obj, Strategy
-from kinformer.envtest.strategy.checks import invalid, not_supported, required
 from kinformer.meta.names import GroupResource, GroupVersionKind
 
 __all__ = ("DefinitionStrategy", "Definitions")
@@ -148,11 +148,22 @@ class DefinitionStrategy(Strategy):
         if kind := names.get("kind"):
             names.setdefault("singular", kind.lower())
             names.setdefault("listKind", f"{kind}List")
-        spec.setdefault("conversion", {}).setdefault("strategy", "None")
+        if spec.get("conversion") is None:
+            spec["conversion"] = {"strategy": "None"}
+        client = (spec["conversion"].get("webhook") or {}).get("clientConfig") or {}
+        if client.get("service") is not None and not client["service"].get("port"):
+            client["service"]["port"] = 443
 
     def initial_status(self, obj: Obj) -> Obj:
-        stored = [one["name"] for one in obj["spec"].get("versions") or () if one.get("storage")]
-        return {**zero_of(self.resource).get("status", {}), "storedVersions": stored}
+        return {**zero_of(self.resource).get("status", {}), "storedVersions": _storage_versions(obj)[:1]}
+
+    def prepare_for_update(self, obj: Obj, old: Obj) -> None:
+        super().prepare_for_update(obj, old)
+        # Objects are stored at the new version from now on, and some are still at the old ones.
+        stored = [*((old.get("status") or {}).get("storedVersions") or ())]
+        new = [name for name in _storage_versions(obj)[:1] if name not in stored]
+        if new:
+            obj["status"] = {**(obj.get("status") or {}), "storedVersions": [*stored, *new]}
 
     def stored(self, version: Version) -> None:
         self._definitions.establish(version)
@@ -166,33 +177,11 @@ class DefinitionStrategy(Strategy):
         return True
 
     def validate(self, obj: Obj) -> list[Cause]:
-        return list(_check_definition(obj))
+        return list(check_definition(obj))
+
+    def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
+        return list(check_definition_update(obj, old))
 
 
-def _check_definition(obj: Obj) -> Iterator[Cause]:
-    spec = obj["spec"]
-    names = spec.get("names") or {}
-    wanted = f"{names.get('plural', '')}.{spec.get('group', '')}"
-    if obj["metadata"].get("name") != wanted:
-        text = 'must be spec.names.plural+"."+spec.group'
-        yield invalid("metadata.name", obj["metadata"].get("name", ""), text)
-    if not spec.get("group"):
-        yield required("spec.group")
-    elif "." not in spec["group"]:
-        yield invalid("spec.group", spec["group"], "should be a domain with at least one dot")
-    if (scope := spec.get("scope", "")) not in ("Cluster", "Namespaced"):
-        yield required("spec.scope") if not scope else not_supported("spec.scope", scope, ("Cluster", "Namespaced"))
-    versions = spec.get("versions") or []
-    if sum(bool(one.get("storage")) for one in versions) != 1:
-        shown = [one.get("name") for one in versions]
-        yield invalid("spec.versions", shown, "must have exactly one version marked as storage version")
-    for index, version in enumerate(versions):
-        schema = (version.get("schema") or {}).get("openAPIV3Schema")
-        path = f"spec.versions[{index}].schema.openAPIV3Schema"
-        if schema is None:
-            yield required(path, "schemas are required")
-        elif schema.get("type") != "object":
-            yield invalid(f"{path}.type", schema.get("type", ""), "must be object at the root")
-    for name in ("plural", "kind"):
-        if not names.get(name):
-            yield required(f"spec.names.{name}")
+def _storage_versions(obj: Obj) -> list[str]:
+    return [one["name"] for one in obj["spec"].get("versions") or () if one.get("storage")]

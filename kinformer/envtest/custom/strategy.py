@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
+from kinformer.envtest.custom.rules import Rules, has_rules
 from kinformer.envtest.custom.structural import fill_defaults, problems_of, prune
+from kinformer.envtest.expressions import is_available
 from kinformer.envtest.registry import Resource
 from kinformer.envtest.registry.schema import Problems, check_model
 from kinformer.envtest.status import Cause
@@ -25,6 +28,7 @@ class CustomStrategy(Strategy):
         version = resource.definition or {}
         self._schema: dict[str, Any] = (version.get("schema") or {}).get("openAPIV3Schema") or {}
         paths = [one.get("jsonPath", "").lstrip(".") for one in version.get("selectableFields") or ()]
+        self._kind = {"apiVersion": resource.api_version, "kind": resource.kind}
         self.selectable = dict.fromkeys(paths, "")  # type: ignore[misc]  # each definition has its own
 
     def check(self, data: Obj, problems: Problems) -> Obj:
@@ -54,13 +58,28 @@ class CustomStrategy(Strategy):
         return any(obj.get(name) != old.get(name) for name in {*obj, *old}.difference(ignored))
 
     def validate(self, obj: Obj) -> list[Cause]:
-        return list(problems_of({key: value for key, value in obj.items() if key != "metadata"}, self._rules, ""))
+        return self._problems(obj, None)
 
-    def validate_subresource(self, subresource: str, obj: Obj) -> list[Cause]:
-        return self.validate(obj)
+    def validate_replacement(self, obj: Obj, old: Obj) -> list[Cause]:
+        return self._problems(obj, old)
 
-    @property
-    def _rules(self) -> dict[str, Any]:
+    def validate_subresource_change(self, subresource: str, obj: Obj, old: Obj) -> list[Cause]:
+        return self._problems(obj, old)
+
+    def _problems(self, obj: Obj, old: Obj | None) -> list[Cause]:
+        causes = list(problems_of(_without_metadata(obj), self._body, "", _without_metadata(old) if old else None))
+        if self._rules is not None:
+            shown, before = (None if one is None else {**self._kind, **one} for one in (obj, old))
+            causes += self._rules.check(shown, before, causes)
+        return causes
+
+    @cached_property
+    def _rules(self) -> Rules | None:
+        # Where expressions cannot be compiled, none is stored either: data may come from a server that could.
+        return Rules(self._schema, is_root=True) if has_rules(self._schema) and is_available() else None
+
+    @cached_property
+    def _body(self) -> dict[str, Any]:
         """The schema without what it says of the metadata, which every object has in its own way."""
         properties = {key: one for key, one in (self._schema.get("properties") or {}).items() if key != "metadata"}
         of_kind = ("apiVersion", "kind", "metadata")
@@ -69,3 +88,7 @@ class CustomStrategy(Strategy):
 
     def validate_name(self, name: str) -> list[str]:
         return dns1123_subdomain_errors(name)
+
+
+def _without_metadata(obj: Obj) -> Obj:
+    return {key: value for key, value in obj.items() if key != "metadata"}

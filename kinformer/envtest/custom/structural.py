@@ -1,8 +1,8 @@
 """Structural schemas: what a CustomResourceDefinition says of its objects, applied to one.
 
 :func:`prune` leaves out what the schema does not know, :func:`fill_defaults` puts in what it says of what is not there,
-:func:`problems_of` tells what does not fit, in the words of the API. Expressions (``x-kubernetes-validations``) are not
-evaluated.
+:func:`problems_of` tells what does not fit, in the words of the API. Rules (``x-kubernetes-validations``) are not for
+here: see :mod:`.rules`.
 """
 
 from __future__ import annotations
@@ -84,9 +84,15 @@ def fill_defaults(value: Any, schema: Schema) -> None:
                 fill_defaults(item, additional)
 
 
-def problems_of(value: Any, schema: Schema, path: str) -> Iterator[Cause]:
-    """What does not fit, in the order of the fields' names."""
+def problems_of(value: Any, schema: Schema, path: str, old: Any = None) -> Iterator[Cause]:
+    """
+    What does not fit, in the order of the fields' names.
+
+    :param old: what stood there before, if that is known: what has not changed is not complained of anew
+    """
     if value is None and schema.get("nullable"):
+        return
+    if old is not None and _is_same(value, old):
         return
     if (wrong := _type_problem(value, schema, path)) is not None:
         yield wrong
@@ -95,9 +101,9 @@ def problems_of(value: Any, schema: Schema, path: str) -> Iterator[Cause]:
     if options is not None and value not in options:
         yield not_supported(path, value, [one if isinstance(one, str) else _text(one) for one in options])
     if isinstance(value, dict):
-        yield from _object_problems(value, schema, path)
+        yield from _object_problems(value, schema, path, old if isinstance(old, dict) else {})
     elif isinstance(value, list):
-        yield from _list_problems(value, schema, path)
+        yield from _list_problems(value, schema, path, old if isinstance(old, list) else [])
     elif isinstance(value, str):
         yield from _string_problems(value, schema, path)
     elif isinstance(value, int | float) and not isinstance(value, bool):
@@ -143,7 +149,12 @@ def _passes_as(value: Any, wanted: str) -> bool:
     return wanted == "number" or (wanted == "integer" and float(value).is_integer())
 
 
-def _object_problems(value: Mapping[str, Any], schema: Schema, path: str) -> Iterator[Cause]:
+def _is_same(value: Any, old: Any) -> bool:
+    # Python takes 1 and true for the same.
+    return bool(value == old) and type(value) is type(old)
+
+
+def _object_problems(value: Mapping[str, Any], schema: Schema, path: str, old: Mapping[str, Any]) -> Iterator[Cause]:
     properties = schema.get("properties") or {}
     additional = schema.get("additionalProperties")
     count = len(value)
@@ -157,12 +168,12 @@ def _object_problems(value: Mapping[str, Any], schema: Schema, path: str) -> Ite
     for key, item in sorted(value.items()):
         here = f"{path}.{key}" if path else key
         if key in properties:
-            yield from problems_of(item, properties[key], here)
+            yield from problems_of(item, properties[key], here, old.get(key))
         elif isinstance(additional, dict):
-            yield from problems_of(item, additional, here)
+            yield from problems_of(item, additional, here, old.get(key))
 
 
-def _list_problems(value: list[Any], schema: Schema, path: str) -> Iterator[Cause]:
+def _list_problems(value: list[Any], schema: Schema, path: str, old: list[Any]) -> Iterator[Cause]:
     count = len(value)
     if (most := schema.get("maxItems")) is not None and count > most:
         yield Cause(path, "FieldValueTooMany", f"Too many: {count}: must have at most {most} items")
@@ -172,8 +183,9 @@ def _list_problems(value: list[Any], schema: Schema, path: str) -> Iterator[Caus
         yield invalid(path, value, f"{path} in body shouldn't contain duplicates")
     items = schema.get("items")
     if isinstance(items, dict):
+        before = _by_key(old, schema)
         for index, item in enumerate(value):
-            yield from problems_of(item, items, f"{path}[{index}]")
+            yield from problems_of(item, items, f"{path}[{index}]", before.get(_key_of(item, schema)))
     kind = schema.get("x-kubernetes-list-type")
     if kind in ("set", "map"):
         keys = schema.get("x-kubernetes-list-map-keys") or ()
@@ -183,6 +195,19 @@ def _list_problems(value: list[Any], schema: Schema, path: str) -> Iterator[Caus
             if _text(own) in seen:
                 yield duplicate(f"{path}[{index}]", own)
             seen.add(_text(own))
+
+
+def _by_key(items: list[Any], schema: Schema) -> dict[str, Any]:
+    """Items that can be found again: those of lists that are maps in truth."""
+    if schema.get("x-kubernetes-list-type") != "map":
+        return {}
+    return {_key_of(item, schema): item for item in items}
+
+
+def _key_of(item: Any, schema: Schema) -> str:
+    if not isinstance(item, dict):
+        return ""
+    return _text([item.get(key) for key in schema.get("x-kubernetes-list-map-keys") or ()])
 
 
 def _string_problems(value: str, schema: Schema, path: str) -> Iterator[Cause]:

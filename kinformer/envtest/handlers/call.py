@@ -123,7 +123,7 @@ class Call:
                 options[name] = value
         # Who does not say it is called by the program: the beginning of its User-Agent.
         manager = self.manager or self.agent.partition("/")[0][:128] or "unknown"
-        return WriteOptions(self.user, self.is_dry_run, options, manager, self.review)
+        return WriteOptions(self.user, self.is_dry_run, options, manager, self.review, self.warnings)
 
 
 def parse_query(text: str) -> dict[str, str]:

@@ -131,6 +131,10 @@ class Strategy:
         """What is wrong with the object after a subresource was written: its spec was checked when that was."""
         return []
 
+    def validate_subresource_change(self, subresource: str, obj: Obj, old: Obj) -> list[Cause]:
+        """What is wrong with an object of which a subresource was written."""
+        return self.validate_subresource(subresource, obj)
+
     def finish(self, obj: Obj, old: Obj | None) -> None:
         """
         The last step before an object that is right is stored: to take for it what only one object can have.

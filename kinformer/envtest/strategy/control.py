@@ -58,7 +58,7 @@ def _default_match(resources: Any) -> None:
 
 
 class AdmissionPolicyStrategy(Strategy):
-    """Policies that validate, and those that change objects; neither is carried out here."""
+    """Policies that validate, and those that change objects; the latter are not carried out here."""
 
     has_generation = True
     allow_unconditional_update = False

@@ -10,6 +10,7 @@ from kinformer.envtest.strategy.autoscaling import AutoscalerStrategy, OldAutosc
 from kinformer.envtest.strategy.base import Strategy
 from kinformer.envtest.strategy.events import EventStrategy, NewEventStrategy
 from kinformer.envtest.strategy.pods import PodStrategy
+from kinformer.envtest.strategy.policies import BindingStrategy, PolicyStrategy
 from kinformer.envtest.strategy.services import ServiceAddresses, ServiceStrategy
 from kinformer.envtest.strategy.webhooks import MutatingWebhookStrategy, WebhookStrategy
 
@@ -70,8 +71,8 @@ _STRATEGIES: dict[tuple[str, str], Callable[[Resource], Strategy]] = {
     ("resource.k8s.io", "resourceclaimtemplates"): control.ResourceClaimTemplateStrategy,
     ("admissionregistration.k8s.io", "mutatingadmissionpolicies"): control.AdmissionPolicyStrategy,
     ("admissionregistration.k8s.io", "mutatingadmissionpolicybindings"): control.AdmissionBindingStrategy,
-    ("admissionregistration.k8s.io", "validatingadmissionpolicies"): control.AdmissionPolicyStrategy,
-    ("admissionregistration.k8s.io", "validatingadmissionpolicybindings"): control.AdmissionBindingStrategy,
+    ("admissionregistration.k8s.io", "validatingadmissionpolicies"): PolicyStrategy,
+    ("admissionregistration.k8s.io", "validatingadmissionpolicybindings"): BindingStrategy,
     ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"): MutatingWebhookStrategy,
     ("admissionregistration.k8s.io", "validatingwebhookconfigurations"): WebhookStrategy,
 }

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
+from kinformer.envtest.expressions import MISSING, is_available
+from kinformer.envtest.policies.environment import ExpressionError, scope_for
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy.base import Obj, Strategy
 from kinformer.envtest.strategy.checks import (
@@ -17,9 +19,17 @@ from kinformer.envtest.strategy.checks import (
     not_supported,
     required,
 )
-from kinformer.meta.validation import dns1123_subdomain_errors
+from kinformer.meta.validation import dns1035_label_errors, dns1123_subdomain_errors, label_key_errors
 
-__all__ = ("MutatingWebhookStrategy", "WebhookStrategy")
+__all__ = (
+    "MutatingWebhookStrategy",
+    "WebhookStrategy",
+    "check_client_service",
+    "check_match_conditions",
+    "check_review_versions",
+    "check_rule",
+    "check_url",
+)
 
 _CHOICES = {
     "failurePolicy": ("Fail", "Ignore"),
@@ -30,6 +40,7 @@ _CHOICES = {
 _OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 _SCOPES = ("*", "Cluster", "Namespaced")
 _VERSIONS = ("v1", "v1beta1")
+_MOST_CONDITIONS = 64
 _URL = "; desired format: https://host[/path]"
 
 
@@ -82,7 +93,7 @@ class MutatingWebhookStrategy(WebhookStrategy):
 def _check(webhook: Obj, field: str) -> Iterator[Cause]:
     yield from _check_name(webhook.get("name") or "", f"{field}.name")
     for index, rule in enumerate(webhook.get("rules") or ()):
-        yield from _check_rule(rule, f"{field}.rules[{index}]")
+        yield from check_rule(rule, f"{field}.rules[{index}]")
     for name, choices in _CHOICES.items():
         value = webhook.get(name)
         if value is None and name == "sideEffects":
@@ -95,9 +106,36 @@ def _check(webhook: Obj, field: str) -> Iterator[Cause]:
     for name in ("namespaceSelector", "objectSelector"):
         yield from check_label_selector(webhook.get(name), f"{field}.{name}")
     yield from _check_client(webhook.get("clientConfig") or {}, f"{field}.clientConfig")
-    if webhook.get("matchConditions"):
-        yield forbidden(f"{field}.matchConditions", "this server does not evaluate expressions")
-    yield from _check_versions(webhook.get("admissionReviewVersions") or (), f"{field}.admissionReviewVersions")
+    yield from check_match_conditions(webhook.get("matchConditions") or (), f"{field}.matchConditions")
+    yield from check_review_versions(webhook.get("admissionReviewVersions") or (), f"{field}.admissionReviewVersions")
+
+
+def check_match_conditions(conditions: Sequence[Obj], field: str, *, has_params: bool = False) -> Iterator[Cause]:
+    """
+    :param has_params: whether they may name parameters
+    """
+    if len(conditions) > _MOST_CONDITIONS:
+        text = f"Too many: {len(conditions)}: must have at most {_MOST_CONDITIONS} items"
+        yield Cause(field, "FieldValueTooMany", text)
+    if conditions and not is_available():
+        yield forbidden(field, MISSING)
+        return
+    names = [one.get("name") or "" for one in conditions]
+    for index, condition in enumerate(conditions):
+        here, text = f"{field}[{index}]", (condition.get("expression") or "").strip()
+        if not text:
+            yield required(f"{here}.expression")
+        else:
+            try:
+                scope_for(has_params=has_params, has_authorizer=True).compile(text, "bool")
+            except ExpressionError as error:
+                yield invalid(f"{here}.expression", text, str(error))
+        if not names[index]:
+            yield required(f"{here}.name")
+        for wrong in label_key_errors(names[index]) if names[index] else ():
+            yield invalid(f"{here}.name", names[index], wrong)
+        if names[index] and names[index] in names[:index]:
+            yield duplicate(f"{here}.name", names[index])
 
 
 def _check_name(name: str, field: str) -> Iterator[Cause]:
@@ -111,7 +149,7 @@ def _check_name(name: str, field: str) -> Iterator[Cause]:
         yield invalid(field, name, "should be a domain with at least three segments separated by dots")
 
 
-def _check_rule(rule: Obj, field: str) -> Iterator[Cause]:
+def check_rule(rule: Obj, field: str) -> Iterator[Cause]:
     operations = rule.get("operations") or ()
     if not operations:
         yield required(f"{field}.operations")
@@ -126,6 +164,9 @@ def _check_rule(rule: Obj, field: str) -> Iterator[Cause]:
             yield required(f"{field}.{name}")
         if len(listed) > 1 and "*" in listed:
             yield invalid(f"{field}.{name}", listed, f"if '*' is present, must not specify other {what}")
+        for index, one in enumerate(listed if name == "apiVersions" else ()):
+            if not one:
+                yield required(f"{field}.{name}[{index}]")
     yield from _check_resources(rule.get("resources") or (), f"{field}.resources")
     if (scope := rule.get("scope")) is not None and scope not in _SCOPES:
         yield not_supported(f"{field}.scope", scope, _SCOPES)
@@ -137,6 +178,16 @@ def _check_resources(resources: Sequence[str], field: str) -> Iterator[Cause]:
     for index, resource in enumerate(resources):
         if not resource:
             yield required(f"{field}[{index}]")
+    seen: set[str] = set()
+    for index, resource in enumerate(resources):
+        name, slash, part = resource.partition("/")
+        if not slash:
+            continue
+        for pattern in (f"{name}/*", f"*/{part}"):
+            if pattern in seen:
+                text = f"if '{pattern}' is present, must not specify {resource}"
+                yield invalid(f"{field}[{index}]", resource, text)
+        seen |= {resource} if "*" in (name, part) else set()
     if len(resources) > 1 and "*/*" in resources:
         yield invalid(field, resources, "if '*/*' is present, must not specify other resources")
     if "*" in resources and any("/" not in one and one != "*" for one in resources):
@@ -149,19 +200,35 @@ def _check_client(client: Obj, field: str) -> Iterator[Cause]:
     if (url is None) == (service is None):
         yield required(field, "exactly one of url or service is required")
     elif url is not None:
-        yield from _check_url(url, f"{field}.url")
+        yield from check_url(url, f"{field}.url")
     elif service is not None:
-        for name in ("name", "namespace"):
-            if not service.get(name):
-                yield required(f"{field}.service.{name}")
-        for cause in check_port(service.get("port") or 0, f"{field}.service.port"):
-            yield cause._replace(message=cause.message.replace(": must", ": port is not valid: must"))
-        path: Any = service.get("path")
-        if path and not path.startswith("/"):
-            yield invalid(f"{field}.service.path", path, "must start with a '/'")
+        yield from check_client_service(service, f"{field}.service")
 
 
-def _check_url(url: str, field: str) -> Iterator[Cause]:
+def check_client_service(service: Obj, field: str) -> Iterator[Cause]:
+    """The service that a webhook is behind."""
+    for name in ("name", "namespace"):
+        if not service.get(name):
+            yield required(f"{field}.{name}")
+    for cause in check_port(service.get("port") or 0, f"{field}.port"):
+        yield cause._replace(message=cause.message.replace(": must", ": port is not valid: must"))
+    path: Any = service.get("path")
+    if not path or path == "/":
+        return
+    if path == "//":
+        yield invalid(f"{field}.path", path, "segment[0] may not be empty")
+        return
+    if not path.startswith("/"):
+        yield invalid(f"{field}.path", path, "must start with a '/'")
+    for index, step in enumerate(path[1:].removesuffix("/").split("/")):
+        if not step:
+            yield invalid(f"{field}.path", path, f"segment[{index}] may not be empty")
+        for wrong in dns1123_subdomain_errors(step) if step else ():
+            yield invalid(f"{field}.path", path, f"segment[{index}]: {wrong}")
+
+
+def check_url(url: str, field: str) -> Iterator[Cause]:
+    """The URL at which a webhook is."""
     try:
         parts = urlsplit(url)
     except ValueError as error:
@@ -179,12 +246,22 @@ def _check_url(url: str, field: str) -> Iterator[Cause]:
         yield invalid(field, parts.query, "query parameters are not permitted in the URL")
 
 
-def _check_versions(versions: Sequence[str], field: str) -> Iterator[Cause]:
+def check_review_versions(
+    versions: Sequence[str], field: str, told: str = f"must specify one of {', '.join(_VERSIONS)}"
+) -> Iterator[Cause]:
+    """
+    The versions of reviews that a webhook understands.
+
+    :param told: what is said if there are none
+    """
     if not versions:
-        yield required(field, f"must specify one of {', '.join(_VERSIONS)}")
+        yield required(field, told)
         return
     for index, version in enumerate(versions):
         if version in versions[:index]:
             yield invalid(f"{field}[{index}]", version, "duplicate version")
+            continue
+        for wrong in dns1035_label_errors(version):
+            yield invalid(f"{field}[{index}]", version, wrong)
     if not any(version in _VERSIONS for version in versions):
         yield invalid(field, versions, f"must include at least one of {', '.join(_VERSIONS)}")

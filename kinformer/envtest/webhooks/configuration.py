@@ -6,11 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from kinformer.envtest.expressions import is_available
+from kinformer.envtest.policies.conditions import Conditions
+from kinformer.envtest.policies.matching import Criteria
 from kinformer.envtest.storage import Storage
 from kinformer.meta.names import GroupResource
-from kinformer.meta.selectors import Selector, label_selector_as_selector
+from kinformer.meta.selectors import label_selector_as_selector
 
-__all__ = ("MUTATING", "VALIDATING", "Hook", "HookList")
+__all__ = ("GROUP", "MUTATING", "VALIDATING", "Hook", "HookList")
 
 GROUP = "admissionregistration.k8s.io"
 MUTATING = GroupResource(GROUP, "mutatingwebhookconfigurations")
@@ -27,11 +30,9 @@ class Hook:
 
     identity: str
     name: str
-    rules: tuple[dict[str, Any], ...]
+    criteria: Criteria
+    conditions: Conditions | None
     client: dict[str, Any]
-    namespaces: Selector
-    objects: Selector
-    equivalent: bool
     ignores_failure: bool
     timeout: int
     dry_runs: bool
@@ -60,14 +61,25 @@ def _hooks_of(configuration: dict[str, Any]) -> Iterator[Hook]:
         yield Hook(
             identity=f"{configuration['metadata']['name']}/{webhook['name']}/{index}",
             name=webhook["name"],
-            rules=tuple(webhook.get("rules") or ()),
+            criteria=Criteria(
+                rules=tuple(webhook.get("rules") or ()),
+                namespaces=label_selector_as_selector(webhook.get("namespaceSelector") or {}),
+                objects=label_selector_as_selector(webhook.get("objectSelector") or {}),
+                equivalent=webhook.get("matchPolicy") != "Exact",
+            ),
+            conditions=_conditions_of(webhook),
             client=webhook["clientConfig"],
-            namespaces=label_selector_as_selector(webhook.get("namespaceSelector") or {}),
-            objects=label_selector_as_selector(webhook.get("objectSelector") or {}),
-            equivalent=webhook.get("matchPolicy") != "Exact",
             ignores_failure=webhook.get("failurePolicy") == "Ignore",
             timeout=webhook.get("timeoutSeconds") or 10,
             dry_runs=webhook.get("sideEffects") in ("None", "NoneOnDryRun"),
             reinvoked=webhook.get("reinvocationPolicy") == "IfNeeded",
             versions=tuple(webhook.get("admissionReviewVersions") or ()),
         )
+
+
+def _conditions_of(webhook: dict[str, Any]) -> Conditions | None:
+    conditions = webhook.get("matchConditions")
+    # Where expressions cannot be compiled, none is stored either: data may come from a server that could.
+    if not conditions or not is_available():
+        return None
+    return Conditions(conditions, ignores_failure=webhook.get("failurePolicy") == "Ignore")

@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 
 from kinformer.envtest.admission import Attributes
+from kinformer.envtest.policies.matching import namespace_of
 from kinformer.envtest.registry import Resource
 from kinformer.envtest.status import StatusError
 from kinformer.envtest.webhooks.configuration import Hook
-from kinformer.envtest.webhooks.matching import namespace_of
 from kinformer.meta.names import GroupVersionKind
 
 __all__ = ("CallFailed", "Verdict", "denial", "make_review", "read_review")
@@ -65,7 +65,7 @@ def make_review(hook: Hook, uid: str, attributes: Attributes, resource: Resource
         "operation": attributes.operation,
         "userInfo": {"username": user.name, "uid": user.uid, "groups": list(user.groups), "extra": user.extra},
         "object": object_,
-        "oldObject": with_kind(attributes, resource, attributes.old_object),
+        "oldObject": attributes.seen_as(resource, attributes.old_object),
         "dryRun": attributes.dry_run,
         "options": options or None,
     }
@@ -86,14 +86,6 @@ def _gvk(attributes: Attributes, resource: Resource) -> GroupVersionKind:
 def _kind(attributes: Attributes, resource: Resource) -> dict[str, str]:
     gvk = _gvk(attributes, resource)
     return {"group": gvk.group, "version": gvk.version, "kind": gvk.kind}
-
-
-def with_kind(attributes: Attributes, resource: Resource, obj: dict[str, Any] | None) -> dict[str, Any] | None:
-    """An object as it is seen at the resource's version: conversion changes no more than what it says of itself."""
-    if obj is None:
-        return None
-    gvk = _gvk(attributes, resource)
-    return {"kind": gvk.kind, "apiVersion": gvk.api_version, **obj}
 
 
 def read_review(hook: Hook, uid: str, body: bytes, mutating: bool) -> Verdict:

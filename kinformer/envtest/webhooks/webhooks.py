@@ -11,19 +11,35 @@ import structlog
 from kinformer.clock import Clock
 from kinformer.envtest import status
 from kinformer.envtest.admission import Attributes
+from kinformer.envtest.authorization import Authorizer
 from kinformer.envtest.operations import Operations
+from kinformer.envtest.policies.conditions import ConditionError, Subject
+from kinformer.envtest.policies.matching import Matcher, NamespaceMissing
 from kinformer.envtest.registry import Resource
 from kinformer.envtest.registry.schema import Problems
 from kinformer.envtest.webhooks.calling import Caller, ServiceResolver
-from kinformer.envtest.webhooks.configuration import MUTATING, VALIDATING, Hook, HookList
-from kinformer.envtest.webhooks.matching import Matcher
-from kinformer.envtest.webhooks.review import CallFailed, Verdict, denial, make_review, read_review, with_kind
+from kinformer.envtest.webhooks.configuration import GROUP, MUTATING, VALIDATING, Hook, HookList
+from kinformer.envtest.webhooks.review import CallFailed, Verdict, denial, make_review, read_review
 from kinformer.envtest.webhooks.session import WebhookSession
+from kinformer.meta.names import GroupResource
 from kinformer.meta.patch import PatchError, apply_json_patch
 
 __all__ = ("ServiceResolver", "Webhooks")
 
 log = structlog.get_logger(__name__)
+
+#: What decides who is asked is not itself asked about: nobody could take back a webhook that refuses everything.
+_EXEMPT = frozenset(
+    GroupResource(GROUP, plural)
+    for plural in (
+        "mutatingadmissionpolicies",
+        "mutatingadmissionpolicybindings",
+        "mutatingwebhookconfigurations",
+        "validatingadmissionpolicies",
+        "validatingadmissionpolicybindings",
+        "validatingwebhookconfigurations",
+    )
+)
 
 
 class Webhooks:
@@ -38,6 +54,7 @@ class Webhooks:
         self._mutating = HookList(operations.storage, MUTATING)
         self._validating = HookList(operations.storage, VALIDATING)
         self._matcher = Matcher(operations.storage, operations.registry)
+        self._authorizer = Authorizer(operations.storage)
         self._caller = Caller(clock, resolve)
 
     async def close(self) -> None:
@@ -50,7 +67,29 @@ class Webhooks:
     def concern(self, attributes: Attributes, *, mutating: bool) -> bool:
         """Whether any of them is to be asked."""
         hooks = (self._mutating if mutating else self._validating).hooks
-        return any(self._matcher.match(hook, attributes) is not None for hook in hooks)
+        return any(self._match(hook, attributes) is not None for hook in hooks)
+
+    def _match(self, hook: Hook, attributes: Attributes) -> Resource | None:
+        """
+        The resource, at the version, as which a webhook wants to see the object; None if it is not asked.
+
+        :raises StatusError: NotFound for a namespace whose labels count; Forbidden for conditions without a value
+        """
+        if attributes.resource.group_resource in _EXEMPT:
+            return None
+        try:
+            resource = self._matcher.match(hook.criteria, attributes)
+        except NamespaceMissing as error:
+            raise error.status from None
+        if resource is None or hook.conditions is None:
+            return resource
+        shown, before = (attributes.seen_as(resource, obj) for obj in (attributes.object, attributes.old_object))
+        try:
+            holds = hook.conditions.hold(Subject(attributes, resource, shown, before, self._authorizer))
+        except ConditionError as error:
+            name = "" if attributes.is_name_generated else attributes.name
+            raise status.forbidden(attributes.resource.group_resource, name, str(error)) from None
+        return resource if holds else None
 
     # -- mutating ---------------------------------------------------------------------------------------------------
 
@@ -83,10 +122,10 @@ class Webhooks:
         """
         changed = False
         for hook in hooks:
-            resource = self._matcher.match(hook, attributes)
+            resource = self._match(hook, attributes)
             if resource is None:
                 continue
-            shown = with_kind(attributes, resource, _as_created(attributes))
+            shown = attributes.seen_as(resource, _as_created(attributes))
             verdict = await self._ask(hook, attributes, resource, shown, warnings, mutating=True)
             if verdict is not None and verdict.patch and self._patch(hook, attributes, shown, verdict.patch):
                 changed = True
@@ -142,13 +181,13 @@ class Webhooks:
 
         async def ask(index: int, hook: Hook, resource: Resource) -> None:
             told[index] = []
-            shown = with_kind(attributes, resource, attributes.object)
+            shown = attributes.seen_as(resource, attributes.object)
             try:
                 await self._ask(hook, attributes, resource, shown, told[index], mutating=False)
             except status.StatusError as error:
                 refusals[index] = error
 
-        matching = [(hook, self._matcher.match(hook, attributes)) for hook in self._validating.hooks]
+        matching = [(hook, self._match(hook, attributes)) for hook in self._validating.hooks]
         async with anyio.create_task_group() as group:
             for index, (hook, resource) in enumerate(matching):
                 if resource is not None:

@@ -1,0 +1,191 @@
+"""Environments in which expressions are compiled, and the programs that come of it.
+
+An expression is compiled twice: once against the declared types, which finds what Kubernetes' type checker finds, and
+once against no types at all, which is what runs. The library's own objects cannot carry values that are not CEL's, so
+Kubernetes' quantities, URLs and addresses are maps when it runs; see :mod:`.library`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from functools import cache
+from typing import Any
+
+from kinformer.envtest.expressions.library import ACCESS, AccessCheck, checked_functions, running_functions
+from kinformer.envtest.expressions.packages import load_cel
+from kinformer.envtest.expressions.types import Types, as_message
+
+__all__ = ("CompileError", "Environment", "EvaluationError", "Program")
+
+_EXTENSIONS = ("lists", "optional", "sets", "strings", "two-var-comprehensions")
+_CODE = re.compile(r"^[A-Z_]+: ")
+_TRAILING = re.compile(r" \[[A-Z_]+\]$")
+#: The C++ implementation's words, and cel-go's for the same.
+_COMPILE_WORDS: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"undefined field '([^']*)' not found in struct '[^']*'"), r"undefined field '\1'"),
+    (
+        re.compile(r"expression of type '([^']*)' cannot be the operand of a select operation"),
+        r"type '\1' does not support field selection",
+    ),
+)
+#: One complaint of the compiler: where, what, the line, and a mark below it.
+_UNDECLARED = re.compile(
+    r"(?P<place><input>:\d+:)(?P<column>\d+): undeclared reference to '(?P<name>\w+)\.(?P<rest>[\w.]+)'"
+    r"(?P<end>[^\n]*\n \|[^\n]*\n \| )\.*\^"
+)
+_RUN_WORDS: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r'Key not found in map : "?(.*?)"?'), r"no such key: \1"),
+    (re.compile(r"No matching overloads found : .*"), "no such overload"),
+    (re.compile(r"Applying SELECT to non-message type"), "no such overload"),
+    (re.compile(r"divide by zero"), "division by zero"),
+    (re.compile(r"Index error: index=(-?\d+) size=\d+"), r"index out of bounds: \1"),
+    (re.compile(r"Index error: expected integer type, got (.*)"), r"unsupported index type '\1' in list"),
+)
+_FIRST_LINE = re.compile(r"<input>:1:(\d+):")
+
+
+class CompileError(Exception):
+    """An expression that is none, in cel-go's words."""
+
+
+class EvaluationError(Exception):
+    """What an expression came upon when it ran, in cel-go's words."""
+
+
+@cache
+def _configuration(*more: str) -> Any:
+    cel = load_cel()
+    listed = "".join(f"  - name: {name}\n" for name in (*_EXTENSIONS, *more))
+    return cel.NewEnvConfigFromYaml(f"name: kubernetes\nextensions:\n{listed}")
+
+
+class Environment:
+    """
+    The variables that expressions of one place may use.
+
+    :param variables: their types; None for whatever they are
+    """
+
+    def __init__(self, types: Types, variables: Mapping[str, Any]):
+        cel = load_cel()
+        self._variables = {name: cel.Type.DYN if type_ is None else type_ for name, type_ in variables.items()}
+        self._types = types
+        self._checking: dict[tuple[str, ...], Any] = {}
+        self._running = cel.NewEnv(
+            config=_configuration("bindings"),
+            variables=dict.fromkeys(self._variables, cel.Type.DYN),
+            extensions=[cel.CelExtension("kubernetes", running_functions())],
+        )
+
+    def _checker(self, *more: str) -> Any:
+        cel = load_cel()
+        if more not in self._checking:
+            self._checking[more] = cel.NewEnv(
+                descriptor_pool=self._types.pool,
+                config=_configuration(*more),
+                variables=self._variables,
+                extensions=[cel.CelExtension("kubernetes", checked_functions())],
+            )
+        return self._checking[more]
+
+    def compile(self, text: str, before: str = "") -> Program:
+        """
+        :param before: the beginning of a call that the expression is the last argument of
+        :raises CompileError: says what is wrong with it, and where
+        """
+        whole = f"{before}{text}\n)" if before else text
+        try:
+            checked = (self._checker("bindings") if before else self._checker()).compile(whole)
+        except RuntimeError as error:
+            raise CompileError(_compile_words(str(error), before)) from None
+        try:
+            running = self._running.compile(whole)
+        except RuntimeError:
+            # A few expressions fit together only by the types they were declared with.
+            running = self._running.compile(whole, disable_check=True)
+        return Program(text, running, checked.return_type())
+
+
+class Program:
+    """
+    A compiled expression.
+
+    :ivar type: what it gives, as Kubernetes writes types: ``bool``, ``list(string)``
+    :ivar declared: the same for the checker
+    """
+
+    def __init__(self, text: str, expression: Any, declared: Any):
+        self.text = text
+        self.declared = declared
+        self.type = _type_words(declared.name())
+        self._expression = expression
+
+    def evaluate(self, values: Mapping[str, Any], access: AccessCheck | None = None) -> Any:
+        """
+        :param values: what its variables stand for
+        :param access: who says what a user may do
+        :raises EvaluationError: if it has no value
+        """
+        token = ACCESS.set(access)
+        try:
+            result = self._expression.eval(data=values)
+            if result.type().name() == "ERROR":
+                raise EvaluationError(_run_words(str(result.value())))
+            return _nested(result.plain_value())
+        except (RuntimeError, TypeError) as error:
+            raise EvaluationError(_run_words(str(error))) from None
+        finally:
+            ACCESS.reset(token)
+
+
+def _nested(value: Any) -> Any:
+    """A result that can be given to another expression."""
+    if isinstance(value, dict):
+        return {key: _nested(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_nested(item) for item in value]
+    return as_message(value) if isinstance(value, datetime | timedelta) else value
+
+
+def _translate(text: str, words: tuple[tuple[re.Pattern[str], str], ...], apply: Callable[..., Any]) -> str:
+    for pattern, replacement in words:
+        text = apply(pattern, replacement, text)
+    return text
+
+
+def _compile_words(text: str, before: str) -> str:
+    text = _TRAILING.sub("", _CODE.sub("", text))
+    if before:
+        # Places are told as of what was written, not of what was put before it.
+        shift = len(before)
+        text = _FIRST_LINE.sub(lambda found: f"<input>:1:{int(found[1]) - shift}:", text)
+        text = text.replace(f" | {before}", " | ")
+        text = re.sub(rf"(?m)^ \| \.{{{shift}}}(\.*\^)$", r" | \1", text)
+    return _UNDECLARED.sub(_first_name, _translate(text, _COMPILE_WORDS, re.sub))
+
+
+def _first_name(found: re.Match[str]) -> str:
+    """Of a name with dots that nobody knows, cel-go complains of the first part, where that stands."""
+    column = int(found["column"]) - len(f"{found['name']}.{found['rest']}".rpartition(".")[0])
+    told = f"{found['place']}{column}: undeclared reference to '{found['name']}'"
+    return f"{told}{found['end']}{'.' * (column - 1)}^"
+
+
+def _run_words(text: str) -> str:
+    text = _TRAILING.sub("", _CODE.sub("", text))
+
+    def whole(pattern: re.Pattern[str], replacement: str, said: str) -> str:
+        found = pattern.fullmatch(said)
+        return found.expand(replacement) if found is not None else said
+
+    return _translate(text, _RUN_WORDS, whole)
+
+
+def _type_words(name: str) -> str:
+    if name.startswith(("kubernetes.", "google.")):
+        return name
+    if name.startswith("schema"):
+        return "object"
+    return name.replace("<", "(").replace(">", ")").lower()

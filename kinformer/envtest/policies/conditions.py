@@ -1,0 +1,149 @@
+"""One write, as expressions see it; and conditions, which decide whether somebody has to do with it at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kinformer.envtest.admission import Attributes, User
+from kinformer.envtest.authorization import MASTERS, Action, Authorizer
+from kinformer.envtest.expressions import EvaluationError, Program
+from kinformer.envtest.expressions.access import authorizer, resource_check
+from kinformer.envtest.policies.environment import ExpressionError, scope_for
+from kinformer.envtest.registry import Resource
+
+__all__ = ("ConditionError", "Conditions", "Subject", "request_of")
+
+
+class ConditionError(Exception):
+    """Conditions that cannot be decided, and are not to be passed over."""
+
+
+@dataclass(slots=True)
+class Subject:
+    """
+    A write that expressions are asked about.
+
+    :param resource: as which the object is seen
+    :param object: the object, with kind and apiVersion; None for a delete
+    """
+
+    attributes: Attributes
+    resource: Resource
+    object: Mapping[str, Any] | None
+    old_object: Mapping[str, Any] | None
+    authorizer: Authorizer
+    namespace: Mapping[str, Any] | None = None
+    params: Mapping[str, Any] | None = None
+    _values: dict[str, Any] = field(default_factory=dict, init=False)
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """What the expressions' variables stand for."""
+        if not self._values:
+            asked = self.attributes
+            self._values = {
+                "object": self.object,
+                "oldObject": self.old_object,
+                "request": request_of(asked, self.resource),
+                "namespaceObject": self.namespace,
+                "params": self.params,
+                "authorizer": authorizer(),
+                "authorizer.requestResource": resource_check(
+                    group=asked.resource.group,
+                    resource=asked.resource.plural,
+                    subresource=asked.subresource,
+                    namespace=asked.namespace,
+                    name=_name(asked),
+                ),
+            }
+        return self._values
+
+    def evaluate(self, program: Program, more: Mapping[str, Any] | None = None) -> Any:
+        """
+        :raises EvaluationError: if there is no value
+        """
+        return program.evaluate({**self.values, **(more or {})}, self)
+
+    def allows(self, check: Mapping[str, str], verb: str) -> bool:
+        """See :class:`~kinformer.envtest.expressions.AccessCheck`."""
+        user = self.attributes.user
+        if account := check.get("user"):
+            namespace = account.split(":")[2]
+            user = User(account, groups=("system:serviceaccounts", f"system:serviceaccounts:{namespace}"))
+        if "path" in check:
+            return MASTERS in user.groups
+        parts = [check.get(name, "") for name in ("group", "resource", "subresource", "namespace", "name")]
+        return self.authorizer.allows(user, Action(verb, *parts))
+
+
+def _name(attributes: Attributes) -> str:
+    return "" if attributes.is_name_generated else attributes.name
+
+
+def request_of(attributes: Attributes, resource: Resource) -> dict[str, Any]:
+    """The request, as far as expressions see it: no more than an AdmissionReview without the objects."""
+    asked, user = attributes.resource, attributes.user
+    gvk = attributes.gvk
+    own = {"group": resource.group, "version": resource.version, "kind": resource.kind}
+    said = {"group": asked.group, "version": asked.version, "kind": asked.kind}
+    if gvk is not None:
+        own = said = {"group": gvk.group, "version": gvk.version, "kind": gvk.kind}
+    request: dict[str, Any] = {
+        "kind": own,
+        "resource": {"group": resource.group, "version": resource.version, "resource": resource.plural},
+        "requestKind": said,
+        "requestResource": {"group": asked.group, "version": asked.version, "resource": asked.plural},
+        "operation": attributes.operation,
+        "userInfo": {"username": user.name, "uid": user.uid, "groups": list(user.groups), "extra": dict(user.extra)},
+        "dryRun": attributes.dry_run,
+        "options": attributes.options or None,
+    }
+    if attributes.subresource:
+        request["subResource"] = request["requestSubResource"] = attributes.subresource
+    if name := _name(attributes):
+        request["name"] = name
+    if attributes.namespace:
+        request["namespace"] = attributes.namespace
+    request["userInfo"] = {key: value for key, value in request["userInfo"].items() if value}
+    return request
+
+
+class Conditions:
+    """
+    ``matchConditions``: all of them are true for whoever is asked.
+
+    :param has_params: whether a policy with parameters has them
+    """
+
+    def __init__(self, conditions: Iterable[Mapping[str, Any]], *, ignores_failure: bool, has_params: bool = False):
+        self._ignores_failure = ignores_failure
+        self._programs: list[tuple[str, Program | ExpressionError]] = []
+        for condition in conditions:
+            text = condition["expression"]
+            try:
+                program = scope_for(has_params=has_params, has_authorizer=True).compile(text, "bool")
+            except ExpressionError as error:
+                self._programs.append((text, error))
+            else:
+                self._programs.append((text, program))
+
+    def hold(self, subject: Subject) -> bool:
+        """
+        :raises ConditionError: if one has no value, none is false, and a failure is not to be ignored
+        """
+        errors: list[str] = []
+        for text, program in self._programs:
+            if isinstance(program, ExpressionError):
+                errors.append(f"compilation error: {program}")
+                continue
+            try:
+                if subject.evaluate(program) is False:
+                    return False
+            except EvaluationError as error:
+                errors.append(f"expression '{text}' resulted in error: {error}")
+        if errors and not self._ignores_failure:
+            several = list(dict.fromkeys(errors))
+            raise ConditionError(several[0] if len(several) == 1 else f"[{', '.join(several)}]")
+        return not errors
