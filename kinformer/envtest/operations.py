@@ -16,12 +16,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import msgspec
-
 from kinformer.clock import Clock
 from kinformer.envtest import status
 from kinformer.envtest.admission import Admission, Attributes, Review, User
-from kinformer.envtest.apply import shape_of_resource, track_update
+from kinformer.envtest.apply import Managed
+from kinformer.envtest.ownership import note_created, note_updated, reviewed
 from kinformer.envtest.registry import Registry, Resource
 from kinformer.envtest.storage import Storage, Version
 from kinformer.envtest.strategy.base import Obj, Strategy
@@ -34,8 +33,6 @@ __all__ = ("DeleteOptions", "Operations", "WriteOptions", "timestamp")
 _ALPHANUMS = "bcdfghjklmnpqrstvwxz2456789"
 _LONGEST_GENERATED = 58
 _GC_FINALIZERS = ("orphan", "foregroundDeletion")
-
-_encode = msgspec.json.Encoder().encode
 
 SYSTEM = User("system:apiserver", groups=("system:masters",))
 
@@ -112,6 +109,9 @@ class Operations:
         self.rng = rng
         self._strategies = strategies
         self._known: dict[int, tuple[Resource, Strategy]] = {}
+        # Writes come by the thousand a second, and a time is put into words once in each.
+        self._moment: datetime | None = None
+        self._now = ""
 
     def strategy(self, resource: Resource) -> Strategy:
         try:
@@ -122,7 +122,10 @@ class Operations:
             return strategy
 
     def now(self) -> str:
-        return timestamp(self.clock.now())
+        moment = self.clock.now().replace(microsecond=0)
+        if moment != self._moment:
+            self._moment, self._now = moment, timestamp(moment)
+        return self._now
 
     def expiry(self, seconds: float) -> str:
         """The time that is so many seconds away."""
@@ -160,16 +163,18 @@ class Operations:
             "CREATE", resource, "", namespace, metadata.get("name", ""), obj, None, how.user, how.dry_run, how.options
         )
         attributes.is_name_generated = generated
-        self._admit(attributes, how)
         return self._finish_create(strategy, attributes, how)
 
     def _finish_create(self, strategy: Strategy, attributes: Attributes, how: WriteOptions) -> Version:
         resource, namespace, obj = attributes.resource, attributes.namespace, attributes.object
         assert obj is not None
         metadata = obj["metadata"]
-        asked_version = metadata.pop("resourceVersion", "") or "0"
         for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
             metadata.pop(name, None)
+        managed = note_created(strategy, obj, how.manager, self._once(how, "now", self.now))
+        managed = self._admit(attributes, how, managed, None)
+        metadata = obj["metadata"]
+        asked_version = metadata.pop("resourceVersion", "") or "0"
         metadata["uid"] = self._once(how, "uid", self.new_uid)
         metadata["creationTimestamp"] = self._once(how, "now", self.now)
         _drop_empty(metadata)
@@ -177,7 +182,7 @@ class Operations:
             metadata["namespace"] = namespace
         strategy.prepare_for_create(obj)
         self._validate(strategy, obj, None)
-        self._approve(attributes, how)
+        self._approve(attributes, how, managed, None)
         if asked_version != "0":
             raise status.internal("resourceVersion should not be set on objects to be created")
         name = metadata["name"]
@@ -185,24 +190,34 @@ class Operations:
             raise status.already_exists(resource.group_resource, name)
         strategy.finish(obj, None)
         if how.dry_run:
-            return Version(name, 0, _encode(obj))
-        stored = self.storage.create(resource.storage, namespace, name, obj)
+            return Version.of(name, 0, obj, managed)
+        stored = self.storage.create(resource.storage, namespace, name, obj, managed)
         strategy.stored(stored)
         return stored
 
     # -- admission ------------------------------------------------------------------------------------------------
 
-    def _admit(self, attributes: Attributes, how: WriteOptions) -> None:
+    def _admit(
+        self, attributes: Attributes, how: WriteOptions, managed: Managed | None, live: Managed | None
+    ) -> Managed | None:
+        """
+        :param managed: who owns what of the object
+        :param live: who owns what of the one that is stored
+        :return: who owns what after the review
+        """
         self.admission.admit(attributes)
-        if how.review is not None:
-            how.review.mutate(attributes)
+        if how.review is None:
+            return managed
+        return reviewed(how.review.mutate, attributes, managed, live)
 
-    def _approve(self, attributes: Attributes, how: WriteOptions) -> None:
+    def _approve(
+        self, attributes: Attributes, how: WriteOptions, managed: Managed | None, live: Managed | None
+    ) -> None:
         attributes.warnings = how.warnings
         self.admission.judge(attributes)
         # Plug-ins come last: what one of them charges is charged for a write that nobody refuses any more.
         if how.review is not None:
-            how.review.validate(attributes)
+            reviewed(how.review.validate, attributes, managed, live)
         self.admission.validate(attributes)
 
     def review_part(
@@ -254,11 +269,12 @@ class Operations:
     def _validate(self, strategy: Strategy, obj: Obj, old: Obj | None, subresource: str = "") -> None:
         metadata = obj["metadata"]
         causes: list[status.Cause] = []
-        if old is not None:
+        before = old["metadata"] if old is not None else None
+        if before is not None:
             # The real server looks twice, once for all kinds and once for this one, and says it twice.
-            causes += 2 * validate_metadata_update(metadata, old["metadata"])
-        if old is None or (strategy.checks_metadata_again and not subresource):
-            causes += validate_metadata(metadata, strategy.validate_name)
+            causes += 2 * validate_metadata_update(metadata, before)
+        if before is None or (strategy.checks_metadata_again and not subresource):
+            causes += validate_metadata(metadata, strategy.validate_name, before if not causes else None)
             if not strategy.resource.is_custom:
                 causes += check_finalizer_names(metadata.get("finalizers") or ())
         if subresource:
@@ -282,12 +298,14 @@ class Operations:
         *,
         subresource: str = "",
         create: bool = False,
+        noted: str | None = None,
     ) -> tuple[Version, bool]:
         """
         Replace an object with what `change` makes of it.
 
         :param change: is given the object, a copy of its own (None if there is none), and gives the next one
         :param subresource: ``status``, or whatever else limits what is written
+        :param noted: as which subresource it goes into managed fields, if not as that; ``-`` for not at all
         :param create: create the object if it is not there, as an apply does
         :return: what is stored now, and whether it is new
         :raises StatusError: whatever stands against it
@@ -301,12 +319,19 @@ class Operations:
         old = before.decode()
         obj = change(before.decode())
         metadata, old_metadata = obj["metadata"], old["metadata"]
+        part = subresource if noted is None else noted
+        live = before.managed
+        if part == "-":
+            managed = live
+        else:
+            now = self._once(how, "now", self.now)
+            managed = note_updated(self.registry, self.strategy, resource, part, before, old, obj, how.manager, now)
         self._check_lock(strategy, metadata, old_metadata, before)
         self._keep_metadata(metadata, old_metadata)
         attributes = Attributes(
             "UPDATE", resource, subresource, namespace, name, obj, old, how.user, how.dry_run, how.options
         )
-        self._admit(attributes, how)
+        managed = self._admit(attributes, how, managed, live)
         metadata = obj["metadata"]
         if subresource == "status":
             strategy.prepare_for_status_update(obj, old)
@@ -314,12 +339,9 @@ class Operations:
             strategy.prepare_for_subresource_update(subresource, obj, old)
         else:
             strategy.prepare_for_update(obj, old)
-        if not create and ("managedFields" in metadata or "managedFields" in old_metadata):
-            shape = shape_of_resource(resource)
-            track_update(old, obj, shape, how.manager, resource.api_version, self.now(), subresource)
         self._validate(strategy, obj, old, subresource)
-        self._approve(attributes, how)
-        return self._store(strategy, before, obj, old, how), False
+        self._approve(attributes, how, managed, live)
+        return self._store(strategy, before, obj, old, managed, how), False
 
     def _create_by_update(
         self, strategy: Strategy, namespace: str, name: str, change: Callable[[Obj | None], Obj], how: WriteOptions
@@ -328,7 +350,6 @@ class Operations:
         attributes = Attributes(
             "CREATE", strategy.resource, "", namespace, name, obj, None, how.user, how.dry_run, how.options
         )
-        self._admit(attributes, how)
         return self._finish_create(strategy, attributes, how)
 
     def _check_lock(self, strategy: Strategy, metadata: Obj, old: Obj, before: Version) -> None:
@@ -364,7 +385,9 @@ class Operations:
             del metadata["generation"]
         _drop_empty(metadata)
 
-    def _store(self, strategy: Strategy, before: Version, obj: Obj, old: Obj, how: WriteOptions) -> Version:
+    def _store(
+        self, strategy: Strategy, before: Version, obj: Obj, old: Obj, managed: Managed | None, how: WriteOptions
+    ) -> Version:
         metadata = obj["metadata"]
         done = (
             not metadata.get("finalizers")
@@ -374,13 +397,13 @@ class Operations:
         )
         strategy.finish(obj, old)
         if how.dry_run:
-            return Version(before.key, before.number, _encode(obj))
+            return Version.of(before.key, before.number, obj, managed)
         if done:
             metadata["resourceVersion"] = str(before.number)
-            answer = Version(before.key, before.number, _encode(obj))
+            answer = Version.of(before.key, before.number, obj, managed)
             self.storage.delete(strategy.resource.storage, before, obj)
             return answer
-        stored = self.storage.update(strategy.resource.storage, before, obj, old)
+        stored = self.storage.update(strategy.resource.storage, before, obj, old, managed)
         strategy.stored(stored)
         return stored
 
@@ -407,8 +430,8 @@ class Operations:
         attributes = Attributes(
             "DELETE", resource, "", namespace, name, None, before.decode(), how.user, how.dry_run, how.options
         )
-        self._admit(attributes, how)
-        self._approve(attributes, how)
+        self._admit(attributes, how, None, before.managed)
+        self._approve(attributes, how, None, before.managed)
         if strategy.begin_delete(obj, self.now()):
             return self._rewrite(resource, before, obj, how), False
         graceful, pending = self._mark_graceful(strategy, obj, options)
@@ -434,7 +457,7 @@ class Operations:
 
     def _rewrite(self, resource: Resource, before: Version, obj: Obj, how: WriteOptions) -> Version:
         if how.dry_run:
-            return Version(before.key, before.number, _encode(obj))
+            return Version.of(before.key, before.number, obj, before.managed)
         return self.storage.update(resource.storage, before, obj)
 
     @staticmethod

@@ -123,7 +123,7 @@ async def test_an_update_takes_fields_from_who_applied_them(http: Http) -> None:
     await http("PATCH", f"{CONFIG_MAPS}/a?fieldManager=hand", {"data": {"x": "2"}}, type_)
     code, refused = await apply(http, "a", "one", {"x": "3"})
     assert code == 409
-    assert 'conflict with "hand" using v1 at ' in refused["message"]
+    assert refused["message"] == 'Apply failed with 1 conflict: conflict with "hand" using v1: .data.x'
 
 
 async def test_containers_are_applied_by_name(http: Http) -> None:

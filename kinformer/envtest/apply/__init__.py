@@ -1,8 +1,34 @@
-"""Server-side apply: who owns which field of an object, and what an applied configuration makes of it."""
+"""Field ownership: who has set which field of an object, and server-side apply, which is built on it."""
 
 from __future__ import annotations
 
-from kinformer.envtest.apply.managed import apply_configuration, track_update
-from kinformer.envtest.apply.shapes import Shape, shape_of_resource
+from kinformer.envtest.apply.applying import Applied, apply_configuration
+from kinformer.envtest.apply.managed import (
+    Entry,
+    Managed,
+    Manager,
+    is_reset,
+    note_change,
+    note_new,
+    read_entries,
+)
+from kinformer.envtest.apply.merging import NotMergeable, check_mergeable
+from kinformer.envtest.apply.scopes import Scope, scope_of
+from kinformer.envtest.apply.trees import Tree
 
-__all__ = ("Shape", "apply_configuration", "shape_of_resource", "track_update")
+__all__ = (
+    "Applied",
+    "Entry",
+    "Managed",
+    "Manager",
+    "NotMergeable",
+    "Scope",
+    "Tree",
+    "apply_configuration",
+    "check_mergeable",
+    "is_reset",
+    "note_change",
+    "note_new",
+    "read_entries",
+    "scope_of",
+)

@@ -1,109 +1,206 @@
 """Shapes: where an object is merged field by field or entry by entry, and where a value is one piece.
 
-For built-in kinds they follow from what strategic merge patches know (:mod:`kinformer.meta.patch`), with the few places
-where apply differs; for custom ones from the schema's ``x-kubernetes-list-type`` and ``x-kubernetes-map-type``.
+For built-in kinds they follow from their types (:mod:`.topology`), for custom ones from the schema's
+``x-kubernetes-list-type`` and ``x-kubernetes-map-type``. A shape is made when it is first asked for, and kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, Final
 
+import msgspec
+
+from kinformer.envtest.apply.topology import DEFAULT_KEYS, NO_DEFAULT, topology_of
 from kinformer.envtest.registry import Resource
 from kinformer.meta.names import GroupVersionKind
-from kinformer.meta.patch import TYPES, Field, PatchError, schema_for
+from kinformer.models._resources import model_name_of
+from kinformer.models._source import model_names, shape_of
 
-__all__ = ("Shape", "shape_of_resource")
+__all__ = ("LEAF", "Shape", "shape_of_resource")
 
-#: Lists that apply tells apart by more than strategic merge patches do: field and merge key to all keys.
-_MORE_KEYS = {
-    ("ports", "containerPort"): ("containerPort", "protocol"),
-    ("ports", "port"): ("port", "protocol"),
-    ("topologySpreadConstraints", "topologyKey"): ("topologyKey", "whenUnsatisfiable"),
-}
-#: Objects that are one piece wherever they stand.
-_ATOMIC = frozenset(
-    (
-        *("selector", "labelSelector", "namespaceSelector", "nodeSelector", "scopeSelector"),
-        *("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "secretRef", "claimRef", "targetRef"),
-        *("overhead", "limits", "requests"),
-    )
-)
-_DEFAULTS: Mapping[str, Any] = {"protocol": "TCP"}
+_encode = msgspec.json.Encoder().encode
+_REMEMBERED = 500
+_sorted = msgspec.json.Encoder(order="sorted").encode
 
 
 class Shape:
     """
     How one place of an object is merged.
 
-    :ivar keys: for a list, the fields by which entries are the same; empty for a list that is none
-    :ivar is_set: whether it is a list of scalars that are each owned
-    :ivar atomic: whether it is one piece
+    :ivar is_leaf: whether it is one piece: a plain value, or something atomic
+    :ivar is_list: whether it is a list whose entries are told apart
+    :ivar keys: the fields by which they are; empty for a list of plain values
+    :ivar known: the fields that the type has; None for a map, whose keys are data
+    :ivar is_closed: whether it has no others
     """
 
-    keys: tuple[str, ...] = ()
-    is_set = False
-    atomic = False
+    __slots__ = (
+        *("_defaults", "_elements", "_fields", "_make"),
+        *("entry", "is_closed", "is_leaf", "is_list", "keys", "known", "pieces"),
+    )
+
+    def __init__(
+        self,
+        *,
+        is_leaf: bool = False,
+        keys: tuple[str, ...] | None = None,
+        entry: Shape | None = None,
+        defaults: Mapping[str, Any] | None = None,
+        known: frozenset[str] | None = None,
+        make: Callable[[str], Shape] | None = None,
+        is_open: bool = False,
+    ):
+        self.is_closed = known is not None and not is_open
+        self.is_leaf = is_leaf
+        self.is_list = keys is not None
+        self.keys = keys or ()
+        #: The shape of an entry of a list.
+        self.entry = entry if entry is not None else self
+        self.known = known
+        self._defaults = defaults or {}
+        self._fields: dict[str, Shape] = {}
+        self._make = make
+        #: How fields of objects of this shape are written, by the fields that they have.
+        self.pieces: dict[tuple[str, ...], tuple[list[tuple[str, str, str]], str]] = {}
+        self._elements: dict[Any, str] = {}
 
     def field(self, name: str) -> Shape:
         """The shape of a field of an object."""
-        return self
-
-    @property
-    def entry(self) -> Shape:
-        """The shape of an entry of a keyed list."""
-        return self
-
-    def is_keyed(self, entries: Iterable[Any]) -> bool:
-        """Whether these are entries that have keys: what is no object has none."""
-        return bool(self.keys) and all(isinstance(entry, dict) for entry in entries)
-
-    def key_of(self, entry: Mapping[str, Any]) -> dict[str, Any]:
-        return {key: entry.get(key, _DEFAULTS.get(key)) for key in self.keys}
-
-
-class _BuiltIn(Shape):
-    def __init__(self, schema: Mapping[str, Field], name: str = "", field: Field | None = None):
-        self._schema = schema
-        self.atomic = name in _ATOMIC
-        if field is not None and field.merge:
-            self.keys = _MORE_KEYS.get((name, field.key), (field.key,) if field.key else ())
-            self.is_set = not field.key
-
-    def field(self, name: str) -> Shape:
-        found = self._schema.get(name)
-        return _BuiltIn(TYPES.get(found.type, {}) if found is not None else {}, name, found)
-
-    @property
-    def entry(self) -> Shape:
-        return _BuiltIn(self._schema)
-
-
-class _Custom(Shape):
-    def __init__(self, schema: Mapping[str, Any]):
-        self._schema = schema
-        kind = schema.get("x-kubernetes-list-type")
-        self.keys = tuple(schema.get("x-kubernetes-list-map-keys") or ()) if kind == "map" else ()
-        self.is_set = kind == "set"
-        self.atomic = schema.get("x-kubernetes-map-type") == "atomic"
-
-    def field(self, name: str) -> Shape:
-        found = (self._schema.get("properties") or {}).get(name)
+        found = self._fields.get(name)
         if found is None:
-            found = self._schema.get("additionalProperties")
-        return _Custom(found if isinstance(found, dict) else {})
+            found = self._make(name) if self._make is not None else LEAF
+            # What the type does not have are the keys of somebody's map: there may be any number of them.
+            if self.known is None or name in self.known:
+                self._fields[name] = found
+        return found
 
-    @property
-    def entry(self) -> Shape:
-        items = self._schema.get("items")
-        return _Custom(items if isinstance(items, dict) else {})
+    def is_named(self, name: str) -> bool:
+        """Whether that is a field of the type, not a key of a map."""
+        return self.known is not None and name in self.known
+
+    def element(self, entry: Any) -> str:
+        """
+        How a path calls an entry of a list.
+
+        :raises ValueError: for one that is not told apart from others
+        """
+        if not self.keys:
+            if isinstance(entry, dict | list) or entry is None:
+                raise ValueError("a set has plain values only")
+            return f"v:{_encode(entry).decode()}"
+        if not isinstance(entry, dict):
+            raise ValueError("an entry has no fields")  # noqa: TRY004 - it is data that is wrong, not the call
+        key = {}
+        for name in self.keys:
+            value = entry.get(name)
+            if value is None:
+                value = self._defaults.get(name)
+            if value is not None:
+                key[name] = value
+        if not key:
+            raise ValueError(f"an entry has none of {', '.join(self.keys)}")
+        return f"k:{_sorted(key).decode()}"
+
+    def element_piece(self, entry: dict[str, Any]) -> str:
+        """
+        The same as the beginning of JSON; entries often have the same few names.
+
+        :raises ValueError: for one that is not told apart from others
+        """
+        value = entry.get(self.keys[0])
+        if len(self.keys) > 1 or type(value) is not str:
+            return f"{_encode(self.element(entry)).decode()}:"
+        found = self._elements.get(value)
+        if found is None:
+            if len(self._elements) > _REMEMBERED:
+                self._elements.clear()
+            found = self._elements[value] = f"{_encode(self.element(entry)).decode()}:"
+        return found
+
+
+LEAF: Final = Shape(is_leaf=True)
+
+
+def _deduced(_: str) -> Shape:
+    return DEDUCED
+
+
+#: Data without a schema: maps are merged, lists are one piece.
+DEDUCED: Final = Shape(make=_deduced)
+
+
+@cache
+def _of_type(type_: str, mark: str = "") -> Shape:
+    if mark == "!":
+        return LEAF
+    if type_.startswith("list["):
+        if not mark.startswith("="):
+            return LEAF
+        keys = tuple(mark[1:].split(",")) if mark != "=" else ()
+        defaults = {key: DEFAULT_KEYS.get(key, "") for key in keys if key not in NO_DEFAULT}
+        return Shape(keys=keys, entry=_of_type(type_[5:-1]) if keys else LEAF, defaults=defaults)
+    if type_.startswith("dict("):
+        return Shape(make=lambda _: _of_type(type_.partition(", ")[2][:-1]))
+    if type_ == "object":
+        return DEDUCED
+    if type_ not in model_names():
+        return LEAF
+    topology = topology_of(type_)
+    if "" in topology and mark != "*":
+        return LEAF
+    source = shape_of(type_)
+    types = {source.json_names[attribute]: of for attribute, of in source.types.items()}
+    return Shape(
+        known=frozenset(types),
+        make=lambda name: _of_type(types[name], topology.get(name, "")) if name in types else DEDUCED,
+    )
+
+
+def _of_schema(schema: Any) -> Shape:
+    if not isinstance(schema, dict):
+        return DEDUCED
+    if schema.get("x-kubernetes-preserve-unknown-fields") and "properties" not in schema:
+        return DEDUCED
+    kind = schema.get("type")
+    if kind == "array":
+        how = schema.get("x-kubernetes-list-type")
+        items = schema.get("items") or {}
+        if how == "set":
+            return Shape(keys=(), entry=LEAF)
+        if how != "map":
+            return LEAF
+        properties = items.get("properties") or {}
+        keys = tuple(schema.get("x-kubernetes-list-map-keys") or ())
+        defaults = {key: properties[key]["default"] for key in keys if "default" in (properties.get(key) or {})}
+        return Shape(keys=keys, entry=_of_schema(items), defaults=defaults)
+    if schema.get("x-kubernetes-map-type") == "atomic":
+        return LEAF
+    if kind != "object":
+        return DEDUCED if not kind else LEAF
+    properties = dict(schema.get("properties") or {})
+    more = schema.get("additionalProperties")
+    if not properties and isinstance(more, dict):
+        return Shape(make=lambda _: _of_schema(more))
+    return Shape(
+        known=frozenset(properties),
+        make=lambda name: _of_schema(properties[name]) if name in properties else DEDUCED,
+        is_open=not properties or more is not None or bool(schema.get("x-kubernetes-preserve-unknown-fields")),
+    )
 
 
 def shape_of_resource(resource: Resource) -> Shape:
     """The shape of a resource's objects."""
-    if resource.definition is not None:
-        return _Custom((resource.definition.get("schema") or {}).get("openAPIV3Schema") or {})
-    try:
-        return _BuiltIn(schema_for(GroupVersionKind(resource.group, resource.version, resource.kind)))
-    except PatchError:
-        return _BuiltIn({})
+    if resource.definition is None:
+        try:
+            return _of_type(model_name_of(GroupVersionKind(resource.group, resource.version, resource.kind)))
+        except KeyError:
+            return DEDUCED
+    own = _of_schema((resource.definition.get("schema") or {}).get("openAPIV3Schema") or {})
+    metadata = _of_type("V1ObjectMeta")
+    return Shape(
+        known=(own.known or frozenset()) | {"apiVersion", "kind", "metadata"},
+        make=lambda name: metadata if name == "metadata" else own.field(name),
+        is_open=not own.is_closed,
+    )

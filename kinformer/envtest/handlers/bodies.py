@@ -8,6 +8,7 @@ import msgspec
 import yaml
 
 from kinformer.envtest import status
+from kinformer.envtest.apply import Managed
 from kinformer.envtest.handlers.call import Call
 from kinformer.envtest.operations import DeleteOptions
 from kinformer.envtest.registry.schema import Problems, check_model
@@ -226,6 +227,7 @@ def finish_object(call: Call, strategy: Strategy, data: Obj, settled: Obj | None
     resource = call.resource
     data.pop("kind", None)
     data.pop("apiVersion", None)
+    managed = _take_managed(data)
     problems = Problems()
     obj = strategy.check(data, problems)
     if problems.error is not None:
@@ -244,9 +246,23 @@ def finish_object(call: Call, strategy: Strategy, data: Obj, settled: Obj | None
             call.warnings += problems.unknown
     if settled:
         obj |= settled
-    obj.setdefault("metadata", {})
+    metadata = obj.setdefault("metadata", {})
+    if managed is not None:
+        metadata["managedFields"] = managed
     strategy.default(obj)
     return obj
+
+
+def _take_managed(data: Obj) -> Managed | list[Any] | None:
+    """Managed fields that are no data to be looked at: those of an apply, and an empty list, which says something."""
+    metadata = data.get("metadata")
+    if not isinstance(metadata, dict) or "managedFields" not in metadata:
+        return None
+    managed = metadata["managedFields"]
+    if isinstance(managed, Managed):
+        del metadata["managedFields"]
+        return managed
+    return [] if managed == [] else None
 
 
 def decode_delete_options(call: Call) -> DeleteOptions:

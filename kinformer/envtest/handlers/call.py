@@ -122,8 +122,16 @@ class Call:
             if value := self.query.get(name):
                 options[name] = value
         # Who does not say it is called by the program: the beginning of its User-Agent.
-        manager = self.manager or self.agent.partition("/")[0][:128] or "unknown"
+        manager = self.manager or _printable(self.agent.partition("/")[0])
         return WriteOptions(self.user, self.is_dry_run, options, manager, self.review, self.warnings)
+
+
+def _printable(text: str) -> str:
+    """What may be the name of a manager: up to 128 bytes that can be shown."""
+    if text.isascii() and text.isprintable() and len(text) <= 128:
+        return text
+    shown = "".join(char for char in text if char.isprintable())
+    return shown.encode()[:128].decode(errors="ignore")
 
 
 def parse_query(text: str) -> dict[str, str]:

@@ -7,10 +7,17 @@ from collections.abc import Callable
 from typing import Any
 
 from kinformer.envtest import status
-from kinformer.envtest.apply import apply_configuration, shape_of_resource
-from kinformer.envtest.handlers.bodies import finish_object, json_complaint_of, media_type, read_json, read_yaml
+from kinformer.envtest.apply import (
+    Managed,
+    NotMergeable,
+    apply_configuration,
+    check_mergeable,
+    scope_of,
+)
+from kinformer.envtest.handlers.bodies import finish_object, media_type, read_json, read_yaml
 from kinformer.envtest.handlers.call import Call
 from kinformer.envtest.operations import Operations
+from kinformer.envtest.registry import Resource
 from kinformer.envtest.strategy.base import Obj
 from kinformer.meta.names import GroupVersionKind
 from kinformer.meta.patch import (
@@ -37,30 +44,50 @@ class Patcher:
 
     :param apply: does so with whole objects, with kind and apiVersion
     :param creates: whether an object that is not there is created
+    :param sees_managed: whether it has to do with managed fields
     """
 
-    def __init__(self, operations: Operations, call: Call, apply: Callable[[Obj], Any], creates: bool = False):
+    def __init__(
+        self,
+        operations: Operations,
+        call: Call,
+        apply: Callable[[Obj], Any],
+        creates: bool = False,
+        sees_managed: bool = False,
+    ):
+        self._operations = operations
         self._strategy = operations.strategy(call.resource)
         self._call = call
         self._apply = apply
+        self._sees_managed = sees_managed
         self.creates = creates
 
     def __call__(self, old: Obj | None) -> Obj:
-        resource, converted = self._call.resource, self._strategy.is_converted
-        if old is not None and converted:
+        resource = self._call.resource
+        if old is None:
+            old = {"metadata": {}}
+        elif self._strategy.is_converted:
             old = self._strategy.shown(old)
-        whole: Obj = {"kind": resource.kind, "apiVersion": resource.api_version, **(old or {"metadata": {}})}
+        whole: Obj = {"kind": resource.kind, "apiVersion": resource.api_version, **old}
+        if self._sees_managed and (managed := live_managed(self._operations, self._call)) is not None:
+            whole["metadata"]["managedFields"] = managed.to_list()
         patched = self._apply(whole)
         if not isinstance(patched, dict):
             raise status.unprocessable_patch()
+        if self._strategy.is_converted:
+            return finish_object(self._call, self._strategy, patched)
         # What a patch has not touched is still the very object that was stored, and needs no second look.
-        settled = {
-            name: patched.pop(name)
-            for name in list(patched)
-            if name != "kind" and patched[name] is whole.get(name) and not converted
-        }
-        settled.pop("apiVersion", None)
+        settled = {}
+        for name, value in whole.items():
+            if patched.get(name) is value and name != "kind" and name != "apiVersion":
+                settled[name] = patched.pop(name)
         return finish_object(self._call, self._strategy, patched, settled)
+
+
+def live_managed(operations: Operations, call: Call) -> Managed | None:
+    """Who owns what of the object that a request is about."""
+    stored = operations.storage.get(call.resource.storage, call.namespace, call.name)
+    return stored.managed if stored is not None else None
 
 
 def read_patch(operations: Operations, call: Call) -> Patcher:
@@ -72,7 +99,10 @@ def read_patch(operations: Operations, call: Call) -> Patcher:
     if "force" in call.query:
         cause = status.Cause("force", "FieldValueForbidden", "Forbidden: may not be specified for non-apply patch")
         raise status.invalid_options("PatchOptions", cause)
-    return Patcher(operations, call, patch_function(call))
+    # Managed fields are shown to a patch that may speak of them: of the field, or of all that is around it.
+    body = call.body
+    sees_managed = b"managedFields" in body or b'"/metadata"' in body or b'""' in body
+    return Patcher(operations, call, patch_function(call), sees_managed=sees_managed)
 
 
 def _applier(operations: Operations, call: Call) -> Patcher:
@@ -80,36 +110,50 @@ def _applier(operations: Operations, call: Call) -> Patcher:
         text = "Required value: is required for apply patch"
         raise status.invalid_options("PatchOptions", status.Cause("fieldManager", "FieldValueRequired", text))
     wanted = read_yaml(call)
+    resource, force = call.resource, call.is_set("force")
+    subresource = call.target.subresource.name if call.target.subresource is not None else ""
+    scope = scope_of(resource, subresource)
+
+    def apply(whole: Obj) -> Obj:
+        _check_configuration(wanted, resource)
+        metadata = wanted.get("metadata") or {}
+        try:
+            check_mergeable({name: value for name, value in wanted.items() if name not in _OF_KIND}, scope.shape)
+        except NotMergeable as error:
+            raise _not_typed(error, metadata, resource) from None
+        finish_object(call, operations.strategy(resource), copy.deepcopy(wanted))  # refuses what is of a wrong type
+        live = whole if whole["metadata"].get("uid") else None
+        managed = live_managed(operations, call)
+        applied = apply_configuration(live, managed, wanted, scope, call.manager, operations.now(), force)
+        owned = applied.managed if applied.managed is not None else Managed(())
+        metadata = {name: value for name, value in applied.obj["metadata"].items() if name != "managedFields"}
+        return {**applied.obj, "metadata": {**metadata, "managedFields": owned}}
+
+    return Patcher(operations, call, apply, creates=call.target.subresource is None)
+
+
+_OF_KIND = ("kind", "apiVersion")
+
+
+def _check_configuration(wanted: Obj, resource: Resource) -> None:
+    """
+    :raises StatusError: BadRequest, if it is of another kind, or says who owns what
+    """
+    kind, version = wanted.get("kind") or "", str(wanted.get("apiVersion") or "")
+    if (kind, version) != (resource.kind, resource.api_version):
+        group, _, name = version.rpartition("/")
+        raise status.bad_request(f"invalid object type: {group}/{name}, Kind={kind}")
     metadata = wanted.setdefault("metadata", {})
     if not isinstance(metadata, dict):
         raise status.bad_request("error decoding YAML: metadata is not an object")
-    if metadata.get("managedFields"):
+    if metadata.get("managedFields") is not None:
         raise status.bad_request("metadata.managedFields must be nil")
-    if call.namespace:
-        metadata.setdefault("namespace", call.namespace)
-    if metadata.setdefault("name", call.name) != call.name:
-        raise status.bad_request(
-            f"the name of the object ({metadata['name']}) does not match the name on the URL ({call.name})"
-        )
-    if metadata.get("namespace", call.namespace) != call.namespace:
-        raise status.bad_request(
-            "the namespace of the provided object does not match the namespace sent on the request"
-        )
-    resource, shape, force = call.resource, shape_of_resource(call.resource), call.is_set("force")
-    of_kind = {"kind": resource.kind, "apiVersion": resource.api_version}
-    for name, value in of_kind.items():
-        if wanted.setdefault(name, value) != value:
-            raise status.bad_request(
-                f"{name} of the applied configuration is {wanted[name]!r}, and the resource has {value!r}"
-            )
 
-    finish_object(call, operations.strategy(resource), copy.deepcopy(wanted))  # refuses what is of a wrong type
 
-    def apply(whole: Obj) -> Obj:
-        live = whole if whole["metadata"].get("uid") else None
-        return apply_configuration(live, wanted, shape, call.manager, resource.api_version, operations.now(), force)
-
-    return Patcher(operations, call, apply, creates=call.target.subresource is None)
+def _not_typed(error: NotMergeable, metadata: Obj, resource: Resource) -> status.StatusError:
+    what = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
+    kind = f"{resource.group}/{resource.version}, Kind={resource.kind}"
+    return status.internal(f"failed to create typed patch object ({what}; {kind}): {error}")
 
 
 def patch_function(call: Call) -> Callable[[Obj], Any]:
@@ -138,10 +182,7 @@ def patch_function(call: Call) -> Callable[[Obj], Any]:
 
 
 def _function(call: Call, apply: Callable[[Obj, Any], Any]) -> Callable[[Obj], Any]:
-    complaint = json_complaint_of(call.body)
-    if complaint is not None:
-        raise status.bad_request(f"error decoding patch: {complaint}")
-    patch = read_json(call.body, "")
+    patch = read_json(call.body, "error decoding patch: ")
     if isinstance(patch, list) and len(patch) > MAX_OPERATIONS:
         text = f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(patch)}"
         raise status.StatusError(413, "RequestEntityTooLarge", f"Request entity too large: {text}", {})

@@ -112,7 +112,7 @@ def _write_scale(operations: Operations, call: Call) -> Answer:
 
     # The scale was reviewed; the object that it is the scale of is not.
     how_stored = replace(how, review=None)
-    stored, _ = operations.update(call.resource, call.namespace, call.name, change, how_stored)
+    stored, _ = operations.update(call.resource, call.namespace, call.name, change, how_stored, noted="scale")
     return Answer(encode(_scale_of(call, stored.decode())))
 
 
@@ -171,7 +171,7 @@ def bind_pod(operations: Operations, call: Call, pods: Resource, namespace: str,
     gvk = GroupVersionKind("", "v1", "Binding")
     operations.review_part(pods, "binding", (namespace, pod_name), gvk, body, None, how)
     how = replace(how, review=None)
-    operations.update(pods, namespace, pod_name, change, how, subresource="binding")
+    operations.update(pods, namespace, pod_name, change, how, subresource="binding", noted="-")
     return Answer(encode(status.success(code=201)), 201)
 
 

@@ -293,4 +293,4 @@ def _at(version: Version | None, number: int) -> bytes:
     assert version is not None
     obj = version.decode()
     obj["metadata"]["resourceVersion"] = str(number)
-    return msgspec.json.encode(obj)
+    return Version.of(version.key, number, obj, version.managed).raw

@@ -9,7 +9,7 @@ from kinformer.envtest.handlers.bodies import decode_delete_options, decode_obje
 from kinformer.envtest.handlers.call import Answer, Call, encode
 from kinformer.envtest.handlers.patching import read_patch
 from kinformer.envtest.handlers.reading import list_options, select
-from kinformer.envtest.handlers.views import choose_view, show
+from kinformer.envtest.handlers.views import choose_view
 from kinformer.envtest.operations import DeleteOptions, Operations
 from kinformer.envtest.strategy.base import Obj
 
@@ -66,7 +66,7 @@ def _own_namespace(call: Call, obj: Obj) -> None:
 
 def update(operations: Operations, call: Call) -> Answer:
     _check_options(call, "UpdateOptions")
-    choose_view(call)
+    view = choose_view(call)
     strategy = operations.strategy(call.resource)
     obj = decode_object(call, strategy)
     _own_namespace(call, obj)
@@ -79,7 +79,7 @@ def update(operations: Operations, call: Call) -> Answer:
     how = call.write_options("UpdateOptions")
     stored, created = operations.update(call.resource, call.namespace, call.name, change, how, subresource=subresource)
     call.warnings += strategy.warnings(obj)
-    return show(call, stored, 201 if created else 200)
+    return Answer(view.one(stored.raw) + b"\n", 201 if created else 200)
 
 
 def _own_name(call: Call, obj: Obj) -> None:
@@ -102,7 +102,7 @@ def _own_name(call: Call, obj: Obj) -> None:
 
 
 def patch(operations: Operations, call: Call) -> Answer:
-    choose_view(call)
+    view = choose_view(call)
     patcher = read_patch(operations, call)
     _check_options(call, "PatchOptions")
     subresource = call.target.subresource.name if call.target.subresource is not None else ""
@@ -116,7 +116,7 @@ def patch(operations: Operations, call: Call) -> Answer:
     stored, created = operations.update(
         call.resource, call.namespace, call.name, change, how, subresource=subresource, create=patcher.creates
     )
-    return show(call, stored, 201 if created else 200)
+    return Answer(view.one(stored.raw) + b"\n", 201 if created else 200)
 
 
 def delete(operations: Operations, call: Call) -> Answer:

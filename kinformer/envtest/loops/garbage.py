@@ -23,7 +23,9 @@ from kinformer.meta.names import GroupResource, GroupVersion
 
 __all__ = ("GarbageCollector",)
 
-_HOW = WriteOptions(User("system:serviceaccount:kube-system:generic-garbage-collector"))
+_HOW = WriteOptions(
+    User("system:serviceaccount:kube-system:generic-garbage-collector"), manager="kube-controller-manager"
+)
 _FOREGROUND = "foregroundDeletion"
 _ORPHAN = "orphan"
 
@@ -72,7 +74,7 @@ class GarbageCollector:
 
     def note(self, resource: GroupResource, change: Change) -> None:
         place = _Place(resource, change.now.key)
-        metadata = _read_head(change.now.raw).metadata
+        metadata = _read_head(change.now.head).metadata
         gone = change.type == DELETED
         owners = frozenset() if gone else frozenset(owner.uid for owner in metadata.owner_references or ())
         before = self._owners.get(place, frozenset())

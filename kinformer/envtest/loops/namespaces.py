@@ -14,7 +14,7 @@ __all__ = ("NamespaceCleaner",)
 
 _NAMESPACES = GroupResource("", "namespaces")
 _FINALIZER = "kubernetes"
-_HOW = WriteOptions(User("system:serviceaccount:kube-system:namespace-controller"))
+_HOW = WriteOptions(User("system:serviceaccount:kube-system:namespace-controller"), manager="kube-controller-manager")
 
 
 class NamespaceCleaner:

@@ -15,7 +15,7 @@ from kinformer.meta.names import GroupResource
 __all__ = ("PodReaper",)
 
 _PODS = GroupResource("", "pods")
-_HOW = WriteOptions(User("system:serviceaccount:kube-system:pod-garbage-collector"))
+_HOW = WriteOptions(User("system:serviceaccount:kube-system:pod-garbage-collector"), manager="kube-controller-manager")
 
 
 class PodReaper:

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import base64
 import binascii
-import copy
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
+
+import msgspec
 
 from kinformer.envtest.registry.forms import FORMS
 from kinformer.envtest.registry.resources import Resource
@@ -30,6 +31,7 @@ from kinformer.models._source import model_names, shape_of
 __all__ = ("Problems", "WrongType", "check", "check_model", "zero_of")
 
 Obj = dict[str, Any]
+_decode = msgspec.json.Decoder(Obj).decode
 
 
 @dataclass(slots=True)
@@ -90,14 +92,15 @@ def check_model(model: str, data: Obj, problems: Problems) -> Obj:
 def zero_of(resource: Resource) -> Obj:
     """What the wire has of an object of that kind that has nothing, without its metadata."""
     model = _model_of(resource)
-    return copy.deepcopy(_zero(model)) if model is not None else {}
+    # Decoding them makes a copy in a tenth of the time that copying takes.
+    return _decode(_zero(model)) if model is not None else {}
 
 
 @cache
-def _zero(model: str) -> Obj:
+def _zero(model: str) -> bytes:
     zero = _object(model).read({}, "", Problems())
     zero.pop("metadata", None)
-    return zero
+    return msgspec.json.encode(zero)
 
 
 def _model_of(resource: Resource) -> str | None:

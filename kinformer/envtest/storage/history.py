@@ -20,6 +20,8 @@ from typing import Any, Final
 import anyio
 import msgspec
 
+from kinformer.envtest.apply.managed import Managed, read_entries
+
 __all__ = ("ADDED", "DELETED", "MODIFIED", "Change", "Expired", "ResourceLog", "Version")
 
 ADDED: Final = "ADDED"
@@ -29,6 +31,11 @@ DELETED: Final = "DELETED"
 _NOTHING: Mapping[str, str] = {}
 
 _decode = msgspec.json.Decoder(type=dict[str, Any]).decode
+_encode = msgspec.json.Encoder().encode
+_METADATA: Final = b'{"metadata":'
+#: Where managed fields are in bytes that come from a file is not known; whether they were looked at is.
+_UNREAD: Final = -2
+_UNPLACED: Final = -1
 
 
 class Expired(Exception):
@@ -39,12 +46,15 @@ class Version:
     """
     One object as it was at one version. Never changed.
 
+    Its managed fields are in the bytes, but not in what they are decoded to: whoever works with an object has no use
+    for them, and they would take as long as all the rest of it.
+
     :param key: ``namespace/name``, or ``name``: the order of keys is the order of lists
     :param number: the resourceVersion
     :param raw: the object in JSON, without kind and apiVersion
     """
 
-    __slots__ = ("_fields", "_labels", "key", "number", "raw")
+    __slots__ = ("_end", "_fields", "_labels", "_managed", "_start", "key", "number", "raw")
 
     def __init__(self, key: str, number: int, raw: bytes, labels: Mapping[str, str] | None = None):
         self.key = key
@@ -52,9 +62,70 @@ class Version:
         self.raw = raw
         self._labels = labels
         self._fields: Mapping[str, str] | None = None
+        self._managed: Managed | None = None
+        self._start = self._end = _UNREAD
+
+    @classmethod
+    def of(cls, key: str, number: int, obj: dict[str, Any], managed: Managed | None) -> Version:
+        """
+        An object that is to be stored or shown.
+
+        :param managed: who owns what of it
+        """
+        metadata = obj["metadata"]
+        if managed is None:
+            version = cls(key, number, _encode(obj), metadata.get("labels") or _NOTHING)
+            version._start = version._end = 0
+            return version
+        head = _encode(metadata)
+        rest = _encode({name: value for name, value in obj.items() if name != "metadata"})
+        # Everything has a name, so that there is something before the comma.
+        more = b"," + rest[1:] if len(rest) > 2 else b"}"
+        raw = b"%b%b,%b}%b" % (_METADATA, head[:-1], managed.text, more)
+        version = cls(key, number, raw, metadata.get("labels") or _NOTHING)
+        version._managed = managed
+        version._start = start = len(_METADATA) + len(head) - 1
+        version._end = start + 1 + len(managed.text)
+        return version
+
+    def _read(self) -> dict[str, Any]:
+        """Take apart bytes that come from a file."""
+        obj = _decode(self.raw)
+        given = obj["metadata"].pop("managedFields", None)
+        if self._start == _UNREAD:
+            entries = read_entries(given)
+            self._managed = Managed(entries) if entries else None
+            self._start = self._end = _UNPLACED if given is not None else 0
+        return obj
+
+    @property
+    def managed(self) -> Managed | None:
+        """Who owns what of the object."""
+        if self._start == _UNREAD:
+            self._read()
+        return self._managed
+
+    @property
+    def size(self) -> int:
+        """How many bytes the object has without its managed fields."""
+        if self._start < 0:
+            return len(_encode(self.decode()))
+        return len(self.raw) - (self._end - self._start)
+
+    @property
+    def head(self) -> bytes:
+        """An object that has the metadata, and perhaps the rest: for whoever wants to know no more."""
+        return self.raw[: self._start] + b"}}" if self._start > 0 else self.raw
 
     def decode(self) -> dict[str, Any]:
-        """The object, a fresh copy, without kind and apiVersion."""
+        """The object, a fresh copy, without kind, apiVersion and managedFields."""
+        start = self._start
+        if start > 0:
+            return _decode(self.raw[:start] + self.raw[self._end :])
+        return _decode(self.raw) if start == 0 else self._read()
+
+    def decode_whole(self) -> dict[str, Any]:
+        """The object with its managedFields."""
         return _decode(self.raw)
 
     @property

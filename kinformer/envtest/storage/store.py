@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import anyio
-import msgspec
 
+from kinformer.envtest.apply.managed import Managed
 from kinformer.envtest.storage.history import ADDED, DELETED, MODIFIED, Change, ResourceLog, Version
 from kinformer.envtest.storage.journal import Journal, JournalError
 from kinformer.meta.names import GroupResource
@@ -23,8 +23,6 @@ __all__ = ("Listener", "Storage", "object_key")
 
 #: Called for every change, right after it was made: (resource, change).
 Listener = Callable[[GroupResource, Change], None]
-
-_encode = msgspec.json.Encoder().encode
 
 
 def object_key(namespace: str, name: str) -> str:
@@ -114,28 +112,43 @@ class Storage:
     def get(self, resource: GroupResource, namespace: str, name: str) -> Version | None:
         return self.log(resource).objects.get(object_key(namespace, name))
 
-    def create(self, resource: GroupResource, namespace: str, name: str, obj: dict[str, Any]) -> Version:
+    def create(
+        self, resource: GroupResource, namespace: str, name: str, obj: dict[str, Any], managed: Managed | None = None
+    ) -> Version:
         """
         Store a new object. Its resourceVersion is written into `obj`.
 
         The caller has made sure that there is none of that name.
+
+        :param managed: who owns what of it
         """
-        return self._write(resource, ADDED, object_key(namespace, name), obj, None)
+        return self._write(resource, ADDED, object_key(namespace, name), obj, None, managed)
 
     def update(
-        self, resource: GroupResource, before: Version, obj: dict[str, Any], old: dict[str, Any] | None = None
+        self,
+        resource: GroupResource,
+        before: Version,
+        obj: dict[str, Any],
+        old: dict[str, Any] | None = None,
+        managed: Managed | Literal["kept"] | None = "kept",
     ) -> Version:
         """
         Store the next version of an object, unless it says the same as `before`: then nothing is written.
 
         :param old: `before` decoded, if the caller has it at hand
+        :param managed: who owns what of it; that it was written anew does not make a difference by itself
         :return: the version that is stored now, which may be `before`
         """
         obj["metadata"]["resourceVersion"] = str(before.number)
-        # Python takes 1, 1.0 and true for the same, but they are not of the same length.
-        if obj == (before.decode() if old is None else old) and len(_encode(obj)) == len(before.raw):
-            return before
-        return self._write(resource, MODIFIED, before.key, obj, before)
+        was = before.managed
+        if managed == "kept":
+            managed = was
+        if obj == (before.decode() if old is None else old):
+            is_owned_alike = managed is was or (managed is not None and was is not None and managed.is_but_times(was))
+            # Python takes 1, 1.0 and true for the same, but they are not of the same length.
+            if is_owned_alike and Version.of(before.key, before.number, obj, was).size == before.size:
+                return before
+        return self._write(resource, MODIFIED, before.key, obj, before, managed)
 
     def delete(self, resource: GroupResource, before: Version, obj: dict[str, Any] | None = None) -> Version:
         """
@@ -144,15 +157,21 @@ class Storage:
         :param obj: its last words, if they differ from what is stored
         :return: the object as watches are told that it was, at the version of its removal
         """
-        return self._write(resource, DELETED, before.key, before.decode() if obj is None else obj, before)
+        last = before.decode() if obj is None else obj
+        return self._write(resource, DELETED, before.key, last, before, before.managed)
 
     def _write(
-        self, resource: GroupResource, type_: str, key: str, obj: dict[str, Any], before: Version | None
+        self,
+        resource: GroupResource,
+        type_: str,
+        key: str,
+        obj: dict[str, Any],
+        before: Version | None,
+        managed: Managed | None,
     ) -> Version:
         number = self.version + 1
-        metadata = obj["metadata"]
-        metadata["resourceVersion"] = str(number)
-        now = Version(key, number, _encode(obj), metadata.get("labels") or {})
+        obj["metadata"]["resourceVersion"] = str(number)
+        now = Version.of(key, number, obj, managed)
         change = Change(type_, number, now, before)
         log = self.log(resource)
         log.append(change)

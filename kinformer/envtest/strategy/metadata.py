@@ -108,9 +108,17 @@ def check_finalizer_names(finalizers: Sequence[str]) -> Iterator[Cause]:
             yield Cause(f"metadata.finalizers[{index}]", "FieldValueInvalid", text)
 
 
-def validate_metadata(metadata: Mapping[str, Any], name_rule: NameRule) -> list[Cause]:
-    """What is wrong with an object's metadata, whatever its kind."""
+def validate_metadata(
+    metadata: Mapping[str, Any], name_rule: NameRule, old: Mapping[str, Any] | None = None
+) -> list[Cause]:
+    """
+    What is wrong with an object's metadata, whatever its kind.
+
+    :param old: what it was, if nothing is wrong with the change: then most of it has been looked at
+    """
     causes: list[Cause] = []
+    if old is not None and all(metadata.get(name) == old.get(name) for name in ("name", "generateName", "finalizers")):
+        return causes
     if prefix := metadata.get("generateName"):
         # A prefix may end with a dash, which what is made of it will not.
         wrong = name_rule(f"{prefix[:-1]}a" if prefix.endswith("-") and len(prefix) > 1 else prefix)
@@ -146,14 +154,17 @@ def validate_metadata_update(metadata: Mapping[str, Any], old: Mapping[str, Any]
             )
             causes.append(Cause("metadata.finalizers", "FieldValueForbidden", text))
     for name in ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"):
-        if metadata.get(name) != old.get(name):
-            value = metadata.get(name)
+        if (value := metadata.get(name)) != old.get(name):
             said = "null" if value is None else f'"{value}"' if isinstance(value, str) else str(value)
             causes.append(Cause(f"metadata.{name}", "FieldValueInvalid", f"Invalid value: {said}: field is immutable"))
     if (generation := metadata.get("generation", 0)) < old.get("generation", 0):
         text = f"Invalid value: {generation}: must not be decremented"
         causes.append(Cause("metadata.generation", "FieldValueInvalid", text))
-    causes += validate_labels(metadata.get("labels") or {}, "metadata.labels")
-    causes += validate_annotations(metadata.get("annotations") or {}, "metadata.annotations")
-    causes += _validate_owners(metadata.get("ownerReferences") or ())
+    # What is as it was has been found to be right.
+    if (labels := metadata.get("labels")) and labels != old.get("labels"):
+        causes += validate_labels(labels, "metadata.labels")
+    if (annotations := metadata.get("annotations")) and annotations != old.get("annotations"):
+        causes += validate_annotations(annotations, "metadata.annotations")
+    if (owners := metadata.get("ownerReferences")) and owners != old.get("ownerReferences"):
+        causes += _validate_owners(owners)
     return causes

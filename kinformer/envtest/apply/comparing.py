@@ -1,0 +1,279 @@
+"""Which fields an object sets, and which ones differ between two versions of it.
+
+What a write adds includes the objects and lists that it makes, where a set of what an applied configuration mentions
+has only what is in them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from kinformer.envtest.apply.shapes import LEAF, Shape
+from kinformer.envtest.apply.trees import Fields, Tree, _order, is_member
+
+__all__ = ("compare", "everything", "mentioned", "named", "text_of_new")
+
+_encode = msgspec.json.Encoder().encode
+_MISSING: Any = object()
+_EMPTY: Tree = {}
+#: How many different sets of keys are remembered of one shape: of a map, whose keys are data, there may be many.
+_REMEMBERED = 500
+
+#: ``"f:name":`` of every field name that came by.
+_pieces: dict[str, str] = {}
+
+
+def _piece(name: str) -> str:
+    found = _pieces.get(name)
+    if found is None:
+        if len(_pieces) > 10_000:
+            _pieces.clear()
+        found = _pieces[name] = f"{_encode('f:' + name).decode()}:"
+    return found
+
+
+# -- of something new ------------------------------------------------------------------------------------------------
+
+
+def text_of_new(value: Any, shape: Shape, zero: Any = _MISSING) -> str:
+    """
+    The fields of a new object, as JSON; empty if there are none.
+
+    This runs for every create, and is written for speed: the text is put together without making the tree.
+
+    :param zero: what an object of the kind has that has nothing
+    """
+    if type(value) is dict:
+        if not value or shape.is_leaf:
+            return "" if value == zero else "{}"
+        if zero is _MISSING:
+            return _text_of_map(value, shape)
+        parts = []
+        of_zero = zero if type(zero) is dict else _EMPTY
+        for name, piece, whole in _pieces_of(tuple(value), shape)[0]:
+            item = value[name]
+            if name in of_zero:
+                before = of_zero[name]
+                if item != before and (inner := text_of_new(item, shape.field(name), before)):
+                    parts.append(piece + inner)
+            elif item and (item.__class__ is dict or item.__class__ is list):
+                parts.append(piece + _text(item, shape.field(name)))
+            else:
+                parts.append(whole)
+        return "{" + ",".join(parts) + "}" if parts else ""
+    if type(value) is list and value and shape.is_list:
+        return _text_of_list(value, shape, marked=zero is _MISSING)
+    return "{}"
+
+
+def _text(item: Any, shape: Shape) -> str:
+    if item.__class__ is dict:
+        return _text_of_map(item, shape)
+    return _text_of_list(item, shape, marked=True) if shape.is_list else "{}"
+
+
+#: A field's name, how its text begins, and its text if nothing is below.
+_Piece = tuple[str, str, str]
+
+
+def _pieces_of(names: tuple[str, ...], shape: Shape) -> tuple[list[_Piece], str]:
+    """The parts of the text of an object with such fields, in order, and the text if nothing is below any of them."""
+    found = shape.pieces.get(names)
+    if found is None:
+        pieces = [(name, piece, f"{piece}{{}}") for name in sorted(names) for piece in (_piece(name),)]
+        found = (pieces, "{" + ",".join(['".":{}', *(whole for _, _, whole in pieces)]) + "}")
+        if len(shape.pieces) < _REMEMBERED:
+            shape.pieces[names] = found
+    return found
+
+
+def _text_of_map(value: dict[str, Any], shape: Shape) -> str:
+    if shape.is_leaf or not value:
+        return "{}"
+    pieces, flat = _pieces_of(tuple(value), shape)
+    for item in value.values():
+        if item and (item.__class__ is dict or item.__class__ is list):
+            break
+    else:
+        return flat
+    parts = ['".":{}']
+    for name, piece, whole in pieces:
+        item = value[name]
+        if item and (item.__class__ is dict or item.__class__ is list):
+            parts.append(piece + _text(item, shape.field(name)))
+        else:
+            parts.append(whole)
+    return "{" + ",".join(parts) + "}"
+
+
+def _text_of_list(value: list[Any], shape: Shape, marked: bool) -> str:
+    mark = '".":{},' if marked else ""
+    if len(value) == 1 and shape.keys and type(entry := value[0]) is dict:
+        try:
+            return f"{{{mark}{shape.element_piece(entry)}{_text_of_map(entry, shape.entry)}}}"
+        except ValueError:
+            return "{}"
+    parts: dict[str, str] = {}
+    for entry in value:
+        try:
+            element = shape.element(entry)
+        except ValueError:
+            continue
+        parts[element] = "{}" if element in parts or not shape.keys else _text_of_map(entry, shape.entry)
+    names = sorted(parts, key=_order) if len(parts) > 1 else parts
+    told = ",".join([f"{_encode(name).decode()}:{parts[name]}" for name in names])
+    return f"{{{mark}{told}}}" if told else "{}"
+
+
+def everything(value: Any, shape: Shape) -> Tree:
+    """The same as a tree, for a part of an object that was not there before."""
+    if type(value) is dict:
+        if shape.is_leaf or not value:
+            return {}
+        return {".": {}, **{f"f:{name}": everything(item, shape.field(name)) for name, item in value.items()}}
+    if type(value) is list and value and shape.is_list:
+        return {".": {}, **{name: _entry(entries, shape) for name, entries in _grouped(value, shape).items()}}
+    return {}
+
+
+def _entry(entries: list[Any], shape: Shape) -> Tree:
+    # Of entries that have the same key nothing more is told than that they are there.
+    return everything(entries[0], shape.entry) if len(entries) == 1 and shape.keys else {}
+
+
+def _grouped(value: Any, shape: Shape) -> dict[str, list[Any]]:
+    groups: dict[str, list[Any]] = {}
+    for entry in value or ():
+        try:
+            groups.setdefault(shape.element(entry), []).append(entry)
+        except ValueError:
+            continue
+    return groups
+
+
+# -- of a change -----------------------------------------------------------------------------------------------------
+
+
+def compare(old: Any, new: Any, shape: Shape) -> tuple[Tree | None, Tree | None]:
+    """
+    How two values differ that are both there and are not equal.
+
+    :return: what was set to something else or added, and what was removed. An empty set stands for the place itself,
+        None for nothing
+    """
+    if shape.is_leaf:
+        return {}, None
+    if shape.is_list:
+        if (old is None or type(old) is list) and (new is None or type(new) is list):
+            return _compare_lists(old, new, shape) if old or new else ({}, None)
+        return {}, None
+    old_is_map, new_is_map = type(old) is dict, type(new) is dict
+    if (old_is_map or old is None) and (new_is_map or new is None):
+        return _compare_maps(old or _EMPTY, new or _EMPTY, shape) if old or new else ({}, None)
+    if new_is_map and new:
+        return everything(new, shape), None
+    if old_is_map and old:
+        removed = {name: node for name, node in everything(old, shape).items() if name != "."}
+        return {}, removed
+    return {}, None
+
+
+def _compare_maps(old: dict[str, Any], new: dict[str, Any], shape: Shape) -> tuple[Tree | None, Tree | None]:
+    changed: Tree = {}
+    removed: Tree = {}
+    for name, item in new.items():
+        before = old.get(name, _MISSING)
+        if before is _MISSING:
+            changed[f"f:{name}"] = everything(item, shape.field(name))
+        elif before != item:
+            more, less = compare(before, item, shape.field(name))
+            if more is not None:
+                changed[f"f:{name}"] = more
+            if less is not None:
+                removed[f"f:{name}"] = less
+    for name, before in old.items():
+        if name not in new:
+            removed[f"f:{name}"] = everything(before, shape.field(name))
+    return changed or None, removed or None
+
+
+def _compare_lists(old: Any, new: Any, shape: Shape) -> tuple[Tree | None, Tree | None]:
+    before, after = _grouped(old, shape), _grouped(new, shape)
+    changed: Tree = {}
+    removed: Tree = {}
+    for name, entries in after.items():
+        were = before.get(name)
+        if were is None:
+            changed[name] = _entry(entries, shape)
+        elif were == entries:
+            continue
+        elif len(were) == 1 and len(entries) == 1:
+            more, less = compare(were[0], entries[0], shape.entry)
+            if more is not None:
+                changed[name] = more
+            if less is not None:
+                removed[name] = less
+        elif len(were) > 1 and len(entries) > 1:
+            changed[name] = {}
+        elif len(were) > 1:
+            changed[name], removed[name] = everything(entries[0], shape.entry), {}
+        else:
+            gone = everything(were[0], shape.entry)
+            changed[name], removed[name] = {}, {key: node for key, node in gone.items() if key != "."}
+    for name, entries in before.items():
+        if name not in after:
+            removed[name] = _entry(entries, shape)
+    return changed or None, removed or None
+
+
+# -- of an applied configuration -------------------------------------------------------------------------------------
+
+
+def mentioned(value: Any, shape: Shape) -> Tree:
+    """The fields that a configuration mentions: what is at the ends, and entries of lists and maps."""
+    tree: Tree = {}
+    if type(value) is dict and not shape.is_leaf:
+        for name, item in value.items():
+            of_field = shape.field(name)
+            if _is_end(item, of_field):
+                tree[f"f:{name}"] = {}
+            elif inner := mentioned(item, of_field):
+                tree[f"f:{name}"] = inner if shape.is_named(name) else {".": {}, **inner}
+            elif not shape.is_named(name):
+                tree[f"f:{name}"] = {}
+    elif type(value) is list and shape.is_list:
+        for name, entries in _grouped(value, shape).items():
+            inner = mentioned(entries[0], shape.entry) if len(entries) == 1 and shape.keys else {}
+            tree[name] = {".": {}, **inner} if inner else {}
+    return tree
+
+
+def _is_end(item: Any, shape: Shape) -> bool:
+    if item is None or shape.is_leaf:
+        return True
+    if type(item) is dict:
+        return not item
+    # Without a schema a list is one piece.
+    return type(item) is not list or not shape.is_list
+
+
+def named(tree: Tree, shape: Shape) -> Tree:
+    """The set together with the fields of types that are on the way to what is in it."""
+    made: Tree = {}
+    for name, node in tree.items():
+        if name == ".":
+            made[name] = node
+            continue
+        is_field = name.startswith("f:")
+        inner = named(node, shape.field(name[2:]) if is_field else shape.entry if name[:2] == "k:" else LEAF)
+        if is_field and inner and not is_member(inner) and shape.is_named(name[2:]):
+            inner = {".": {}, **inner}
+        made[name] = inner
+    return made
+
+
+def fields_of_new(value: Any, shape: Shape, zero: Any) -> Fields | None:
+    text = text_of_new(value, shape, zero)
+    return Fields.of_text(text) if text else None

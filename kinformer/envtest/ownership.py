@@ -1,0 +1,139 @@
+"""Ownership of fields on the way of a write: where managed fields come from, and who is shown them.
+
+Objects go through defaults, admission and validation without their managed fields. What a request says of them is taken
+out here, together with what it changes, before anything else is done to the object: what admission adds is nobody's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from kinformer.envtest.admission import Attributes
+from kinformer.envtest.apply import (
+    Managed,
+    Manager,
+    Scope,
+    Tree,
+    is_reset,
+    note_change,
+    note_new,
+    read_entries,
+    scope_of,
+)
+from kinformer.envtest.registry import Registry, Resource
+from kinformer.envtest.storage import Version
+from kinformer.envtest.strategy.base import Obj, Strategy
+
+__all__ = ("note_created", "note_updated", "reviewed")
+
+#: Gives what a resource does with its objects.
+Strategies = Callable[[Resource], Strategy]
+
+
+def note_created(strategy: Strategy, obj: Obj, manager: str, now: str) -> Managed | None:
+    """Who owns what of a new object; what it says itself is taken out of it."""
+    given = obj["metadata"].pop("managedFields", None)
+    if isinstance(given, Managed):
+        return given if given.entries else None
+    scope = scope_of(strategy.resource, "")
+    if strategy.is_converted:
+        obj = strategy.shown(obj)
+    if given and not is_reset(given) and (entries := read_entries(given)):
+        fields = scope.of_new(obj)
+        me = Manager(manager or "unknown", "Update", scope.api_version, "")
+        return note_change(Managed(entries), fields.tree if fields is not None else {}, {}, me, now)
+    return note_new(obj, scope, manager, now)
+
+
+def note_updated(
+    registry: Registry,
+    strategies: Strategies,
+    resource: Resource,
+    part: str,
+    before: Version,
+    old: Obj,
+    obj: Obj,
+    manager: str,
+    now: str,
+) -> Managed | None:
+    """
+    Who owns what of an object after it was changed; what it says itself is taken out of it.
+
+    :param part: the subresource that was written
+    :param old: `before` decoded
+    """
+    given = obj["metadata"].pop("managedFields", None)
+    if isinstance(given, Managed):
+        return given if given.entries else None
+    managed = before.managed
+    if given is not None and not part:
+        if is_reset(given):
+            return None
+        if managed is None or given != managed.to_list():
+            # They may be written like anything else; what cannot be read is not.
+            entries = read_entries(given)
+            managed = Managed(entries) if entries else managed
+    if managed is None:
+        return None
+    scope = scope_of(resource, part)
+    changed, removed = _changes(strategies(resource), scope, old, obj)
+    if not changed and not removed:
+        return managed
+    others = None
+    for entry in managed.entries:
+        version = entry.manager.api_version
+        if version != scope.api_version:
+            others = others or {}
+            others[version] = _in_version(registry, strategies, resource, part, version, old, obj)
+    me = Manager(manager or "unknown", "Update", scope.api_version, part)
+    if part == "scale":
+        # The real server looks for its time among those of the whole object, where it is not.
+        now = ""
+    return note_change(managed, changed, removed, me, now, others)
+
+
+def _changes(strategy: Strategy, scope: Scope, old: Obj, obj: Obj) -> tuple[Tree, Tree]:
+    if strategy.is_converted:
+        return scope.of_change(strategy.shown(old), strategy.shown(obj))
+    return scope.of_change(old, obj)
+
+
+def _in_version(
+    registry: Registry, strategies: Strategies, resource: Resource, part: str, version: str, old: Obj, obj: Obj
+) -> tuple[Tree, Tree] | None:
+    """What changed as another version of the API sees it; None if there is no such version any more."""
+    group, _, name = version.rpartition("/")
+    other = registry.find(group, name, resource.plural)
+    return _changes(strategies(other), scope_of(other, part), old, obj) if other is not None else None
+
+
+def reviewed(
+    review: Callable[[Attributes], None], attributes: Attributes, managed: Managed | None, live: Managed | None
+) -> Managed | None:
+    """
+    Have a write reviewed with its managed fields.
+
+    :param managed: who owns what of the object
+    :param live: who owns what of the one that is stored
+    :return: who does after it: what a review makes unreadable is as it was before
+    """
+    shown = replace(attributes, object=_with(attributes.object, managed), old_object=_with(attributes.old_object, live))
+    review(shown)
+    if attributes.object is None or shown.object is None:
+        return managed
+    given = shown.object["metadata"].pop("managedFields", None)
+    attributes.object.clear()
+    attributes.object.update(shown.object)
+    if managed is not None and given == managed.to_list():
+        return managed
+    entries = read_entries(given)
+    if entries:
+        return Managed(entries)
+    return managed if given else None
+
+
+def _with(obj: Obj | None, managed: Managed | None) -> Obj | None:
+    if obj is None or managed is None:
+        return None if obj is None else {**obj, "metadata": {**obj["metadata"]}}
+    return {**obj, "metadata": {**obj["metadata"], "managedFields": managed.to_list()}}
