@@ -5,7 +5,9 @@ import anyio
 from kinformer.client import DeleteOptions, ListOptions, connect
 from kinformer.envtest import ApiServer
 from kinformer.models import V1Pod, from_dict
+from tests.envtest.conftest import Http
 
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 MANIFEST = {"metadata": {"name": "p", "namespace": "default"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
 
 
@@ -34,3 +36,25 @@ async def test_pods_that_are_removed_at_once_are_seen_on_their_way_out_first() -
         }
         for batch in batches:
             assert len({event.split()[1] for event in batch}) == len(batch)
+
+
+async def test_a_delete_that_is_tried_by_its_body_removes_nothing(http: Http) -> None:
+    await http.create(CONFIG_MAPS, {"metadata": {"name": "a"}})
+    body = {"kind": "DeleteOptions", "apiVersion": "v1", "dryRun": ["All"]}
+    assert (await http("DELETE", f"{CONFIG_MAPS}/a", body))[0] == 200
+    assert (await http("DELETE", CONFIG_MAPS, body))[0] == 200
+    await http.get(f"{CONFIG_MAPS}/a")
+
+
+async def test_where_there_is_a_body_the_query_does_not_count(http: Http) -> None:
+    await http.create(CONFIG_MAPS, {"metadata": {"name": "a"}})
+    path = f"{CONFIG_MAPS}/a?propagationPolicy=Foreground&dryRun=All"
+    code, done = await http("DELETE", path, {"kind": "DeleteOptions", "apiVersion": "v1"})
+    assert (code, done["status"]) == (200, "Success")
+    assert (await http("GET", f"{CONFIG_MAPS}/a"))[0] == 404
+
+
+async def test_what_is_yet_to_be_removed_is_accepted_in_the_old_way_of_asking(http: Http) -> None:
+    await http.create(CONFIG_MAPS, {"metadata": {"name": "a", "finalizers": ["a.com/f"]}})
+    assert (await http("DELETE", f"{CONFIG_MAPS}/a?orphanDependents=false"))[0] == 202
+    assert (await http("DELETE", f"{CONFIG_MAPS}/a"))[0] == 200

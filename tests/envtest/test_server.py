@@ -179,6 +179,38 @@ async def test_aggregated_discovery_tells_everything_at_once(http: Http) -> None
     assert {one["subresource"] for one in deployments["subresources"]} == {"scale", "status"}
 
 
+# -- bodies ------------------------------------------------------------------------------------------------------------
+
+
+async def test_fields_that_are_there_twice_are_told_of(http: Http) -> None:
+    body = b'{"metadata":{"name":"a","name":"b"},"data":{"k":"1","k":"2","says":"\\"twice\\":"}}'
+    code, refused = await http("POST", f"{CONFIG_MAPS}?fieldValidation=Strict", body)
+    assert code == 400
+    assert refused["message"].endswith(
+        'strict decoding error: duplicate field "metadata.name", duplicate field "data.k"'
+    )
+    headers = {"Content-Type": "application/json"}
+    async with http.session.post(http.server.url + CONFIG_MAPS, data=body, headers=headers) as response:
+        created = await response.json()
+        assert response.headers.getall("Warning")[0] == '299 - "duplicate field \\"metadata.name\\""'
+    assert (created["metadata"]["name"], created["data"]["k"]) == ("b", "2")
+
+
+async def test_the_name_of_a_field_manager_can_be_printed(http: Http) -> None:
+    code, refused = await http("POST", f"{CONFIG_MAPS}?fieldManager=a%0Ab", {"metadata": {"name": "a"}})
+    assert (code, refused["details"]["causes"][0]["field"]) == (422, "fieldManager")
+
+
+async def test_a_name_is_warned_of_once_when_it_is_given(http: Http) -> None:
+    body = {"metadata": {"name": "a.b"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    pods = f"{http.server.url}/api/v1/namespaces/default/pods"
+    async with http.session.post(pods, json=body) as response:
+        assert len(response.headers.getall("Warning")) == 1
+        created = await response.json()
+    async with http.session.put(f"{pods}/a.b", json=created) as response:
+        assert "Warning" not in response.headers
+
+
 # -- lists -------------------------------------------------------------------------------------------------------------
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -10,6 +11,7 @@ import yaml
 from kinformer.envtest import status
 from kinformer.envtest.apply import Managed
 from kinformer.envtest.handlers.call import Call
+from kinformer.envtest.handlers.duplicates import duplicate_fields
 from kinformer.envtest.operations import DeleteOptions
 from kinformer.envtest.registry.schema import Problems, check_model
 from kinformer.envtest.strategy.base import Obj, Strategy
@@ -28,6 +30,7 @@ __all__ = (
 
 _JSON = "application/json"
 _YAML = "application/yaml"
+_OF_DELETES = ("dryRun", "gracePeriodSeconds", "orphanDependents", "propagationPolicy")
 _POLICIES = ("Foreground", "Background", "Orphan")
 
 
@@ -129,7 +132,8 @@ def decode_object(call: Call, strategy: Strategy) -> Obj:
     """
     resource = call.resource
     data = _read(call, resource.kind)
-    return finish_object(call, strategy, _of_kind(data, GroupVersionKind(*_gvk(call))))
+    twice = duplicate_fields(call.body, data) if media_type(call.content_type) != _YAML else []
+    return finish_object(call, strategy, _of_kind(data, GroupVersionKind(*_gvk(call))), found=twice)
 
 
 def _gvk(call: Call) -> tuple[str, str, str]:
@@ -217,18 +221,21 @@ def _wrong_kind(got: GroupVersionKind, want: GroupVersionKind) -> status.StatusE
     )
 
 
-def finish_object(call: Call, strategy: Strategy, data: Obj, settled: Obj | None = None) -> Obj:
+def finish_object(
+    call: Call, strategy: Strategy, data: Obj, settled: Obj | None = None, found: Sequence[str] = ()
+) -> Obj:
     """
     Bring data into the form in which it is stored: known fields only, canonical values, defaults.
 
     :param settled: fields of the object that are in that form already
+    :param found: what was found about the data's fields before
     :raises StatusError: BadRequest for values of wrong types; for unknown fields, if the request is strict
     """
     resource = call.resource
     data.pop("kind", None)
     data.pop("apiVersion", None)
     managed = _take_managed(data)
-    problems = Problems()
+    problems = Problems(unknown=list(found))
     obj = strategy.check(data, problems)
     if problems.error is not None:
         raise status.bad_request(
@@ -282,6 +289,11 @@ def decode_delete_options(call: Call) -> DeleteOptions:
                 f'couldn\'t get version/kind; no kind "{data["kind"]}" is registered'
             )
         data = check_foreign(GroupVersionKind("", "v1", "DeleteOptions"), data)
+        # Who sends a body says everything there; the query is not looked at.
+        query = {name: text for name, text in call.query.items() if name not in _OF_DELETES}
+        if dry_run := data.get("dryRun"):
+            query["dryRun"] = ",".join(dry_run)
+        call.query = query
     options = DeleteOptions()
     preconditions = data.get("preconditions") or {}
     options.uid = preconditions.get("uid")

@@ -28,11 +28,13 @@ async def mark_first(operations: Operations, call: Call) -> None:
     Nothing is done where the delete would not remove it at once, or might be refused. A clock that tests turn does not
     go on by itself, and nobody would turn it for this: with such a one there is no first write either.
     """
-    if call.resource.group_resource != _PODS or call.target.subresource is not None or call.is_dry_run:
+    if call.resource.group_resource != _PODS or call.target.subresource is not None:
         return
     if not isinstance(operations.clock, RealClock):
         return
     options = decode_delete_options(call)
+    if call.is_dry_run:
+        return
     before = operations.storage.get(_PODS, call.namespace, call.name)
     if before is None or options.grace_period != 0 or options.uid is not None or options.resource_version is not None:
         return

@@ -30,6 +30,11 @@ def _check_options(call: Call, kind: str) -> None:
     if len(call.manager) > 128:
         text = "Too long: may not be more than 128 bytes"
         causes.append(status.Cause("fieldManager", "FieldValueTooLong", text))
+    for place, char in enumerate(call.manager):
+        if not char.isprintable():
+            text = f"Invalid value: {encode(call.manager).decode().strip()}: "
+            text += f"invalid character U+{ord(char):04X} (at position {place})"
+            causes.append(status.Cause("fieldManager", "FieldValueInvalid", text))
     if causes:
         raise status.invalid_options(kind, *causes)
 
@@ -78,7 +83,8 @@ def update(operations: Operations, call: Call) -> Answer:
 
     how = call.write_options("UpdateOptions")
     stored, created = operations.update(call.resource, call.namespace, call.name, change, how, subresource=subresource)
-    call.warnings += strategy.warnings(obj)
+    if created:
+        call.warnings += strategy.warnings(obj)
     return Answer(view.one(stored.raw) + b"\n", 201 if created else 200)
 
 
@@ -128,7 +134,9 @@ def delete(operations: Operations, call: Call) -> Answer:
     call.warnings += operations.strategy(resource).deletion_warnings(said)
     stored, gone = operations.delete(resource, call.namespace, call.name, options, call.write_options("DeleteOptions"))
     if not gone or operations.strategy(resource).returns_deleted:
-        return Answer(view.one(stored.raw) + b"\n")
+        # Accepted, and not yet done: the server says so only to who asks for it in the old way.
+        accepted = not gone and options.orphan_dependents is False
+        return Answer(view.one(stored.raw) + b"\n", 202 if accepted else 200)
     details: dict[str, Any] = {"name": call.name}
     if resource.group:
         details["group"] = resource.group
