@@ -200,7 +200,7 @@ class QuotaMonitor:
     def _own_informer(self, gvr: GroupVersionResource) -> SharedIndexInformer[Any]:
         objects = self._client.resource(PartialObjectMetadata, gvr, namespaced=True, metadata_only=True)
         return SharedIndexInformer(
-            ListWatch(objects),
+            ListWatch(objects, self._informers.namespace),
             PartialObjectMetadata,
             name=f"{gvr.group_resource} (metadata)",
             indexers={NAMESPACE_INDEX: namespace_index_func(accessor_for(PartialObjectMetadata))},

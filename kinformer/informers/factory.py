@@ -159,6 +159,11 @@ class SharedInformerFactory:
         return Lister(informer.indexer, accessor_for(type_), gvr.group_resource)
 
     @property
+    def namespace(self) -> str:
+        """The namespace whose objects are had, ``""`` for those of all."""
+        return self._namespace
+
+    @property
     def informers(self) -> Mapping[GroupVersionResource, SharedIndexInformer[Any]]:
         """Every informer that was asked for."""
         return dict(self._informers)
