@@ -32,8 +32,8 @@ async def run(
     Run controllers until cancelled.
 
     :param controllers: kube-controller-manager's list: ``*``, names and ``-names``, with commas between them
-    :param options: what the controllers are told
-    :param extra_options: the same, as ``NAME=VALUE``
+    :param options: what the controllers are told, those that do not run here included
+    :param extra_options: the same, as ``NAME=VALUE``; each must be known to a controller that runs
     :raises ClientError: if the cluster cannot be reached, or refuses
     :raises UnknownControllerError: if a controller is not known
     :raises OptionError: if an option does not say what it should
@@ -45,7 +45,8 @@ async def run(
         manager = Manager(
             client,
             controllers=selection,
-            options={**_parsed(extra_options), **{name: it for name, it in options.items() if it is not None}},
+            options=_parsed(extra_options),
+            flags={name: it for name, it in options.items() if it is not None},
             informers=SharedInformerFactory(client, namespace=namespace),
             endpoint=_address(metrics_bind_address),
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias, TypeVar
 
@@ -11,13 +11,36 @@ from kinformer.clock import Clock, RealClock
 from kinformer.informers import SharedInformerFactory
 from kinformer.record import ClientSink, EventBroadcaster, Recorder
 
-__all__ = ("ControllerContext", "ControllerFactory", "OptionError", "Runnable")
+__all__ = ("ControllerContext", "ControllerFactory", "OptionError", "Options", "Runnable")
 
 T = TypeVar("T")
 
 
 class OptionError(ValueError):
-    """An option has a value of the wrong type."""
+    """An option has a value of the wrong type, or there is no such option."""
+
+
+class Options(Mapping[str, Any]):
+    """
+    Options by name, which remember the names that were asked for, whether there are such or not.
+
+    What somebody was given and nobody asks for is a slip of the pen.
+    """
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = dict(values)
+        #: The names that were asked for.
+        self.asked: set[str] = set()
+
+    def __getitem__(self, name: str) -> Any:
+        self.asked.add(name)
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
 
 
 class Runnable(Protocol):

@@ -11,7 +11,7 @@ where ``make_controller`` is given a :class:`ControllerContext` and returns a :c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from importlib.metadata import entry_points
 from typing import Any, cast
 
@@ -21,7 +21,7 @@ import structlog
 from kinformer.client import Client
 from kinformer.clock import Clock, RealClock
 from kinformer.informers import SharedInformerFactory
-from kinformer.manager.context import ControllerContext, ControllerFactory, Runnable
+from kinformer.manager.context import ControllerContext, ControllerFactory, OptionError, Options, Runnable
 from kinformer.manager.endpoint import Endpoint
 from kinformer.manager.selection import select_controllers
 
@@ -44,11 +44,13 @@ class Manager:
     :param client: the server to work for
     :param controllers: which ones: names, ``-name``, ``*``
     :param known: controllers by name; those that are installed if None
-    :param options: what the controllers are told: flags by their names in Python's spelling
+    :param options: what the controllers are told, by names in Python's spelling; each must be known to one of them
+    :param flags: the same, of controllers that need not run here
     :param informers: the factory they share, a new one if None
     :param endpoint: host and port of the health and metrics endpoint, None for none
     :raises UnknownControllerError: if one is asked for that is not known
     :raises ControllerLoadError: if one is installed and cannot be loaded
+    :raises OptionError: if an option is not known, or has a value of the wrong type
     """
 
     def __init__(
@@ -58,16 +60,17 @@ class Manager:
         controllers: Iterable[str] = ("*",),
         known: Mapping[str, ControllerFactory] | None = None,
         options: Mapping[str, Any] | None = None,
+        flags: Mapping[str, Any] | None = None,
         informers: SharedInformerFactory | None = None,
         clock: Clock | None = None,
         endpoint: tuple[str, int] | None = None,
     ) -> None:
         clock = clock or RealClock()
-        self.context = ControllerContext(
-            client, informers or SharedInformerFactory(client, clock=clock), options or {}, clock
-        )
+        given = Options({**(options or {}), **(flags or {})})
+        self.context = ControllerContext(client, informers or SharedInformerFactory(client, clock=clock), given, clock)
         #: Those that were selected, by name.
         self.controllers: dict[str, Runnable] = _make(controllers, known, self.context)
+        _check_known(options or (), given.asked)
         checks = {name: lambda made=made: getattr(made, "has_synced", True) for name, made in self.controllers.items()}
         self.endpoint = Endpoint(checks, *endpoint) if endpoint is not None else None
 
@@ -97,6 +100,14 @@ def _make(
     # What is not selected is not imported: it costs nothing, and may be broken.
     installed = known_controllers()
     return {name: _load(installed[name])(context) for name in select_controllers(selection, installed)}
+
+
+def _check_known(names: Iterable[str], known: Collection[str]) -> None:
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        plural = "s" if len(unknown) > 1 else ""
+        want = f"want one of {', '.join(sorted(known))}" if known else "those that run here have none"
+        raise OptionError(f"no controller knows the option{plural} {', '.join(map(repr, unknown))}: {want}")
 
 
 def _load(entry: Any) -> ControllerFactory:

@@ -105,6 +105,20 @@ async def test_an_option_of_the_wrong_type_is_named(client: Client) -> None:
         Manager(client, controllers=["replicationcontroller"], options={"concurrent_rc_syncs": "many"})
 
 
+async def test_an_option_that_no_controller_knows_is_named_with_those_that_are_known(client: Client) -> None:
+    def make_counter(context: ControllerContext) -> Controller:
+        context.option("counters", 3)
+        return Noted().make(context)
+
+    known = {"counter": make_counter, "noted": Noted().make}
+
+    Manager(client, known=known, options={"counters": 5}, flags={"concurrent_rc_syncs": 2})
+    with pytest.raises(OptionError, match="no controller knows the option 'foo': want one of counters"):
+        Manager(client, known=known, options={"counters": 5, "foo": 1})
+    with pytest.raises(OptionError, match="no controller knows the option 'counters': those that run here have none"):
+        Manager(client, known=known, controllers=["noted"], options={"counters": 5})
+
+
 async def test_a_controller_that_cannot_be_loaded_is_named(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     class Broken:
         name, value = "broken", "nowhere:make"
