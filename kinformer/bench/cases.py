@@ -81,12 +81,6 @@ def _read_a_field_of_each(pod: Any) -> None:
     _ = pod.metadata.resource_version, pod.spec.node_name, pod.status.phase
 
 
-def _decode_all(pod: Any) -> Any:
-    """A transform that has every field decoded before the pod is stored."""
-    _ = pod.spec, pod.status, pod.metadata.managed_fields
-    return pod
-
-
 @dataclass(frozen=True, slots=True)
 class Mode:
     """
@@ -102,10 +96,8 @@ MODES = {
     "typed, metadata read": Mode(V1Pod, _read_metadata),
     "typed, a field of spec and one of status read": Mode(V1Pod, _read_a_field_of_each),
     "a Struct of 8 fields": Mode(EightFields, _read_metadata),
-    "all fields but managedFields decoded at once": Mode(V1Pod, _read_a_field_of_each, {"transform": _decode_all}),
-    "all fields decoded at once": Mode(
-        V1Pod, _read_a_field_of_each, {"transform": _decode_all, "keep_managed_fields": True}
-    ),
+    "all fields but managedFields decoded at once": Mode(V1Pod, _read_a_field_of_each, {"eager": True}),
+    "all fields decoded at once": Mode(V1Pod, _read_a_field_of_each, {"eager": True, "keep_managed_fields": True}),
     "dicts": Mode(dict, _read_nothing),
 }
 AS_GIVEN = "typed, metadata read"

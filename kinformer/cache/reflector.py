@@ -85,6 +85,8 @@ class Reflector(Generic[T]):
     :param use_watch_list: whether to ask for a streaming list; a server that does not know it gets a plain list
     :param expected_kind: dicts of another kind that come along are logged and left out
     :param keep_managed_fields: keep what is dropped otherwise
+    :param eager: decode every field of a model as it comes, rather than when it is first read: reading never takes
+        time then, and an object that does not fit its type is left out and logged; it takes three times the memory
     :param detach_updates: False if whoever takes the objects of MODIFIED events from the store gives them to
         :func:`kinformer.models.successor_for`, which is the cheaper way to keep them
     :param on_batch: awaited after each batch, list and resync, once all of it is in the store
@@ -107,6 +109,7 @@ class Reflector(Generic[T]):
         use_watch_list: bool = True,
         expected_kind: str = "",
         keep_managed_fields: bool = False,
+        eager: bool = False,
         detach_updates: bool = True,
         on_batch: Callable[[], Awaitable[None]] | None = None,
         clock: Clock | None = None,
@@ -121,7 +124,7 @@ class Reflector(Generic[T]):
         self._resyncing: Callable[[], Iterator[None]] | None = getattr(store, "resyncing", None)
         self._transformer: TransformFunc[T] | None = getattr(store, "transformer", None)
         self._accessor: Accessor[T] = accessor_for(type_)
-        self._detach = detacher_for(type_, keep_managed_fields=keep_managed_fields)
+        self._detach = detacher_for(type_, keep_managed_fields=keep_managed_fields, eager=eager)
         self._detach_updates = detach_updates
         # At once: what is let go later leaves holes in the memory.
         self._intern = interner_for(type_)

@@ -105,6 +105,7 @@ class SharedIndexInformer(Generic[T]):
         use_watch_list: bool = True,
         expected_kind: str = "",
         keep_managed_fields: bool = False,
+        eager: bool = False,
         mutation_detector: MutationDetector | None = None,
         clock: Clock | None = None,
         random: Callable[[], float] = _random.random,
@@ -128,6 +129,7 @@ class SharedIndexInformer(Generic[T]):
         self._use_watch_list = use_watch_list
         self._expected_kind = expected_kind
         self._keep_managed_fields = keep_managed_fields
+        self._eager = eager
         self._random = random
         self._queue: Queue[T] | None = None
         self._controller: Controller[T] | None = None
@@ -314,6 +316,7 @@ class SharedIndexInformer(Generic[T]):
             use_watch_list=self._use_watch_list,
             expected_kind=self._expected_kind,
             keep_managed_fields=self._keep_managed_fields,
+            eager=self._eager,
             detach_updates=not self._detaches_updates,
             after_slice=self._after_slice,
             clock=self._clock,
@@ -346,9 +349,9 @@ class SharedIndexInformer(Generic[T]):
         distribute, distribute_sync = self._processor.distribute, self._processor.distribute_sync
         watch_over: Callable[[Any], None] | None = self._detector.add_object if self._detector.enabled else None
 
-        keep_managed_fields, detaches = self._keep_managed_fields, self._detaches_updates
-        succeed = successor_for(self.type, keep_managed_fields=keep_managed_fields)
-        detach = detacher_for(self.type, keep_managed_fields=keep_managed_fields)
+        detaches = self._detaches_updates
+        succeed = successor_for(self.type, keep_managed_fields=self._keep_managed_fields, eager=self._eager)
+        detach = detacher_for(self.type, keep_managed_fields=self._keep_managed_fields, eager=self._eager)
 
         def on_add(obj: T, is_in_initial_list: bool) -> None:
             # An update of what is not there yet; what came with a list has been detached.

@@ -13,16 +13,8 @@ from typing import Any, TypeVar
 from kinformer.meta import GroupVersionKind
 from kinformer.models import _build, _resources, _source
 from kinformer.models._base import MicroTime, Model
-from kinformer.models._codec import (
-    decode,
-    decoder_for,
-    detacher_for,
-    encode,
-    from_dict,
-    interner_for,
-    successor_for,
-    to_dict,
-)
+from kinformer.models._codec import decode, decoder_for, encode, from_dict, to_dict
+from kinformer.models._keeping import detacher_for, interner_for, successor_for
 from kinformer.models._resources import ResourceInfo, builtin_resources
 
 __all__ = (

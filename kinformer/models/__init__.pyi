@@ -9,12 +9,12 @@ from kinformer.models._base import MicroTime as MicroTime
 from kinformer.models._base import Model as Model
 from kinformer.models._codec import decode as decode
 from kinformer.models._codec import decoder_for as decoder_for
-from kinformer.models._codec import detacher_for as detacher_for
 from kinformer.models._codec import encode as encode
 from kinformer.models._codec import from_dict as from_dict
-from kinformer.models._codec import interner_for as interner_for
-from kinformer.models._codec import successor_for as successor_for
 from kinformer.models._codec import to_dict as to_dict
+from kinformer.models._keeping import detacher_for as detacher_for
+from kinformer.models._keeping import interner_for as interner_for
+from kinformer.models._keeping import successor_for as successor_for
 from kinformer.models._resources import ResourceInfo as ResourceInfo
 from kinformer.models._resources import builtin_resources as builtin_resources
 

@@ -15,11 +15,21 @@ import copy
 from collections.abc import Callable
 from datetime import UTC, date, datetime
 from types import MemberDescriptorType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import msgspec
 
-__all__ = ("LazyField", "MicroTime", "Model", "decode_hook", "encode_hook")
+from kinformer.models._recurring import SHARERS
+
+__all__ = (
+    "LazyField",
+    "MicroTime",
+    "Model",
+    "decode_hook",
+    "encode_hook",
+    "fingerprints_of",
+    "note_fingerprints",
+)
 
 
 class MicroTime(datetime):
@@ -55,7 +65,7 @@ class LazyField:
     :param resolve: gives the decoder of that annotation; called once, when the first field is read
     """
 
-    __slots__ = ("_decoder", "_resolve", "peek", "poke", "type_name")
+    __slots__ = ("_decoder", "_resolve", "_share", "peek", "poke", "type_name")
 
     def __init__(self, slot: MemberDescriptorType, type_name: str, resolve: Any):
         #: Gives the slot of an object as it is: :class:`msgspec.Raw` where nobody has read the field yet.
@@ -64,6 +74,7 @@ class LazyField:
         self.poke: Callable[[Any, Any], None] = slot.__set__
         self._resolve = resolve
         self._decoder: msgspec.json.Decoder[Any] | None = None
+        self._share: Callable[[Any], None] | None = None
         self.type_name = type_name
 
     def __get__(self, obj: Any, owner: type | None = None) -> Any:
@@ -73,7 +84,10 @@ class LazyField:
         if type(value) is msgspec.Raw:
             if self._decoder is None:
                 self._decoder = self._resolve(self.type_name)
+                self._share = SHARERS.get(self.type_name)
             value = self._decoder.decode(value)
+            if self._share is not None and value is not None:
+                self._share(value)
             self.poke(obj, value)
         return value
 
@@ -112,7 +126,18 @@ class Model(msgspec.Struct, omit_defaults=True, gc=False):
         return type(self)(*[_copied(slot.__get__(self)) for slot in _slots(type(self))])
 
 
-class LazyModel(Model):
+#: What the bytes of an object's lazy fields were, one after the other: None where that is not known.
+Fingerprints: TypeAlias = tuple[int | None, ...]
+
+
+class _Fingerprinted:
+    """Room for something that is no field: neither compared nor copied, shown or written."""
+
+    __slots__ = ("_fingerprints",)
+    _fingerprints: Fingerprints
+
+
+class LazyModel(_Fingerprinted, Model):
     """A model with lazy fields: equal, shown and pickled by what it means, not by what is decoded already."""
 
     def __eq__(self, other: object) -> bool:
@@ -125,6 +150,16 @@ class LazyModel(Model):
     def __repr__(self) -> str:
         shown = (f"{name}={value!r}" for name in self.__struct_fields__ if (value := getattr(self, name)) is not None)
         return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def note_fingerprints(obj: LazyModel, fingerprints: Fingerprints) -> None:
+    """Remember what the bytes were, for when they are decoded. A copy of the object does not know it."""
+    obj._fingerprints = fingerprints
+
+
+def fingerprints_of(obj: LazyModel) -> Fingerprints | None:
+    """What was noted of this object; None if nothing was."""
+    return getattr(obj, "_fingerprints", None)
 
 
 def _same(slot: MemberDescriptorType, name: str, one: Any, other: Any) -> bool:

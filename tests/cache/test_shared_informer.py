@@ -21,7 +21,9 @@ from kinformer.cache import (
 )
 from kinformer.cache.shared_informer import QueueKind
 from kinformer.cache.testing import FakeControllerSource, expired
+from kinformer.client import WatchEvent
 from kinformer.clock import FakeClock
+from kinformer.models import V1Pod, from_dict
 from tests.cache.informers import Told, running, short
 from tests.cache.scripted import ScriptedListerWatcher, event, obj, settle, status_error
 from tests.golden.adapters import shared_informer as golden
@@ -784,3 +786,24 @@ async def test_the_length_of_an_informers_queue_is_a_metric() -> None:
 
     assert (max(depths), min(depths)) == (1.0, 0.0)
     assert REGISTRY.get_sample_value("informer_queued_items", {"name": "metered"}) == 0.0
+
+
+@pytest.mark.parametrize("queue", KINDS)
+async def test_an_eager_informer_stores_objects_that_are_decoded_already(queue: QueueKind) -> None:
+    def pod(version: int, node: str) -> Any:
+        return from_dict(V1Pod, {**obj("a", version), "spec": {"nodeName": node, "containers": []}})
+
+    stored: list[Any] = []
+    server: Any = ScriptedListerWatcher()
+    server.will_list(pod(1, "n"), rv=1)
+    server.send(WatchEvent("MODIFIED", pod(2, "m")), WatchEvent("ADDED", from_dict(V1Pod, obj("b", 3))))
+    clock = FakeClock()
+    informer = SharedIndexInformer(server, V1Pod, queue=queue, eager=True, clock=clock)
+    spec = V1Pod.__lazy_fields__["spec"].peek  # type: ignore[attr-defined]  # as it lies there
+    informer.add_event_handler(
+        ResourceEventHandlerFuncs(add=lambda o: stored.append(spec(o)), update=lambda _, o: stored.append(spec(o)))
+    )
+    async with running(informer.run):
+        await clock.settle()
+
+    assert [value and value.node_name for value in stored] == ["n", "m", None]

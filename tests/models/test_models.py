@@ -6,6 +6,7 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
@@ -254,6 +255,109 @@ def test_what_was_read_of_an_object_is_not_taken_for_what_the_next_one_has() -> 
     successor_for(V1Pod)(old, new)
 
     assert new.spec.node_name == "m"
+
+
+def test_a_spec_that_is_read_is_not_decoded_again_while_its_bytes_stay_the_same() -> None:
+    succeed = successor_for(V1Pod)
+    pods = [from_dict(V1Pod, {**OWNED, "status": {"phase": phase}}) for phase in ("Pending", "Running", "Failed")]
+    for old, new in pairwise(pods):
+        _ = old.spec, old.status
+        succeed(old, new)
+
+    assert pods[2].spec is pods[1].spec
+    assert pods[2].status.phase == "Failed"
+
+
+def test_a_spec_that_is_read_is_decoded_again_when_its_bytes_change() -> None:
+    succeed = successor_for(V1Pod)
+    pods = [from_dict(V1Pod, {**OWNED, "spec": {"nodeName": node}}) for node in ("n", "n", "m", "m", "n")]
+    for old, new in pairwise(pods):
+        _ = old.spec, old.status
+        succeed(old, new)
+
+    assert [pod.spec.node_name for pod in pods] == ["n", "n", "m", "m", "n"]
+
+
+def test_a_copy_of_an_object_that_took_over_a_decoded_spec_has_a_spec_of_its_own() -> None:
+    succeed = successor_for(V1Pod)
+    pods = [from_dict(V1Pod, OWNED) for _ in range(3)]
+    for old, new in pairwise(pods):
+        _ = old.spec
+        succeed(old, new)
+    mine = copy.deepcopy(pods[2])
+    mine.spec.node_name = "m"
+
+    assert pods[2].spec.node_name == pods[1].spec.node_name == "n"
+    succeed(mine, after := from_dict(V1Pod, OWNED))
+    assert after.spec.node_name == "n"
+
+
+def test_managed_fields_that_are_kept_and_read_are_not_decoded_again_while_they_stay_the_same() -> None:
+    succeed = successor_for(V1Pod, keep_managed_fields=True)
+    pods = [decode(V1Pod, POD) for _ in range(3)]
+    for old, new in pairwise(pods):
+        _ = old.metadata.managed_fields
+        succeed(old, new)
+
+    assert pods[2].metadata.managed_fields is pods[1].metadata.managed_fields
+    assert pods[2].metadata.managed_fields[0].manager == "m"
+
+
+@pytest.mark.parametrize("keep_managed_fields", [False, True])
+def test_an_eager_object_is_decoded_before_anybody_reads_it(keep_managed_fields: bool) -> None:
+    detach = detacher_for(V1Pod, keep_managed_fields=keep_managed_fields, eager=True)
+    succeed = successor_for(V1Pod, keep_managed_fields=keep_managed_fields, eager=True)
+    old, new = decode(V1Pod, POD), decode(V1Pod, POD)
+    detach(old)
+    succeed(old, new)
+
+    for pod in (old, new):
+        slots = [field.peek(pod) for field in V1Pod.__lazy_fields__.values()]
+        slots.append(type(pod.metadata).__lazy_fields__["managed_fields"].peek(pod.metadata))
+        assert not any(isinstance(value, msgspec.Raw) for value in slots)
+        assert (pod.metadata.managed_fields is not None) is keep_managed_fields
+        pod.metadata.managed_fields = decode(V1Pod, POD).metadata.managed_fields
+        assert pod == decode(V1Pod, POD)
+
+
+def test_an_eager_object_that_does_not_fit_its_type_is_refused_at_once() -> None:
+    with pytest.raises(msgspec.ValidationError, match="nodeName"):
+        detacher_for(V1Pod, eager=True)(decode(V1Pod, b'{"spec": {"nodeName": 5}}'))
+
+
+def test_decoded_pods_share_the_node_names_images_and_enums_that_recur() -> None:
+    text = {
+        "spec": {
+            "nodeName": "node-1",
+            "schedulerName": "default-scheduler",
+            "serviceAccountName": "builder",
+            "serviceAccount": "builder",
+            "containers": [{"name": "c", "image": "registry.example.com/c:v1", "imagePullPolicy": "IfNotPresent"}],
+        },
+        "status": {
+            "phase": "Running",
+            "hostIP": "192.168.0.1",
+            "conditions": [{"type": "ContainersReady", "status": "True"}],
+            "containerStatuses": [
+                {"name": "c", "image": "registry.example.com/c:v1", "imageID": "sha256:0123", "ready": True}
+            ],
+        },
+    }
+    one, other = from_dict(V1Pod, text), from_dict(V1Pod, text)
+
+    assert to_dict(one.spec) == text["spec"]
+    assert to_dict(one.status)["phase"] == "Running"
+    for attribute in ("node_name", "scheduler_name", "service_account_name", "service_account"):
+        assert getattr(one.spec, attribute) is getattr(other.spec, attribute)
+    for attribute in ("image", "image_pull_policy"):
+        assert getattr(one.spec.containers[0], attribute) is getattr(other.spec.containers[0], attribute)
+    for attribute in ("phase", "host_ip"):
+        assert getattr(one.status, attribute) is getattr(other.status, attribute)
+    for attribute in ("type", "status"):
+        assert getattr(one.status.conditions[0], attribute) is getattr(other.status.conditions[0], attribute)
+    for attribute in ("image", "image_id"):
+        mine, yours = one.status.container_statuses[0], other.status.container_statuses[0]
+        assert getattr(mine, attribute) is getattr(yours, attribute)
 
 
 @pytest.mark.parametrize("type_", [dict, V1Container])
