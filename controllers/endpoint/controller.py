@@ -8,7 +8,7 @@ capacity are not written again and again.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 import structlog
@@ -19,16 +19,15 @@ from controllers.endpoint.metrics import EndpointMetrics
 from controllers.endpoint.subsets import same_subsets, subsets_of
 from controllers.endpoint.versions import StaleVersions
 from controllers.pods.control import is_namespace_terminating
-from controllers.services.catching_up import CatchingUp
-from controllers.services.handlers import PodHandler, ServiceHandler
-from controllers.services.selection import Selection
-from controllers.services.service import HEADLESS_LABEL, TRIGGER_TIME_ANNOTATION, gets_endpoints, has_cluster_ip
-from controllers.services.trigger_time import TriggerTimes, format_trigger_time
+from controllers.services.pod import EndpointPod
+from controllers.services.service import HEADLESS_LABEL, TRIGGER_TIME_ANNOTATION, has_cluster_ip
+from controllers.services.syncer import ServiceSyncer
+from controllers.services.trigger_time import format_trigger_time
 from kinformer.client import Client, NotFound
 from kinformer.clock import Clock, RealClock
 from kinformer.informers import SharedInformerFactory
 from kinformer.manager import Controller, ControllerContext
-from kinformer.models import V1Endpoints, V1EndpointSubset, V1ObjectMeta, V1Pod, V1Service
+from kinformer.models import V1Endpoints, V1EndpointSubset, V1ObjectMeta, V1Service
 from kinformer.record import WARNING, EventRecorder
 
 __all__ = ("MANAGED_BY", "MANAGED_BY_LABEL", "EndpointController", "make_controller")
@@ -56,10 +55,8 @@ def make_controller(context: ControllerContext) -> Controller:
     ).controller
 
 
-class EndpointController:
+class EndpointController(ServiceSyncer[V1Endpoints | None]):
     """
-    Syncs services.
-
     :param workers: how many are synced at once
     :param batch_period: seconds for which changes of a service's pods are gathered into one write
     """
@@ -75,64 +72,37 @@ class EndpointController:
         batch_period: float = 0.0,
     ) -> None:
         clock = clock or RealClock()
-        services, endpoints = informers.informer_for(V1Service), informers.informer_for(V1Endpoints)
-        self._services = services.indexer
+        self._metrics = EndpointMetrics()
+        self._versions = StaleVersions()
+        super().__init__(informers.informer_for(V1Service), self._metrics, self._versions)
+        endpoints = informers.informer_for(V1Endpoints)
         self._endpoints = endpoints.indexer
         self._server = client.resource(V1Endpoints)
         self._recorder = recorder
-        self._metrics = EndpointMetrics()
-        self._versions = StaleVersions()
-        self._trigger_times = TriggerTimes()
-        self.selection = Selection()
         self.controller = Controller("endpoint", self.sync, workers=workers, clock=clock)
-        queue = self.controller.queue
-        self._catching_up = CatchingUp(queue, clock)
-        self.controller.handle(services, ServiceHandler(queue, self.selection))
-        self.controller.handle(informers.informer_for(V1Pod), PodHandler(queue, self.selection, batch_period))
-        self.controller.handle(endpoints, EndpointsHandler(queue, self._services, self._versions, self._catching_up))
+        self.follow(informers, clock, batch_period)
+        self.controller.handle(
+            endpoints, EndpointsHandler(self.controller.queue, self._services, self._versions, self._catching_up)
+        )
 
-    async def sync(self, key: str) -> float | None:
-        """
-        Bring one service's Endpoints to where they should be; never called for the same key twice at a time.
+    def _there(self, key: str) -> V1Endpoints | None:
+        return self._endpoints.get_by_key(key)
 
-        :return: seconds after which to look again, if the cache was too old to do anything
-        """
-        try:
-            after = await self._sync(key)
-        except Exception:
-            self._metrics.synced("error")
-            raise
-        self._metrics.synced("success" if after is None else "stale")
-        return after
-
-    async def _sync(self, key: str) -> float | None:
-        service = self._services.get_by_key(key)
-        if service is None:
-            await self._remove(key)
-            return None
-        if not gets_endpoints(service):
-            return None
-        current = self._endpoints.get_by_key(key)
-        if self._versions.is_stale(key, current):
-            seconds = self._catching_up.wait(key)
-            if seconds is not None:
-                return seconds
-            log.warning("endpoints_never_seen", service=key)
-            self._versions.forget(key)
-        self._catching_up.forget(key)
-        pods = self.selection.pods_of(key, service.spec.selector)
-        if pods is None:
-            return None
-        # Even if nothing is written: what was seen now is no news next time.
-        triggered = self._trigger_times.compute(key, service, pods)
+    async def _write(
+        self,
+        key: str,
+        service: V1Service,
+        pods: Collection[EndpointPod],
+        there: V1Endpoints | None,
+        triggered: datetime | None,
+    ) -> None:
         everything = subsets_of(service, pods)
         self._metrics.desired(key, _addresses(everything))
         subsets, truncated = truncate(everything)
-        if current is None:
+        if there is None:
             await self._create(key, service, _endpoints(service, None, subsets, truncated, triggered))
-        elif not _up_to_date(service, current, subsets, truncated):
-            await self._update(key, service, current, _endpoints(service, current, subsets, truncated, triggered))
-        return None
+        elif not _up_to_date(service, there, subsets, truncated):
+            await self._update(key, service, there, _endpoints(service, there, subsets, truncated, triggered))
 
     async def _create(self, key: str, service: V1Service, endpoints: V1Endpoints) -> None:
         try:
@@ -162,7 +132,7 @@ class EndpointController:
         if updated.metadata.resource_version != current.metadata.resource_version:
             self._versions.replaced(key, current)
 
-    async def _remove(self, key: str) -> None:
+    async def _gone(self, key: str) -> None:
         namespace, _, name = key.partition("/")
         try:
             await self._server.delete(name, namespace)
@@ -171,9 +141,6 @@ class EndpointController:
         else:
             self._metrics.changed("delete")
         self._metrics.desired(key, 0)
-        self._trigger_times.forget(key)
-        self._versions.forget(key)
-        self._catching_up.forget(key)
 
 
 def _endpoints(

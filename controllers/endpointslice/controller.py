@@ -6,7 +6,8 @@ It is kube-controller-manager's. What is not here are hints by the size of zones
 
 from __future__ import annotations
 
-import structlog
+from collections.abc import Collection
+from datetime import datetime
 
 from controllers.endpointslice.endpoints import SliceViews
 from controllers.endpointslice.handlers import SliceHandler
@@ -15,22 +16,17 @@ from controllers.endpointslice.metrics import SliceMetrics
 from controllers.endpointslice.nodes import Nodes
 from controllers.endpointslice.reconciler import Reconciler
 from controllers.endpointslice.tracker import SliceTracker
-from controllers.services.catching_up import CatchingUp
-from controllers.services.handlers import PodHandler, ServiceHandler
-from controllers.services.selection import Selection
-from controllers.services.service import gets_endpoints
-from controllers.services.trigger_time import TriggerTimes
+from controllers.services.pod import EndpointPod
+from controllers.services.syncer import ServiceSyncer
 from kinformer.client import Client
 from kinformer.clock import Clock, RealClock
 from kinformer.informers import SharedInformerFactory
 from kinformer.manager import Controller, ControllerContext
-from kinformer.models import V1EndpointSlice, V1Node, V1Pod, V1Service
+from kinformer.models import V1EndpointSlice, V1Node, V1Service
 from kinformer.record import WARNING, EventRecorder
 from kinformer.workqueue import BucketRateLimiter, ItemExponentialFailureRateLimiter, MaxOfRateLimiter
 
 __all__ = ("EndpointSliceController", "make_controller")
-
-log = structlog.get_logger(__name__)
 
 #: The component that its Events are from.
 COMPONENT = "endpoint-slice-controller"
@@ -63,10 +59,8 @@ def make_controller(context: ControllerContext) -> Controller:
     ).controller
 
 
-class EndpointSliceController:
+class EndpointSliceController(ServiceSyncer[list[V1EndpointSlice]]):
     """
-    Syncs services.
-
     :param workers: how many are synced at once
     :param max_per_slice: endpoints that a slice has at most
     :param batch_period: seconds for which changes of a service's pods are gathered
@@ -84,16 +78,14 @@ class EndpointSliceController:
         batch_period: float = 0.0,
     ) -> None:
         clock = clock or RealClock()
-        services, nodes = informers.informer_for(V1Service), informers.informer_for(V1Node)
+        self._metrics = SliceMetrics(max_per_slice)
+        self.tracker = SliceTracker()
+        super().__init__(informers.informer_for(V1Service), self._metrics, self.tracker)
+        nodes = informers.informer_for(V1Node)
         slices = informers.informer_for(V1EndpointSlice, indexers={_SERVICE_INDEX: _service_index})
-        self._services = services.indexer
         self._slices = slices.indexer
         self._recorder = recorder
-        self._metrics = SliceMetrics(max_per_slice)
-        self._trigger_times = TriggerTimes()
         self._views = SliceViews()
-        self.tracker = SliceTracker()
-        self.selection = Selection()
         self.controller = Controller(
             "endpointslice",
             self.sync,
@@ -106,58 +98,29 @@ class EndpointSliceController:
             clock=clock,
         )
         queue = self.controller.queue
-        self._catching_up = CatchingUp(queue, clock)
         self._nodes = Nodes(nodes.indexer, queue)
         self._reconciler = Reconciler(
             client.resource(V1EndpointSlice), self._nodes, self.tracker, self._metrics, max_per_slice
         )
-        self.controller.handle(services, ServiceHandler(queue, self.selection))
-        self.controller.handle(informers.informer_for(V1Pod), PodHandler(queue, self.selection, batch_period))
+        self.follow(informers, clock, batch_period)
         self.controller.handle(slices, SliceHandler(queue, self.tracker, self._views, self._catching_up, batch_period))
         self.controller.handle(nodes, self._nodes)
 
-    async def sync(self, key: str) -> float | None:
-        """
-        Bring one service's slices to where they should be; never called for the same key twice at a time.
-
-        :return: seconds after which to look again, if the cache was too old to do anything
-        """
-        try:
-            after = await self._sync(key)
-        except Exception:
-            self._metrics.synced("error")
-            raise
-        self._metrics.synced("success" if after is None else "stale")
-        return after
-
-    async def _sync(self, key: str) -> float | None:
-        service = self._services.get_by_key(key)
-        if service is None:
-            # Its slices are the garbage collector's.
-            self._trigger_times.forget(key)
-            self._metrics.forget(key)
-            self.tracker.forget(key)
-            self._catching_up.forget(key)
-            return None
-        if not gets_endpoints(service):
-            return None
-        there = [
+    def _there(self, key: str) -> list[V1EndpointSlice]:
+        return [
             slice_
             for slice_ in self._slices.by_index(_SERVICE_INDEX, key)
             if is_managed(slice_) and slice_.metadata.deletion_timestamp is None
         ]
-        if self.tracker.is_stale(key, there):
-            seconds = self._catching_up.wait(key)
-            if seconds is not None:
-                return seconds
-            log.warning("endpoint_slice_never_seen", service=key)
-            self.tracker.forget(key)
-        self._catching_up.forget(key)
-        pods = self.selection.pods_of(key, service.spec.selector)
-        if pods is None:
-            return None
-        # Even if nothing is written: what was seen now is no news next time.
-        triggered = self._trigger_times.compute(key, service, pods)
+
+    async def _write(
+        self,
+        key: str,
+        service: V1Service,
+        pods: Collection[EndpointPod],
+        there: list[V1EndpointSlice],
+        triggered: datetime | None,
+    ) -> None:
         # By name, so that the same question has the same answer.
         existing = [self._views.of(slice_) for slice_ in sorted(there, key=_name_of)]
         try:
@@ -167,7 +130,10 @@ class EndpointSliceController:
             message = f"Error updating Endpoint Slices for Service {key}: {errors}"
             self._recorder.event(service, WARNING, "FailedToUpdateEndpointSlices", message)
             raise
-        return None
+
+    async def _gone(self, key: str) -> None:
+        # Its slices are the garbage collector's.
+        self._metrics.forget(key)
 
 
 def _service_index(slice_: V1EndpointSlice) -> tuple[str]:
