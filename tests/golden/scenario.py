@@ -17,6 +17,7 @@ from typing import Any
 import anyio
 
 from tests.golden.api import Api, Refused, Unreachable, connected
+from tests.golden.pace import NotSettled, Pace, RealPace
 from tests.golden.reduce import Reducer
 from tests.golden.run import difference, same_json
 
@@ -35,11 +36,8 @@ _WATCHED = (
     "PersistentVolumeClaim",
     "Event",
 )
-#: Seconds for which a state has to stand before a snapshot of it, and between two looks.
+#: Seconds for which a state has to stand before a snapshot of it.
 _SNAPSHOT_SETTLE = 2.0
-_LOOK = 0.1
-#: A state that never settles is a failure, after so many seconds.
-_SETTLE_TIMEOUT = 60.0
 
 
 class ScenarioError(Exception):
@@ -84,29 +82,28 @@ async def replay(
     url: str,
     token: str = "",
     *,
-    patience: float = 1.0,
+    pace: Pace | None = None,
     is_busy: Callable[[], bool] = lambda: False,
     same: Callable[[Any, Any], bool] = same_json,
 ) -> Outcome:
     """
     Run a scenario and compare.
 
-    :param patience: by what to multiply the time that a state has to stand still; less than 1 for a server that is
-        known to be quick
+    :param pace: how to wait until a state has settled; in real time if not said
     :param is_busy: whether something is known to be still to come, however still it looks
     :param same: whether what came out is what was recorded
     """
     began = anyio.current_time()
     namespace = f"{scenario.name.replace('_', '-')}-{secrets.token_hex(3)}"
     async with connected(url, token, namespace=namespace) as api:
-        run = _Run(api, patience, is_busy)
+        run = _Run(api, pace or RealPace(), is_busy)
         try:
             await api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
             for step in scenario.steps:
                 await run.step(step)
             got: list[Any] = run.answers
             problem = "" if same(got, scenario.want) else difference(got, scenario.want)
-        except (Refused, Unreachable, ScenarioError) as error:
+        except (Refused, Unreachable, ScenarioError, NotSettled) as error:
             problem = str(error)
         finally:
             with anyio.move_on_after(2, shield=True):
@@ -128,10 +125,12 @@ async def _remove(api: Api) -> None:
 class _Run:
     """A scenario under way."""
 
-    def __init__(self, api: Api, patience: float, is_busy: Callable[[], bool]) -> None:
+    def __init__(self, api: Api, pace: Pace, is_busy: Callable[[], bool]) -> None:
         self._api = api
-        self._patience = patience
+        self._pace = pace
         self._is_busy = is_busy
+        self._revision = ""
+        self._versions: list[str] = []
         self._reducer = Reducer(api.namespace)
         self._last_ip = 1
         self.answers: list[Any] = []
@@ -205,34 +204,26 @@ class _Run:
             await self._api.patch("Pod", name, {"status": status}, type_="strategic", subresource="status")
 
     async def _sleep(self, seconds: float) -> None:
-        await anyio.sleep(seconds)
+        await self._pace.sleep(seconds)
 
     async def _settle(self, seconds: float) -> None:
-        """Return once nothing has changed for so long."""
-        still = seconds * self._patience
-        last: Any = None
-        revision = ""
-        since = began = anyio.current_time()
-        while (now := anyio.current_time()) - since < still:
-            if now - began > _SETTLE_TIMEOUT:
-                raise ScenarioError(f"the state did not settle within {_SETTLE_TIMEOUT:.0f} s")
-            # The server's version may move by what others do, and by events: then the objects tell.
-            if revision != (revision := await self._api.revision()) and last != (last := await self._versions()):
-                since = anyio.current_time()
-            if self._is_busy():
-                since = anyio.current_time()
-            await anyio.sleep(_LOOK)
+        await self._pace.settle(seconds, self._look, self._is_busy)
 
     async def _snapshot(self, kinds: list[str]) -> None:
         await self._settle(_SNAPSHOT_SETTLE)
         self.answers.append(self._reducer.state({kind: await self._api.list(kind) for kind in kinds}))
 
-    async def _versions(self) -> list[str]:
-        return [
-            f"{kind}/{obj['metadata']['name']}@{obj['metadata']['resourceVersion']}"
-            for kind in _WATCHED
-            for obj in await self._api.list(kind)
-        ]
+    async def _look(self) -> list[str]:
+        """Every object with its version."""
+        # The server's version may move by what others do, and by events: then the objects tell.
+        if self._revision != (revision := await self._api.revision()):
+            self._revision = revision
+            self._versions = [
+                f"{kind}/{obj['metadata']['name']}@{obj['metadata']['resourceVersion']}"
+                for kind in _WATCHED
+                for obj in await self._api.list(kind)
+            ]
+        return self._versions
 
     async def _pods(self, what: dict[str, Any]) -> list[dict[str, Any]]:
         """The pods that a step is about: by name, as many as it says."""

@@ -10,6 +10,8 @@ import anyio
 import click
 import structlog
 
+from kinformer.clock import Clock
+from tests.golden.pace import RealPace
 from tests.golden.scenario import Outcome, Scenario, ScenarioError, replay
 
 __all__ = ("is_of_slices", "scenario", "serving")
@@ -43,7 +45,7 @@ def scenario(
         async def run_one(each: Scenario, base: str, secret: str) -> None:
             nonlocal failed
             async with limiter:
-                outcome = await replay(each, base, secret, patience=patience)
+                outcome = await replay(each, base, secret, pace=RealPace(patience))
             _report(outcome)
             failed += bool(outcome.problem)
 
@@ -72,12 +74,18 @@ def is_of_slices(scenario: str) -> bool:
 
 @asynccontextmanager
 async def serving(
-    url: str | None = None, token: str = "", *, controllers: bool = True, of_slices: bool = False
+    url: str | None = None,
+    token: str = "",
+    *,
+    controllers: bool = True,
+    of_slices: bool = False,
+    clock: Clock | None = None,
 ) -> AsyncIterator[tuple[str, str]]:
     """
     URL and token of a server, the embedded one if none is given, with this project's controllers at work.
 
     :param of_slices: the endpoint slice controller alone, rather than all the others
+    :param clock: the time of the embedded server and of the controllers
     """
     from kinformer.client import connect
     from kinformer.envtest import ApiServer
@@ -85,14 +93,14 @@ async def serving(
 
     async with AsyncExitStack() as stack:
         if url is None:
-            server = await stack.enter_async_context(ApiServer())
+            server = await stack.enter_async_context(ApiServer(clock=clock))
             url, token = server.url, server.token
         if controllers:
-            client = await stack.enter_async_context(connect(url=url, token=token))
+            client = await stack.enter_async_context(connect(url=url, token=token, clock=clock))
             tasks = await stack.enter_async_context(anyio.create_task_group())
             stack.callback(tasks.cancel_scope.cancel)
             names = [name for name in known_controllers() if (name == "endpointslice") is of_slices]
-            tasks.start_soon(Manager(client, controllers=names).run)
+            tasks.start_soon(Manager(client, controllers=names, clock=clock).run)
         yield url, token
 
 

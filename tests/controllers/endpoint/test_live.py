@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -13,23 +13,26 @@ from controllers.endpoint import make_controller as make_endpoint
 from controllers.endpoint.handlers import LEADER_ANNOTATION
 from controllers.endpointslice import make_controller as make_endpointslice
 from kinformer.client import Client, NotFound, connect
+from kinformer.clock import FakeClock
 from kinformer.envtest import ApiServer
 from kinformer.manager import Manager, OptionError
 from kinformer.models import V1Endpoints, V1EndpointSlice, V1Node, V1Pod, V1Service, from_dict
+from tests.turning import eventually, turn
 
 KNOWN = {"endpoint": make_endpoint, "endpointslice": make_endpointslice}
 
 
 @asynccontextmanager
 async def cluster() -> AsyncIterator[Client]:
-    async with ApiServer() as server, connect(url=server.url, token=server.token) as client:
+    clock = FakeClock()
+    async with ApiServer(clock=clock) as server, connect(url=server.url, token=server.token, clock=clock) as client:
         await client.resource(V1Node).create(from_dict(V1Node, {"metadata": {"name": "n1"}}))
         yield client
 
 
 @asynccontextmanager
 async def managed(client: Client, **options: Any) -> AsyncIterator[Manager]:
-    manager = Manager(client, known=KNOWN, options=options)
+    manager = Manager(client, known=KNOWN, options=options, clock=client.clock)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(manager.run)
         yield manager
@@ -76,12 +79,11 @@ async def slices(client: Client) -> list[str]:
     )
 
 
-async def eventually(look: Callable[[], Any], want: Any) -> None:
-    got = None
-    with anyio.move_on_after(10):
-        while (got := await look()) != want:  # noqa: ASYNC110  # only the server knows, and only when it is asked
-            await anyio.sleep(0.02)
-    assert got == want
+async def becomes(client: Client, look: Callable[[], Awaitable[Any]], want: Any) -> None:
+    async def is_so() -> bool:
+        return bool(await look() == want)
+
+    await eventually(is_so, client.clock)
 
 
 async def test_endpoints_that_are_left_over_go_and_those_of_elections_stay() -> None:
@@ -90,7 +92,7 @@ async def test_endpoints_that_are_left_over_go_and_those_of_elections_stay() -> 
             meta = {"name": name, "namespace": "default", "annotations": notes}
             await client.resource(V1Endpoints).create(from_dict(V1Endpoints, {"metadata": meta}))
         async with managed(client):
-            await eventually(lambda: endpoints(client, "gone"), None)
+            await becomes(client, lambda: endpoints(client, "gone"), None)
             assert await endpoints(client, "leader") == []
 
 
@@ -99,21 +101,21 @@ async def test_both_follow_the_pods_and_the_service_and_make_again_what_is_delet
         await make_pod(client, "a", "10.1.0.1")
         await make_service(client)
         await make_pod(client, "b", "10.1.0.2")
-        await eventually(lambda: endpoints(client), ["10.1.0.1", "10.1.0.2"])
-        await eventually(lambda: slices(client), ["10.1.0.1", "10.1.0.2"])
+        await becomes(client, lambda: endpoints(client), ["10.1.0.1", "10.1.0.2"])
+        await becomes(client, lambda: slices(client), ["10.1.0.1", "10.1.0.2"])
 
         await set_ready(client, "a", "10.1.0.1", ready=False)
-        await eventually(lambda: endpoints(client), ["10.1.0.2"])
-        await eventually(lambda: slices(client), ["10.1.0.2"])
+        await becomes(client, lambda: endpoints(client), ["10.1.0.2"])
+        await becomes(client, lambda: slices(client), ["10.1.0.2"])
 
         await client.resource(V1Endpoints).delete("web", "default")
         await client.resource(V1EndpointSlice).delete_collection("default")
-        await eventually(lambda: endpoints(client), ["10.1.0.2"])
-        await eventually(lambda: slices(client), ["10.1.0.2"])
+        await becomes(client, lambda: endpoints(client), ["10.1.0.2"])
+        await becomes(client, lambda: slices(client), ["10.1.0.2"])
 
         await client.resource(V1Service).delete("web", "default")
-        await eventually(lambda: endpoints(client), None)
-        await eventually(lambda: slices(client), [])
+        await becomes(client, lambda: endpoints(client), None)
+        await becomes(client, lambda: slices(client), [])
 
 
 async def test_changes_of_many_pods_within_the_batch_period_are_few_writes() -> None:
@@ -121,18 +123,17 @@ async def test_changes_of_many_pods_within_the_batch_period_are_few_writes() -> 
     async with cluster() as client, managed(client, max_endpoints_per_slice=10, **periods):
         await make_service(client)
         ips = [f"10.1.0.{number}" for number in range(1, 31)]
-        await eventually(lambda: endpoints(client), [])
-        began = anyio.current_time()
+        await becomes(client, lambda: endpoints(client), [])
         for number, ip in enumerate(ips):
             await make_pod(client, f"p{number:02}", ip)
-        batches = (anyio.current_time() - began) / 0.3 + 2
-        await eventually(lambda: endpoints(client), sorted(ips))
-        await eventually(lambda: slices(client), sorted(ips))
+            await turn(client.clock, 0.02)
+        await becomes(client, lambda: endpoints(client), sorted(ips))
+        await becomes(client, lambda: slices(client), sorted(ips))
 
         listed = (await client.resource(V1EndpointSlice).list("default")).items
         assert [len(each.endpoints) for each in listed] == [10, 10, 10]
         # A slice's generation is how often it was written.
-        assert sum(each.metadata.generation for each in listed) <= 2 * batches + 3
+        assert sum(each.metadata.generation for each in listed) <= 8
 
 
 async def test_services_that_select_the_same_pods_have_the_same_endpoints() -> None:
@@ -142,8 +143,8 @@ async def test_services_that_select_the_same_pods_have_the_same_endpoints() -> N
             await make_service(client, name)
         await make_pod(client, "a", "10.1.0.1")
         for name in names:
-            await eventually(lambda name=name: endpoints(client, name), ["10.1.0.1"])
-        await eventually(lambda: slices(client), ["10.1.0.1"] * 10)
+            await becomes(client, lambda name=name: endpoints(client, name), ["10.1.0.1"])
+        await becomes(client, lambda: slices(client), ["10.1.0.1"] * 10)
 
 
 @pytest.mark.parametrize("option", ["concurrent_endpoint_syncs", "max_endpoints_per_slice"])

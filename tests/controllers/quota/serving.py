@@ -2,46 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import anyio
-
 from controllers.quota.admission import QuotaPlugin
 from kinformer.client import Client, connect
+from kinformer.clock import FakeClock
 from kinformer.envtest import ApiServer
 from kinformer.envtest.admission import AdmissionContext
 from kinformer.envtest.objects import StoredObjects
 
-__all__ = ("eventually", "make_namespace", "make_pod", "make_quota", "quota_server")
+__all__ = ("make_namespace", "make_pod", "make_quota", "quota_server")
 
 
 @asynccontextmanager
-async def quota_server(*plugins: Any, enforce: bool = True) -> AsyncIterator[tuple[ApiServer, Client]]:
+async def quota_server(
+    *plugins: Any, enforce: bool = True, clock: FakeClock | None = None
+) -> AsyncIterator[tuple[ApiServer, Client]]:
     """
     :param plugins: more admission plug-ins, which run after quota's
     :param enforce: whether it has the plug-in for ResourceQuotas
+    :param clock: the server's time, and the client's; a new one if None
     """
-    async with ApiServer(plugins=False) as server:
+    clock = clock or FakeClock()
+    async with ApiServer(plugins=False, clock=clock) as server:
         if enforce:
             context = AdmissionContext(StoredObjects(server.operations), server.clock)
             server.admission.plugins.append(QuotaPlugin(context))
         server.admission.plugins.extend(plugins)
-        async with connect(url=server.url, token=server.token) as client:
+        async with connect(url=server.url, token=server.token, clock=clock) as client:
             yield server, client
-
-
-async def eventually(true: Callable[[], Awaitable[object] | object], seconds: float = 10.0) -> None:
-    """Wait until something is true."""
-    with anyio.fail_after(seconds):
-        while True:
-            found = true()
-            if isinstance(found, Awaitable):
-                found = await found
-            if found:
-                return
-            await anyio.sleep(0.005)
 
 
 def make_pod(name: str, namespace: str = "default", cpu: str = "1") -> dict[str, Any]:

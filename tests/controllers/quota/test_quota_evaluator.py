@@ -18,7 +18,7 @@ from kinformer.meta import GroupResource
 from kinformer.meta.resourcelist import dump, load
 from kinformer.models import V1ResourceQuota, from_dict
 from tests.controllers.objects import FakeInformers, conflict
-from tests.controllers.quota.serving import eventually, make_pod, make_quota, quota_server
+from tests.controllers.quota.serving import make_pod, make_quota, quota_server
 
 
 class Accessor:
@@ -88,7 +88,8 @@ async def test_requests_of_one_namespace_are_written_together() -> None:
         accessor.gate = anyio.Event()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(ask, evaluator, create("first"))
-            await eventually(lambda: accessor.reads == 1)
+            await FakeClock().settle()
+            assert accessor.reads == 1
             tasks.start_soon(ask, evaluator, create("a"), create("b"))
             await anyio.lowlevel.checkpoint()
             accessor.gate.set()
@@ -159,10 +160,12 @@ async def test_a_request_that_waits_too_long_is_refused_and_charged_nothing() ->
             assert all(isinstance(answer, EvaluationTimedOut) for answer in answers)
 
         tasks.start_soon(wait)
-        await eventually(lambda: accessor.reads == 1)
+        await clock.settle()
+        assert accessor.reads == 1
         await clock.advance(10.0)
         accessor.gate.set()
-        await eventually(lambda: not evaluator._waiting)
+        await clock.settle()
+        assert not evaluator._waiting
 
     assert accessor.writes in ([], ["q"])
 

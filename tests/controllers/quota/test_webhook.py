@@ -6,7 +6,7 @@ import base64
 import io
 import random
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -19,14 +19,16 @@ import yaml
 from controllers.quota.webhook import GROUP_QUOTAS, QuotaWebhook, WebhookServer
 from controllers.quota.webhook.server import BODY_LIMIT, tls_context
 from kinformer.client import AlreadyExists, ApiError, Client, DeleteOptions, Forbidden, NotFound, connect
+from kinformer.clock import FakeClock
 from kinformer.envtest import ApiServer
 from kinformer.envtest.certificates import Authority
 from kinformer.envtest.objects import StoredObjects
 from kinformer.manager import OptionError
 from kinformer.models import V1Namespace, V1Pod
 from tests.controllers.objects import FakeInformers
-from tests.controllers.quota.serving import eventually, make_namespace, make_pod, quota_server
+from tests.controllers.quota.serving import make_namespace, make_pod, quota_server
 from tests.controllers.quota.webhook_proxy import proxy, review
+from tests.turning import eventually, turn
 
 CRD = Path(__file__).parents[3] / "docs" / "controllers" / "quota-webhook" / "crd.yaml"
 
@@ -47,22 +49,32 @@ class Setting:
     def __init__(self, server: ApiServer, client: Client) -> None:
         self.server = server
         self.client = client
+        self.clock = client.clock
         self.url = ""
         self.quotas: Any = client.resource(dict, GROUP_QUOTAS, namespaced=False, kind="GroupQuota")
         self.stored = StoredObjects(server.operations)
 
     @asynccontextmanager
     async def serving(self, **options: Any) -> AsyncIterator[QuotaWebhook]:
-        webhook = QuotaWebhook(self.client, **options)
+        webhook = QuotaWebhook(self.client, clock=self.clock, **options)
         endpoint = WebhookServer(webhook, None, "127.0.0.1", 0)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(webhook.run)
             tasks.start_soon(endpoint.run)
             await endpoint.listening.wait()
             self.url = f"http://127.0.0.1:{endpoint.port}"
-            await eventually(lambda: webhook.controller.has_synced)
+            await self.eventually(lambda: webhook.controller.has_synced)
             yield webhook
             tasks.cancel_scope.cancel()
+
+    async def eventually(self, true: Callable[[], object]) -> None:
+        """Turn the clock until something is true."""
+        await eventually(true, self.clock)
+
+    async def turn(self, seconds: float) -> None:
+        """Let so many seconds pass."""
+        assert isinstance(self.clock, FakeClock)
+        await turn(self.clock, seconds)
 
     def used(self, name: str = "g") -> dict[str, str]:
         found = self.stored.get(GROUP_QUOTAS.group, GROUP_QUOTAS.resource, "", name)
@@ -88,7 +100,7 @@ async def through(place: Setting, **options: Any) -> AsyncIterator[Any]:
     """Pods, as they are created through API servers that ask the webhook."""
     async with (
         proxy(place.server.url, place.server.token, lambda: place.url, **options) as url,
-        connect(url=url, token="any") as client,
+        connect(url=url, token="any", clock=place.clock) as client,
     ):
         yield client.resource(dict, ("", "v1", "pods"))
 
@@ -96,7 +108,7 @@ async def through(place: Setting, **options: Any) -> AsyncIterator[Any]:
 async def test_a_team_has_so_much_in_all_its_namespaces_together() -> None:
     async with setting() as place, place.serving(), through(place) as pods:
         await place.quotas.create(group_quota({"pods": "2", "requests.cpu": "5"}))
-        await eventually(lambda: place.used() == {"pods": "0", "requests.cpu": "0"})
+        await place.eventually(lambda: place.used() == {"pods": "0", "requests.cpu": "0"})
         await pods.create(make_pod("a", "shop-1"))
         await pods.create(make_pod("b", "shop-2", cpu="2"))
         assert place.used() == {"pods": "2", "requests.cpu": "3"}
@@ -104,7 +116,7 @@ async def test_a_team_has_so_much_in_all_its_namespaces_together() -> None:
             await pods.create(make_pod("c", "shop-1"))
         await pods.create(make_pod("c", "other"))
         await place.client.resource(V1Pod).delete("a", "shop-1")
-        await eventually(lambda: place.used() == {"pods": "1", "requests.cpu": "2"})
+        await place.eventually(lambda: place.used() == {"pods": "1", "requests.cpu": "2"})
         await pods.create(make_pod("d", "shop-1"))
 
 
@@ -116,7 +128,7 @@ async def test_an_application_has_so_much_wherever_it_is() -> None:
 
     async with setting() as place, place.serving(), through(place) as pods:
         await place.quotas.create(group_quota({"pods": "1"}, application={"name": "till"}))
-        await eventually(lambda: place.used() == {"pods": "0"})
+        await place.eventually(lambda: place.used() == {"pods": "0"})
         await pods.create(pod("a", "shop-1", "till"))
         await pods.create(pod("b", "other", "stock"))
         with pytest.raises(Forbidden, match="exceeded quota: g"):
@@ -126,7 +138,7 @@ async def test_an_application_has_so_much_wherever_it_is() -> None:
 async def test_a_namespace_that_was_made_just_now_is_known() -> None:
     async with setting() as place, place.serving() as webhook, through(place) as pods:
         await place.quotas.create(group_quota({"pods": "0"}))
-        await eventually(lambda: place.used() == {"pods": "0"})
+        await place.eventually(lambda: place.used() == {"pods": "0"})
         silent: Any = FakeInformers().informer_for(V1Namespace)
         webhook.namespaces._informer = silent
         await place.client.resource(V1Namespace).create(
@@ -139,7 +151,7 @@ async def test_a_namespace_that_was_made_just_now_is_known() -> None:
 async def test_what_was_charged_and_not_stored_is_held_by_a_recount_until_its_reservation_ends() -> None:
     async with setting() as place, place.serving(reservation=1.5) as webhook:
         await place.quotas.create(group_quota({"pods": "1"}))
-        await eventually(lambda: place.used() == {"pods": "0"})
+        await place.eventually(lambda: place.used() == {"pods": "0"})
         async with aiohttp.ClientSession() as session:
 
             async def admitted() -> bool:
@@ -148,12 +160,13 @@ async def test_what_was_charged_and_not_stored_is_held_by_a_recount_until_its_re
                     return bool((await answered.json())["response"]["allowed"])
 
             assert await admitted()
-            for _ in range(5):
+            for _ in range(14):
                 webhook.controller.recount_all()
-                await anyio.sleep(0.01)
+                await place.turn(0.1)
                 assert place.used() == {"pods": "1"}
                 assert not await admitted()
-            await eventually(lambda: place.used() == {"pods": "0"})
+            await place.turn(0.2)
+            assert place.used() == {"pods": "0"}
             assert len(webhook.ledger) == 0
             assert await admitted()
 
@@ -164,15 +177,16 @@ async def test_a_webhook_that_was_started_anew_gives_nothing_back_before_the_old
     async with setting() as place:
         async with place.serving():
             await place.quotas.create(group_quota({"pods": "1"}))
-            await eventually(lambda: place.used() == {"pods": "0"})
+            await place.eventually(lambda: place.used() == {"pods": "0"})
             async with aiohttp.ClientSession() as session:
                 await session.post(f"{place.url}/validate", json=review("pods", "shop-1", make_pod("under-way")))
             assert place.used() == {"pods": "1"}
         async with place.serving(reservation=2.0) as webhook:
             webhook.controller.recount_all()
-            await anyio.sleep(0.05)
+            await place.turn(1.9)
             assert place.used() == {"pods": "1"}
-            await eventually(lambda: place.used() == {"pods": "0"})
+            await place.turn(0.2)
+            assert place.used() == {"pods": "0"}
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -184,7 +198,7 @@ async def test_no_recount_between_admission_and_storage_lets_two_through_one_pla
     async with setting() as place:
 
         async def in_between() -> None:
-            await anyio.sleep(rng.random() * 0.02)
+            await place.clock.sleep(rng.randrange(20) * 0.001)
             if rng.random() < 0.15:
                 raise ConnectionError("the API server died before it stored the object")
 
@@ -200,26 +214,25 @@ async def test_no_recount_between_admission_and_storage_lets_two_through_one_pla
                 except (ApiError, Forbidden, NotFound, AlreadyExists):
                     pass
                 most = max(most, place.pods())
+                await place.clock.sleep(rng.randrange(1, 4) * 0.001)
 
-        async def recount() -> None:
+        await place.quotas.create(group_quota({"pods": "4"}))
+        async with through(place, in_between=in_between) as pods, anyio.create_task_group() as workers:
             for is_first in (True, False):
-                # Longer than anything takes between admission and storage, on however busy a machine.
-                async with place.serving(reservation=3.0) as webhook:
+                # Longer than anything takes between admission and storage.
+                async with place.serving(reservation=0.1) as webhook:
                     if is_first:
-                        await place.quotas.create(group_quota({"pods": "4"}))
-                    for _ in range(160):
+                        await place.eventually(lambda: place.used() == {"pods": "0"})
+                        for _ in range(6):
+                            workers.start_soon(work, pods)
+                    for _ in range(60):
                         webhook.controller.recount_all()
-                        await anyio.sleep(0.005)
+                        await place.turn(0.005)
             recounted.set()
-
-        async with through(place, in_between=in_between) as pods, anyio.create_task_group() as tasks:
-            tasks.start_soon(recount)
-            await eventually(lambda: place.used() == {"pods": "0"})
-            async with anyio.create_task_group() as workers:
-                for _ in range(6):
-                    workers.start_soon(work, pods)
+            # Who waits between admission and storage, or for its turn.
+            await place.turn(0.05)
         async with place.serving(reservation=0.1):
-            await eventually(lambda: place.used() == {"pods": str(place.pods())})
+            await place.eventually(lambda: place.used() == {"pods": str(place.pods())})
 
     assert 0 < most <= 4
 
@@ -247,7 +260,7 @@ async def test_bodies_that_are_no_reviews_get_a_status_that_says_why() -> None:
 async def test_objects_and_quotas_that_make_no_sense_are_refused_with_the_reason() -> None:
     async with setting() as place, place.serving(), aiohttp.ClientSession() as session:
         await place.quotas.create(group_quota({"pods": "9", "requests.cpu": "9"}))
-        await eventually(lambda: place.used() != {})
+        await place.eventually(lambda: place.used() != {})
 
         async def said(asked: Any) -> str:
             async with session.post(f"{place.url}/validate", json=asked) as answered:
@@ -279,7 +292,7 @@ async def test_objects_and_quotas_that_make_no_sense_are_refused_with_the_reason
 async def test_what_an_invalid_quota_is_about_is_refused_and_nothing_else() -> None:
     async with setting() as place, place.serving() as webhook, through(place) as pods:
         await place.quotas.create(group_quota({"pods": "many"}))
-        await eventually(lambda: webhook.accessor.invalid())
+        await place.eventually(lambda: webhook.accessor.invalid())
         with pytest.raises(Forbidden, match=r"GroupQuota g is invalid: spec\.hard: 'many' is not a quantity"):
             await pods.create(make_pod("a", "shop-1"))
         await pods.create(make_pod("a", "other"))
@@ -287,24 +300,25 @@ async def test_what_an_invalid_quota_is_about_is_refused_and_nothing_else() -> N
 
 async def test_with_the_api_server_away_what_needs_a_charge_is_refused_and_the_health_check_says_so() -> None:
     places: list[Setting] = []
-    goes = anyio.Event()
+    ready, goes = anyio.Event(), anyio.Event()
 
     async def serve() -> None:
         async with setting() as place:
             await place.quotas.create(group_quota({"pods": "9"}))
             places.append(place)
+            ready.set()
             await goes.wait()
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(serve)
-        await eventually(lambda: places)
+        await ready.wait()
         [place] = places
         async with (
-            connect(url=place.server.url, token=place.server.token) as place.client,
+            connect(url=place.server.url, token=place.server.token, clock=place.clock) as place.client,
             place.serving(),
             aiohttp.ClientSession() as session,
         ):
-            await eventually(lambda: place.used() != {})
+            await place.eventually(lambda: place.used() != {})
             async with session.get(f"{place.url}/healthz") as health:
                 assert (health.status, await health.text()) == (200, "ok")
             goes.set()
@@ -313,7 +327,7 @@ async def test_with_the_api_server_away_what_needs_a_charge_is_refused_and_the_h
                 async with session.get(f"{place.url}/healthz") as health:
                     return (await health.text()).startswith("the API server does not answer: ")
 
-            await eventually(is_ill)
+            await place.eventually(is_ill)
             async with session.post(f"{place.url}/validate", json=review("pods", "shop-1", make_pod("a"))) as answered:
                 response = (await answered.json())["response"]
             assert not response["allowed"]
@@ -354,12 +368,12 @@ async def test_with_the_documented_configuration_a_server_asks_it(tmp_path: Path
     configuration = yaml.safe_load((CRD.parent / "webhook.yaml").read_text())
 
     async with setting() as place, anyio.create_task_group() as tasks:
-        webhook = QuotaWebhook(place.client)
+        webhook = QuotaWebhook(place.client, clock=place.clock)
         server = WebhookServer(webhook, tls_context(certificate_file, key_file), "127.0.0.1", 0)
         tasks.start_soon(webhook.run)
         tasks.start_soon(server.run)
         await server.listening.wait()
-        await eventually(lambda: webhook.controller.has_synced)
+        await place.eventually(lambda: webhook.controller.has_synced)
         for hook in configuration["webhooks"]:
             ca = base64.b64encode(authority.certificate).decode()
             hook["clientConfig"] = {"url": f"https://127.0.0.1:{server.port}/validate", "caBundle": ca}
@@ -368,7 +382,7 @@ async def test_with_the_documented_configuration_a_server_asks_it(tmp_path: Path
         )
         await configurations.create(configuration)
         await place.quotas.create(group_quota({"pods": "2"}))
-        await eventually(lambda: place.used() == {"pods": "0"})
+        await place.eventually(lambda: place.used() == {"pods": "0"})
         with pytest.raises(ApiError, match=r'webhook "quota\.kinformer\.dev" denied the request: .*unknown scope'):
             await place.quotas.create(group_quota({"pods": "2"}, "bad", scopes=["Lucky"]))
 
@@ -378,8 +392,8 @@ async def test_with_the_documented_configuration_a_server_asks_it(tmp_path: Path
         with pytest.raises(Forbidden, match=r"denied the request: pods .* exceeded quota: g, requested: pods=1"):
             await pods.create(make_pod("c", "shop-2"))
         # Seen by its informer, each by the uid it was admitted with: nothing is reserved any longer.
-        await eventually(lambda: len(webhook.ledger) == 0)
+        await place.eventually(lambda: len(webhook.ledger) == 0)
         webhook.controller.recount_all()
         await pods.delete_collection("shop-1")
-        await eventually(lambda: place.used() == {"pods": "0"})
+        await place.eventually(lambda: place.used() == {"pods": "0"})
         tasks.cancel_scope.cancel()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from pathlib import Path
 from typing import Any
@@ -14,16 +15,12 @@ from kinformer.client.config import endpoint_from_url
 from kinformer.client.transport import Transport
 from kinformer.envtest import ApiServer
 from kinformer.manager import Manager
+from tests.golden.pace import TurnedPace, scenario_clock
 from tests.golden.scenario import Outcome, Scenario, replay
 
 SCENARIOS = Path(__file__).parents[2] / "golden" / "scenarios"
 
 CONTROLLER = "replicationcontroller"
-
-#: Seconds that a state has to stand, of those that the scenario asks for: crashes are many, the server is quick.
-PATIENCE = 0.2
-#: Servers with a scenario each that run at once.
-AT_ONCE = 8
 
 
 class Fuse(Transport):
@@ -33,8 +30,8 @@ class Fuse(Transport):
     That is how it looks from the server's side when a process is killed between two writes.
     """
 
-    def __init__(self, url: str, token: str, writes: float) -> None:
-        super().__init__(endpoint_from_url(url, token=token))
+    def __init__(self, server: ApiServer, writes: float) -> None:
+        super().__init__(endpoint_from_url(server.url, token=server.token), clock=server.clock)
         self._left = writes
         self.blown = anyio.Event()
         #: POSTs of pods that went through.
@@ -63,16 +60,15 @@ async def replay_with_a_crash(scenario: Scenario, writes: int) -> tuple[Outcome,
 
     :return: what came of it, whether it came to the crash, and how many pods were made in all
     """
-    async with ApiServer() as server:
-        first = Fuse(server.url, server.token, writes)
-        second = Fuse(server.url, server.token, math.inf)
-
-        successor = Manager(Client(second), controllers=[CONTROLLER])
+    clock = scenario_clock()
+    async with ApiServer(clock=clock) as server:
+        first, second = Fuse(server, writes), Fuse(server, math.inf)
+        successor = Manager(Client(second), controllers=[CONTROLLER], clock=clock)
         controller: Any = successor.controllers[CONTROLLER]
 
         async def managers() -> None:
             async with first, anyio.create_task_group() as tasks:
-                tasks.start_soon(Manager(Client(first), controllers=[CONTROLLER]).run)
+                tasks.start_soon(Manager(Client(first), controllers=[CONTROLLER], clock=clock).run)
                 await first.blown.wait()
                 tasks.cancel_scope.cancel()
             async with second:
@@ -84,7 +80,7 @@ async def replay_with_a_crash(scenario: Scenario, writes: int) -> tuple[Outcome,
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(managers)
             outcome = await replay(
-                without_events(scenario), server.url, server.token, patience=PATIENCE, is_busy=is_taking_over
+                without_events(scenario), server.url, server.token, pace=TurnedPace(clock), is_busy=is_taking_over
             )
             tasks.cancel_scope.cancel()
         return outcome, first.blown.is_set(), first.pods_made + second.pods_made
@@ -108,30 +104,16 @@ async def test_a_crash_between_any_two_writes_changes_nothing_and_makes_no_pod_t
     problems: list[str] = []
     crashes = 0
 
-    async def crash_after(writes: int) -> bool:
-        nonlocal crashes
+    # How many writes there are differs from run to run by a status more or less: go on until none is left to crash at.
+    for writes in itertools.count(1):
         outcome, crashed, made = await replay_with_a_crash(scenario, writes)
         crashes += crashed
         if outcome.problem:
             problems.append(f"killed after {writes} writes: {outcome.problem}")
         if made != pods:
             problems.append(f"killed after {writes} writes: {made} pods were made, want {pods}")
-        return crashed
-
-    # How many writes there are differs from run to run by a status more or less: go on until none is left to crash at.
-    came_to_it = True
-    first = 1
-    while came_to_it:
-        results: list[bool] = []
-
-        async def run(writes: int, results: list[bool] = results) -> None:
-            results.append(await crash_after(writes))
-
-        async with anyio.create_task_group() as tasks:
-            for writes in range(first, first + AT_ONCE):
-                tasks.start_soon(run, writes)
-        first += AT_ONCE
-        came_to_it = all(results)
+        if not crashed:
+            break
 
     assert not problems, "\n".join(problems)
     assert crashes >= pods

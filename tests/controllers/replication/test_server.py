@@ -9,23 +9,25 @@ from typing import Any
 import anyio
 
 from kinformer.client import Client, connect
+from kinformer.clock import FakeClock
 from kinformer.envtest import ApiServer
 from kinformer.manager import Manager
 from kinformer.models import V1ObjectMeta, V1Pod, V1PodSpec, V1ReplicationController, from_dict
 from tests.controllers.objects import make_rc
+from tests.turning import eventually
 
 NAMESPACE = "default"
 
 
 @asynccontextmanager
 async def controlled(**options: Any) -> AsyncIterator[Client]:
-    async with ApiServer() as server, connect(url=server.url, token=server.token) as client:
-        manager = Manager(client, controllers=["replicationcontroller"], options=options)
-        with anyio.fail_after(20):
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(manager.run)
-                yield client
-                tasks.cancel_scope.cancel()
+    clock = FakeClock()
+    async with ApiServer(clock=clock) as server, connect(url=server.url, token=server.token, clock=clock) as client:
+        manager = Manager(client, controllers=["replicationcontroller"], options=options, clock=clock)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(manager.run)
+            yield client
+            tasks.cancel_scope.cancel()
 
 
 def manifest(replicas: int, name: str = "web") -> V1ReplicationController:
@@ -36,12 +38,12 @@ def manifest(replicas: int, name: str = "web") -> V1ReplicationController:
     return made
 
 
-async def until(client: Client, holds: Callable[[V1ReplicationController], bool]) -> V1ReplicationController:
-    while True:
+async def until(client: Client, holds: Callable[[V1ReplicationController], bool]) -> None:
+    async def is_so() -> bool:
         rc = await client.resource(V1ReplicationController).get("web", NAMESPACE)
-        if rc.status and rc.status.observed_generation == rc.metadata.generation and holds(rc):
-            return rc
-        await anyio.lowlevel.checkpoint()
+        return bool(rc.status and rc.status.observed_generation == rc.metadata.generation and holds(rc))
+
+    await eventually(is_so, client.clock)
 
 
 async def pods_of(client: Client) -> list[V1Pod]:
@@ -84,5 +86,9 @@ async def test_pods_come_back_when_they_are_deleted_one_after_the_other() -> Non
             before = await pods_of(client)
             await client.resource(V1Pod).delete(before[0].metadata.name, NAMESPACE)
             names = {pod.metadata.name for pod in before}
-            while len(await pods_of(client)) != 2 or names == {pod.metadata.name for pod in await pods_of(client)}:
-                await anyio.lowlevel.checkpoint()
+
+            async def are_others(names: set[str] = names) -> bool:
+                now = {pod.metadata.name for pod in await pods_of(client)}
+                return len(now) == 2 and now != names
+
+            await eventually(are_others, client.clock)

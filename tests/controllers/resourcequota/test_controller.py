@@ -15,19 +15,20 @@ from kinformer.informers import SharedInformerFactory
 from kinformer.manager import ControllerContext, OptionError
 from kinformer.meta import GroupKind, GroupVersionResource
 from kinformer.models import V1ConfigMap, V1Pod, V1ResourceQuota, V1Secret
-from tests.controllers.quota.serving import eventually, make_pod, make_quota, quota_server
+from tests.controllers.quota.serving import make_namespace, make_pod, make_quota, quota_server
+from tests.turning import eventually
 
 WIDGETS = GroupVersionResource("example.com", "v1", "widgets")
 
 
 @asynccontextmanager
-async def controlling(client: Client, **options: Any) -> AsyncIterator[ResourceQuotaController]:
-    informers = SharedInformerFactory(client)
-    controller = ResourceQuotaController(client, informers, **options)
+async def controlling(client: Client, namespace: str = "", **options: Any) -> AsyncIterator[ResourceQuotaController]:
+    informers = SharedInformerFactory(client, namespace=namespace, clock=client.clock)
+    controller = ResourceQuotaController(client, informers, clock=client.clock, **options)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(informers.run)
         tasks.start_soon(controller.run)
-        await eventually(lambda: controller.has_synced)
+        await eventually(lambda: controller.has_synced, client.clock)
         yield controller
         tasks.cancel_scope.cancel()
 
@@ -43,7 +44,7 @@ async def has(client: Client, **want: str) -> None:
     async def is_so() -> bool:
         return await used(client) == want
 
-    await eventually(is_so)
+    await eventually(is_so, client.clock)
 
 
 @pytest.mark.parametrize("discovery", [True, False])
@@ -76,7 +77,7 @@ async def test_a_kind_without_a_replenishment_controller_is_logged_and_left_to_t
             await quotas.create(make_quota(secrets="3"))
             await has(client, secrets="1")
             await secrets.delete("s", "default")
-            await eventually(lambda: controller.registry.get(WIDGETS.group_resource) is None)
+            await eventually(lambda: controller.registry.get(WIDGETS.group_resource) is None, client.clock)
             controller.queues.add_all()
             await has(client, secrets="0")
 
@@ -107,7 +108,6 @@ async def test_custom_resources_can_be_limited_as_soon_as_they_are_found_and_as_
         async with controlling(client) as controller:
             monitor = controller.monitor
             assert monitor is not None
-            monitor._period = 0.05
             await definitions.create(definition)
             await quotas.create({**make_quota(), "spec": {"hard": {"count/widgets.example.com": "1"}}})
 
@@ -125,21 +125,36 @@ async def test_custom_resources_can_be_limited_as_soon_as_they_are_found_and_as_
                 return True
 
             await monitor._sync()
-            await eventually(lambda: WIDGETS.group_resource in monitor.resources)
-            await eventually(created)
+            await eventually(lambda: WIDGETS.group_resource in monitor.resources, client.clock)
+            await eventually(created, client.clock)
             assert await used(client) == {"count/widgets.example.com": "1"}
             await widgets.delete("w", "default")
 
             async def is_free() -> bool:
                 return await used(client) == {"count/widgets.example.com": "0"}
 
-            await eventually(is_free)
+            await eventually(is_free, client.clock)
             await definitions.delete("widgets.example.com")
             await monitor._sync()
             assert WIDGETS.group_resource in monitor.resources
             await monitor._sync()
             assert WIDGETS.group_resource not in monitor.resources
             assert controller.registry.get(WIDGETS.group_resource) is None
+
+
+async def test_of_other_namespaces_than_that_of_the_informers_nothing_is_fetched_or_counted() -> None:
+    async with quota_server() as (server, client):
+        quotas = client.resource(dict, ("", "v1", "resourcequotas"))
+        await client.resource(dict, ("", "v1", "namespaces")).create(make_namespace("other"))
+        async with controlling(client, "default"):
+            for namespace in ("default", "other"):
+                configmap = V1ConfigMap(metadata={"name": "c", "namespace": namespace})
+                await client.resource(V1ConfigMap).create(configmap)
+                await quotas.create(make_quota(namespace=namespace, configmaps="3"))
+            await has(client, configmaps="1")
+
+            assert {watch._namespace for watch in server.watches.open if watch.resource.namespaced} == {"default"}
+            assert not (await quotas.get("q", "other")).get("status")
 
 
 async def test_limits_that_change_are_in_force_at_once() -> None:

@@ -11,6 +11,7 @@ from controllers.replication import make_controller as make_replication
 from controllers.resourcequota import make_controller as make_quota
 from kinformer.manager import Manager
 from tests.controllers.quota.serving import quota_server
+from tests.golden.pace import TurnedPace, scenario_clock
 from tests.golden.scenario import Scenario, replay
 
 SCENARIOS = Path(__file__).parents[2] / "golden" / "scenarios"
@@ -18,15 +19,13 @@ FILES = [*sorted(SCENARIOS.glob("quota_*.json")), SCENARIOS / "rc_quota_refused.
 
 CONTROLLERS = {"replicationcontroller": make_replication, "resourcequota": make_quota}
 
-#: Of the seconds that a state has to stand; the server and controllers of one process settle within milliseconds.
-PATIENCE = 0.2
-
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 async def test_this_scenario_settles_as_with_kubernetes_controllers(file: Path) -> None:
-    async with quota_server() as (server, client), anyio.create_task_group() as tasks:
-        tasks.start_soon(Manager(client, known=CONTROLLERS).run)
-        outcome = await replay(Scenario.read(file), server.url, server.token, patience=PATIENCE)
+    clock = scenario_clock()
+    async with quota_server(clock=clock) as (server, client), anyio.create_task_group() as tasks:
+        tasks.start_soon(Manager(client, known=CONTROLLERS, clock=clock).run)
+        outcome = await replay(Scenario.read(file), server.url, server.token, pace=TurnedPace(clock))
         tasks.cancel_scope.cancel()
 
     assert not outcome.problem, outcome.problem

@@ -13,8 +13,10 @@ from controllers.services.service import TRIGGER_TIME_ANNOTATION
 from kinformer.client import Client, connect
 from kinformer.client.config import endpoint_from_url
 from kinformer.client.transport import Transport
+from kinformer.clock import Clock
 from kinformer.envtest import ApiServer
 from kinformer.manager import ControllerFactory, Manager
+from tests.golden.pace import TurnedPace, scenario_clock
 from tests.golden.run import same_json
 from tests.golden.scenario import Outcome, Scenario, replay
 
@@ -22,20 +24,17 @@ __all__ = ("SCENARIOS", "replay_scenario", "replay_with_crashes")
 
 SCENARIOS = Path(__file__).parents[2] / "golden" / "scenarios"
 
-#: The embedded server and controllers in one process settle within milliseconds; a state has to stand for that long.
-PATIENCE = 0.2
-#: Servers with a scenario each that run at once.
-AT_ONCE = 6
-
 
 async def replay_scenario(file: Path, known: Mapping[str, ControllerFactory]) -> Outcome:
+    clock = scenario_clock()
     async with (
+        # Its own time goes on by itself: only then it marks a pod before it removes it, and that is seen.
         ApiServer() as server,
-        connect(url=server.url, token=server.token) as client,
+        connect(url=server.url, token=server.token, clock=clock) as client,
         anyio.create_task_group() as tasks,
     ):
-        tasks.start_soon(Manager(client, known=known).run)
-        outcome = await replay(Scenario.read(file), server.url, server.token, patience=PATIENCE)
+        tasks.start_soon(Manager(client, known=known, clock=clock).run)
+        outcome = await replay(Scenario.read(file), server.url, server.token, pace=TurnedPace(clock))
         tasks.cancel_scope.cancel()
     return outcome
 
@@ -43,8 +42,8 @@ async def replay_scenario(file: Path, known: Mapping[str, ControllerFactory]) ->
 class Fuse(Transport):
     """A connection over which so many writes are made. The last one is never answered, and nothing is sent after."""
 
-    def __init__(self, url: str, token: str, writes: float) -> None:
-        super().__init__(endpoint_from_url(url, token=token))
+    def __init__(self, server: ApiServer, writes: float, clock: Clock) -> None:
+        super().__init__(endpoint_from_url(server.url, token=server.token), clock=clock)
         self._left = writes
         self.blown = anyio.Event()
 
@@ -71,35 +70,28 @@ async def replay_with_crashes(file: Path, known: Mapping[str, ControllerFactory]
     """
     scenario = _of_what_converges(Scenario.read(file))
     problems: list[str] = []
-    crashes = 0
-
-    async def crash_after(writes: int) -> None:
-        nonlocal crashes
-        outcome, crashed = await _replay_with_a_crash(scenario, known, writes)
+    crashes = tried = 0
+    while crashes == tried:
+        tried += 1
+        outcome, crashed = await _replay_with_a_crash(scenario, known, tried)
         crashes += crashed
         if outcome.problem:
-            problems.append(f"killed after {writes} writes: {outcome.problem}")
-
-    tried = 0
-    while crashes == tried:
-        async with anyio.create_task_group() as tasks:
-            for writes in range(tried + 1, tried + 1 + AT_ONCE):
-                tasks.start_soon(crash_after, writes)
-        tried += AT_ONCE
+            problems.append(f"killed after {tried} writes: {outcome.problem}")
     return problems, crashes
 
 
 async def _replay_with_a_crash(
     scenario: Scenario, known: Mapping[str, ControllerFactory], writes: int
 ) -> tuple[Outcome, bool]:
+    clock = scenario_clock()
     async with ApiServer() as server:
-        first, second = Fuse(server.url, server.token, writes), Fuse(server.url, server.token, math.inf)
-        successor = Manager(Client(second), known=known)
+        first, second = Fuse(server, writes, clock), Fuse(server, math.inf, clock)
+        successor = Manager(Client(second), known=known, clock=clock)
         [controller] = successor.controllers.values()
 
         async def managers() -> None:
             async with first, anyio.create_task_group() as tasks:
-                tasks.start_soon(Manager(Client(first), known=known).run)
+                tasks.start_soon(Manager(Client(first), known=known, clock=clock).run)
                 await first.blown.wait()
                 tasks.cancel_scope.cancel()
             async with second:
@@ -111,7 +103,12 @@ async def _replay_with_a_crash(
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(managers)
             outcome = await replay(
-                scenario, server.url, server.token, patience=PATIENCE, is_busy=is_taking_over, same=_same_in_the_end
+                scenario,
+                server.url,
+                server.token,
+                pace=TurnedPace(clock),
+                is_busy=is_taking_over,
+                same=_same_in_the_end,
             )
             tasks.cancel_scope.cancel()
         return outcome, first.blown.is_set()
