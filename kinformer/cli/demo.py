@@ -68,7 +68,7 @@ async def run(*, manifests: Path | None, nodes: int, timeout: float) -> int:
             tasks.start_soon(_show, view, cluster)
             results = [await take(step, cluster, view, timeout) for step in steps(client, cluster, objects)]
         tasks.cancel_scope.cancel()
-    view.summary(results, server.storage.version, time.perf_counter() - started)
+    view.summary(results, server.storage.version - server.storage.first, time.perf_counter() - started)
     return 0 if all(result.converged for result in results) else 1
 
 

@@ -22,6 +22,7 @@ from kinformer.clock import Clock, RealClock
 from kinformer.envtest.admission import Admission, AdmissionContext, User, load_plugins
 from kinformer.envtest.authorization import Authorizer
 from kinformer.envtest.certificates import Authority, CertificatesUnavailable, user_of_certificate
+from kinformer.envtest.conversion import Conversions
 from kinformer.envtest.discovery import VERSION, Discovery
 from kinformer.envtest.faults import Faults
 from kinformer.envtest.handlers.http import BODY_LIMIT, HttpHandler
@@ -31,7 +32,7 @@ from kinformer.envtest.operations import Operations
 from kinformer.envtest.plugins import NamespaceLifecycle
 from kinformer.envtest.policies import Policies
 from kinformer.envtest.registry import Registry
-from kinformer.envtest.storage import Journal, JournalError, Storage
+from kinformer.envtest.storage import Journal, JournalError, Storage, first_version
 from kinformer.envtest.strategies import Strategies
 from kinformer.envtest.webhooks import ServiceResolver, Webhooks
 
@@ -101,13 +102,14 @@ class ApiServer:
         self._tls = tls
         #: The authority whose certificates are trusted, if the server has TLS; it can issue more of them.
         self.authority: Authority | None = None
+        self._least_version = 0
         self._build()
         self._users: dict[str, User] = {self.token: User("admin", groups=("system:masters", "system:authenticated"))}
         self._stack: AsyncExitStack | None = None
 
     def _build(self) -> None:
         """The server's inside, with nothing stored yet."""
-        self.storage = Storage()
+        self.storage = Storage(first=max(self._least_version, first_version(self.clock.now())))
         self.registry = Registry()
         self.watches = WatchSet()
         self.faults = Faults(self.storage, self.watches, self.clock)
@@ -117,6 +119,9 @@ class ApiServer:
             self.storage, self.registry, self.clock, self.admission, self._strategies, self._rng, self._issue_token
         )
         self.webhooks = Webhooks(self.operations, self.clock, self._resolve_service)
+        self._conversions = Conversions(
+            self.storage, self._strategies.definitions, self.webhooks.caller, self.operations.new_uid
+        )
 
     # -- where it is ------------------------------------------------------------------------------------------------
 
@@ -178,7 +183,7 @@ class ApiServer:
         async with AsyncExitStack() as stack:
             self._load_data(stack)
             self._load_admission()
-            if not self.storage.version:
+            if self.storage.is_new:
                 self._create_system_objects()
             listener = self._listen()
             stack.callback(listener.close)
@@ -192,6 +197,7 @@ class ApiServer:
                 self.faults,
                 self._rng,
                 self.webhooks,
+                self._conversions,
             )
             stack.push_async_callback(self.webhooks.close)
             runner = web.ServerRunner(_Server(handler), shutdown_timeout=_CLOSE_WITHIN)
@@ -199,6 +205,9 @@ class ApiServer:
             stack.push_async_callback(_clean_up, runner)
             stack.callback(self.watches.end_all)
             await web.SockSite(runner, listener, ssl_context=self._ssl_context()).start()
+            converting = await stack.enter_async_context(anyio.create_task_group())
+            stack.callback(converting.cancel_scope.cancel)
+            converting.start_soon(self._conversions.run, name="kinformer apiserver conversions")
             await self._start_loops(stack)
             self._stack = stack.pop_all()
 
@@ -221,6 +230,8 @@ class ApiServer:
         """
         await self._stop()
         if self._data is not None or not keep_data:
+            # Also where the clock stands still, no version is given out twice.
+            self._least_version = self.storage.version + 1
             self._build()
         if not keep_data:
             self._forget_data()

@@ -200,15 +200,21 @@ def _start(storage: Storage, options: ListOptions) -> tuple[str, int | None]:
         return start, None if number == _LATEST else number
     if not options.version or options.version == "0":
         return "", None
-    number = parse_version(options.version, _invalid_list_version)
-    _not_from_the_future(storage, number)
+    number = _not_from_the_future(storage, parse_version(options.version, _invalid_list_version))
     exact = options.match == "Exact" or (not options.match and options.limit > 0)
     return "", number if exact else None
 
 
-def _not_from_the_future(storage: Storage, number: int) -> None:
+def _not_from_the_future(storage: Storage, asked: int) -> int:
+    """
+    The version that is meant.
+
+    :raises StatusError: Timeout, if it is yet to come
+    """
+    number = storage.meant(asked)
     if number > storage.version:
-        raise status.too_large_resource_version(number, storage.version)
+        raise status.too_large_resource_version(asked, storage.version)
+    return number
 
 
 def parse_version(text: str, refuse: Any) -> int:

@@ -71,6 +71,7 @@ class _Start:
     number: int
     initial: bool
     marked: bool
+    asked: int = 0
 
 
 def _causes(query: dict[str, str], call: Call) -> list[status.Cause]:
@@ -105,10 +106,11 @@ def open_watch(operations: Operations, call: Call, watches: WatchSet, rng: rando
     if causes := _causes(query, call):
         raise status.invalid_options("ListOptions", *causes)
     asked = query.get("resourceVersion", "")
-    number = parse_version(asked, status.internal) if asked and asked != "0" else 0
+    said = parse_version(asked, status.internal) if asked and asked != "0" else 0
+    number = operations.storage.meant(said) if said else 0
     bookmarks = call.is_set("allowWatchBookmarks")
     if "sendInitialEvents" in query and call.is_set("sendInitialEvents"):
-        start = _Start(number, initial=True, marked=bookmarks)
+        start = _Start(number, initial=True, marked=bookmarks, asked=said)
     else:
         start = _Start(number, initial=not number and "sendInitialEvents" not in query, marked=False)
         if not number and not start.initial:
@@ -175,8 +177,8 @@ class Watch:
         try:
             start, position = self._start, self._log.end
             if start.initial:
-                if start.number > self._operations.storage.version:
-                    yield self._error(status.too_large_resource_version(start.number, self._operations.storage.version))
+                if start.number > (latest := self._operations.storage.version):
+                    yield self._error(status.too_large_resource_version(start.asked, latest))
                     return
                 for chunk in self._initial():
                     yield chunk

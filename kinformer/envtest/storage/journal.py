@@ -67,11 +67,19 @@ class Journal:
             raise JournalError(f"cannot keep data in {self._path}: it was closed")
         return self._connection
 
-    def read(self) -> tuple[int, list[tuple[GroupResource, Version]]]:
-        """The latest version that was given out, and every object."""
+    def read(self, first: int) -> tuple[int, int, list[tuple[GroupResource, Version]]]:
+        """
+        :param first: what versions begin after, if nothing was written yet
+        :return: what they began after, the latest one that was given out, and every object
+        """
         (number,) = self._open.execute("SELECT value FROM about WHERE name = 'version'").fetchone()
         rows = self._open.execute("SELECT api_group, plural, key, version, raw FROM objects ORDER BY key")
-        return number, [(GroupResource(group, plural), Version(key, at, raw)) for group, plural, key, at, raw in rows]
+        if not number:
+            self._open.execute("INSERT OR REPLACE INTO about VALUES ('first', ?)", (first,))
+        found = self._open.execute("SELECT value FROM about WHERE name = 'first'").fetchone()
+        began = found[0] if found is not None else 0
+        objects = [(GroupResource(group, plural), Version(key, at, raw)) for group, plural, key, at, raw in rows]
+        return began, number, objects
 
     def write(self, changes: Iterable[tuple[GroupResource, Change]]) -> None:
         """

@@ -1,5 +1,9 @@
 """All resources' histories under one counter of versions: what etcd is to kube-apiserver.
 
+Versions begin at a number that the clock gives, so that a server that is started anew, with nothing of what it had
+stored, does not give them out again: whoever watched the one before is told that its history is gone, instead of
+waiting for a version that this one has long passed under another meaning.
+
 Everything here is synchronous and runs on the event loop's thread, so that a read, a decision and a write with no
 ``await`` between them are one transaction. That is how the server keeps its promises about conflicts.
 
@@ -10,7 +14,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, Literal
+from datetime import datetime
+from typing import Any, Final, Literal, Protocol
 
 import anyio
 
@@ -19,14 +24,39 @@ from kinformer.envtest.storage.history import ADDED, DELETED, MODIFIED, Change, 
 from kinformer.envtest.storage.journal import Journal, JournalError
 from kinformer.meta.names import GroupResource
 
-__all__ = ("Listener", "Storage", "object_key")
+__all__ = ("Listener", "Mirror", "Storage", "first_version", "object_key")
+
+#: How many versions there are to a second that a server does not run: more than it can write while it does.
+_A_SECOND: Final = 100_000
+#: No clock gives a first version below this one.
+_LEAST: Final = 10**12
 
 #: Called for every change, right after it was made: (resource, change).
 Listener = Callable[[GroupResource, Change], None]
 
 
+class Mirror(Protocol):
+    """A resource at another version: its history, and how an object of that version is stored."""
+
+    log: ResourceLog
+
+    def write(
+        self, type_: str, key: str, obj: dict[str, Any], before: Version | None, managed: Managed | None
+    ) -> Version:
+        """
+        Store an object.
+
+        :return: the object at this version, as it is stored now
+        """
+
+
 def object_key(namespace: str, name: str) -> str:
     return f"{namespace}/{name}" if namespace else name
+
+
+def first_version(now: datetime) -> int:
+    """What a server's versions begin after that is started at this time."""
+    return int(now.timestamp() * _A_SECOND)
 
 
 class Storage:
@@ -34,17 +64,21 @@ class Storage:
     The server's memory.
 
     :param window: how many changes of one resource are remembered at most before the older half is forgotten
+    :param first: what versions begin after
     """
 
-    def __init__(self, window: int = 100_000):
+    def __init__(self, window: int = 100_000, first: int = 0):
         self._logs: dict[GroupResource, ResourceLog] = {}
         self._window = window
         self._news: set[GroupResource] = set()
+        self.first = first
         #: The latest version that was given out.
-        self.version = 0
+        self.version = first
         #: Everything up to this version was compacted: exact reads before it are refused.
-        self.compacted = 0
+        self.compacted = first
         self.listeners: list[Listener] = []
+        #: Resources at versions that they are not stored at.
+        self.mirrors: dict[GroupResource, Mirror] = {}
         self._journal: Journal | None = None
         self._unsaved: list[tuple[GroupResource, Change]] = []
         self._saved = anyio.Event()
@@ -59,10 +93,10 @@ class Storage:
         Only for a storage that holds nothing yet.
         """
         self._journal = journal
-        number, objects = journal.read()
+        self.first, number, objects = journal.read(self.first)
         for resource, version in objects:
             self.log(resource).restore(version)
-        self.version = number
+        self.version = max(number, self.first)
         self.compact()
 
     async def settled(self) -> None:
@@ -94,12 +128,27 @@ class Storage:
             self._journal.close()
             self._journal = None
 
+    @property
+    def is_new(self) -> bool:
+        """Whether nothing was ever stored."""
+        return self.version == self.first
+
+    def meant(self, number: int) -> int:
+        """
+        The version that a request means by a number.
+
+        One that no server gives out is somebody's own: it is taken as if this server had begun at zero.
+        """
+        return number + self.first if number < _LEAST <= self.first else number
+
     # -- histories ------------------------------------------------------------------------------------------------
 
     def log(self, resource: GroupResource) -> ResourceLog:
         try:
             return self._logs[resource]
         except KeyError:
+            if resource in self.mirrors:
+                return self.mirrors[resource].log
             self._logs[resource] = log = ResourceLog()
             log.forgotten = self.compacted
             return log
@@ -169,6 +218,8 @@ class Storage:
         before: Version | None,
         managed: Managed | None,
     ) -> Version:
+        if resource in self.mirrors:
+            return self.mirrors[resource].write(type_, key, obj, before, managed)
         number = self.version + 1
         obj["metadata"]["resourceVersion"] = str(number)
         now = Version.of(key, number, obj, managed)
@@ -207,8 +258,10 @@ class Storage:
         self.compacted = max(self.compacted, self.version if number is None else number)
         for log in self._logs.values():
             log.forget(self.compacted)
+        for mirror in self.mirrors.values():
+            mirror.log.forget(self.compacted)
 
     def wake_all(self) -> None:
         """Have every watch look up: the server closes, or their time is over."""
-        for log in self._logs.values():
+        for log in (*self._logs.values(), *(mirror.log for mirror in self.mirrors.values())):
             log.wake()
