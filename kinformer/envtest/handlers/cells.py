@@ -1,0 +1,389 @@
+"""What is shown of an object in a cell of its kind's table: values, and texts made of some of them.
+
+Each function here reads a cell of an object at the time of a request, or makes such a function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from kinformer.envtest.handlers.spans import NONE, since
+from kinformer.meta.selectors import label_selector_as_selector
+
+__all__ = (
+    "at",
+    "balancer",
+    "bound",
+    "claim",
+    "claim_capacity",
+    "claim_modes",
+    "completions",
+    "controller",
+    "data",
+    "endpoints",
+    "event_about",
+    "event_count",
+    "event_source",
+    "external",
+    "hosts",
+    "is_default",
+    "job_duration",
+    "job_status",
+    "joined",
+    "last_schedule",
+    "last_seen",
+    "length",
+    "metrics",
+    "modes",
+    "node_address",
+    "node_info",
+    "node_status",
+    "pairs",
+    "parameters",
+    "phase",
+    "quota",
+    "ready_of",
+    "role",
+    "roles",
+    "selector",
+    "service_ports",
+    "signed",
+    "slice_endpoints",
+    "slice_ports",
+    "subjects",
+    "suspended",
+    "target",
+)
+
+Obj = dict[str, Any]
+#: Reads a cell of an object, at a time.
+Reader = Callable[[Obj, datetime], Any]
+
+_MOST = 3
+
+
+def at(path: str, otherwise: Any = "") -> Callable[[Obj, datetime], Any]:
+    parts = path.split(".")
+
+    def read(obj: Obj, now: datetime) -> Any:
+        value: Any = obj
+        for part in parts:
+            value = value.get(part) if isinstance(value, dict) else None
+        return otherwise if value is None else value
+
+    return read
+
+
+# -- what several kinds show ------------------------------------------------------------------------------------------
+
+
+def joined(path: str, field: str) -> Callable[[Obj, datetime], str]:
+    read = at(path, ())
+    return lambda obj, now: ",".join(one.get(field, "") for one in read(obj, now))
+
+
+def pairs(labels: Mapping[str, str] | None) -> str:
+    return ",".join(f"{key}={value}" for key, value in sorted((labels or {}).items())) or NONE
+
+
+def selector(path: str) -> Callable[[Obj, datetime], str]:
+    read = at(path, None)
+
+    def shown(obj: Obj, now: datetime) -> str:
+        try:
+            return str(label_selector_as_selector(read(obj, now))) or NONE
+        except ValueError:
+            return "<error>"
+
+    return shown
+
+
+def ready_of(obj: Obj, now: datetime) -> str:
+    return f"{(obj.get('status') or {}).get('readyReplicas', 0)}/{obj['spec'].get('replicas', 0)}"
+
+
+def _some(items: Iterable[str], most: int = _MOST, between: str = ",", otherwise: str = NONE) -> str:
+    """The first few of many, and how many more there are."""
+    listed = list(items)
+    if not listed:
+        return otherwise
+    text = between.join(listed[:most])
+    return text if len(listed) <= most else f"{text} + {len(listed) - most} more..."
+
+
+def balancer(obj: Obj) -> str:
+    ingress = ((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
+    return ",".join(sorted({one.get("ip") or one.get("hostname") or "" for one in ingress} - {""}))
+
+
+def is_default(obj: Obj, *annotations: str) -> bool:
+    present = obj["metadata"].get("annotations") or {}
+    return any(present.get(name) == "true" for name in annotations)
+
+
+# -- core -------------------------------------------------------------------------------------------------------------
+
+
+def external(obj: Obj, now: datetime) -> str:
+    spec = obj["spec"]
+    outside = list(spec.get("externalIPs") or ())
+    kind = spec.get("type")
+    if kind == "ExternalName":
+        return str(spec.get("externalName", ""))
+    if kind == "LoadBalancer":
+        balanced = balancer(obj)
+        return ",".join([one for one in (balanced, *outside) if one]) or "<pending>"
+    return ",".join(outside) or NONE
+
+
+def service_ports(obj: Obj, now: datetime) -> str:
+    shown = []
+    for port in obj["spec"].get("ports") or ():
+        node = f":{port['nodePort']}" if port.get("nodePort") else ""
+        shown.append(f"{port['port']}{node}/{port.get('protocol', '')}")
+    return ",".join(shown) or NONE
+
+
+def node_status(obj: Obj, now: datetime) -> str:
+    conditions = {one.get("type"): one.get("status") for one in (obj.get("status") or {}).get("conditions") or ()}
+    words = ["Unknown"] if "Ready" not in conditions else ["Ready" if conditions["Ready"] == "True" else "NotReady"]
+    return ",".join([*words, "SchedulingDisabled"] if obj["spec"].get("unschedulable") else words)
+
+
+def roles(obj: Obj, now: datetime) -> str:
+    roles = set()
+    for key, value in (obj["metadata"].get("labels") or {}).items():
+        if key.startswith("node-role.kubernetes.io/"):
+            roles.add(key.partition("/")[2])
+        elif key == "kubernetes.io/role":
+            roles.add(value)
+    return ",".join(sorted(roles - {""})) or NONE
+
+
+def node_address(kind: str) -> Callable[[Obj, datetime], str]:
+    def read(obj: Obj, now: datetime) -> str:
+        addresses = (obj.get("status") or {}).get("addresses") or ()
+        return next((str(one["address"]) for one in addresses if one.get("type") == kind), NONE)
+
+    return read
+
+
+def node_info(name: str) -> Callable[[Obj, datetime], str]:
+    def read(obj: Obj, now: datetime) -> str:
+        info = (obj.get("status") or {}).get("nodeInfo") or {}
+        text = info.get(name) or "<unknown>"
+        if name == "kernelVersion" and info.get("architecture"):
+            text += f" ({info['architecture']})"
+        return str(text)
+
+    return read
+
+
+def endpoints(obj: Obj, now: datetime) -> str:
+    shown = []
+    for subset in obj.get("subsets") or ():
+        addresses = [one.get("ip", "") for one in subset.get("addresses") or ()]
+        ports = subset.get("ports") or ()
+        shown += addresses if not ports else []
+        for port in ports:
+            shown += [f"[{ip}]:{port['port']}" if ":" in ip else f"{ip}:{port['port']}" for ip in addresses]
+    return _some(shown) if obj.get("subsets") else NONE
+
+
+_MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
+
+
+def modes(modes: Iterable[str] | None) -> str:
+    given = set(modes or ())
+    return ",".join(short for mode, short in _MODES.items() if mode in given)
+
+
+def phase(obj: Obj, now: datetime) -> str:
+    if "deletionTimestamp" in obj["metadata"]:
+        return "Terminating"
+    return str((obj.get("status") or {}).get("phase", ""))
+
+
+def claim(obj: Obj, now: datetime) -> str:
+    claim = obj["spec"].get("claimRef")
+    return f"{claim.get('namespace', '')}/{claim.get('name', '')}" if claim else ""
+
+
+def claim_capacity(obj: Obj, now: datetime) -> str:
+    if not obj["spec"].get("volumeName"):
+        return ""
+    return str(((obj.get("status") or {}).get("capacity") or {}).get("storage", "0"))
+
+
+def claim_modes(obj: Obj, now: datetime) -> str:
+    return modes((obj.get("status") or {}).get("accessModes")) if obj["spec"].get("volumeName") else ""
+
+
+def quota(limits: bool) -> Callable[[Obj, datetime], str]:
+    def read(obj: Obj, now: datetime) -> str:
+        status = obj.get("status") or {}
+        hard, used = status.get("hard") or {}, status.get("used") or {}
+        names = [name for name in sorted(hard) if name.startswith("limits.") == limits]
+        return ", ".join(f"{name}: {used.get(name, '0')}/{hard[name]}" for name in names)
+
+    return read
+
+
+def last_seen(obj: Obj, now: datetime) -> str:
+    series = obj.get("series")
+    if series:
+        return since(series.get("lastObservedTime"), now)
+    return since(obj.get("lastTimestamp") or obj.get("firstTimestamp") or obj.get("eventTime"), now)
+
+
+def event_about(obj: Obj, now: datetime) -> str:
+    about = obj.get("involvedObject") or {}
+    kind = str(about.get("kind", "")).lower()
+    return f"{kind}/{about['name']}" if about.get("name") else kind
+
+
+def event_source(obj: Obj, now: datetime) -> str:
+    source = obj.get("source") or {}
+    component = source.get("component") or obj.get("reportingComponent") or ""
+    host = source.get("host") or obj.get("reportingInstance") or ""
+    return f"{component}, {host}" if host else component
+
+
+def event_count(obj: Obj, now: datetime) -> int:
+    series = obj.get("series")
+    return int(series.get("count", 0) if series else obj.get("count") or 1)
+
+
+# -- other groups -----------------------------------------------------------------------------------------------------
+
+
+def job_status(obj: Obj, now: datetime) -> str:
+    conditions = (obj.get("status") or {}).get("conditions") or ()
+    true = {one.get("type") for one in conditions if one.get("status") == "True"}
+    for kind in ("Complete", "Failed"):
+        if kind in true:
+            return kind
+    if "deletionTimestamp" in obj["metadata"]:
+        return "Terminating"
+    return next((kind for kind in ("Suspended", "FailureTarget", "SuccessCriteriaMet") if kind in true), "Running")
+
+
+def completions(obj: Obj, now: datetime) -> str:
+    done, spec = (obj.get("status") or {}).get("succeeded", 0), obj["spec"]
+    if spec.get("completions") is not None:
+        return f"{done}/{spec['completions']}"
+    parallel = spec.get("parallelism", 0)
+    return f"{done}/1 of {parallel}" if parallel > 1 else f"{done}/1"
+
+
+def job_duration(obj: Obj, now: datetime) -> str:
+    status = obj.get("status") or {}
+    if not status.get("startTime"):
+        return ""
+    if not status.get("completionTime"):
+        return since(status["startTime"], now)
+    return since(status["startTime"], datetime.fromisoformat(status["completionTime"].replace("Z", "+00:00")))
+
+
+def suspended(obj: Obj, now: datetime) -> str:
+    value = obj["spec"].get("suspend")
+    return "<unset>" if value is None else "True" if value else "False"
+
+
+def last_schedule(obj: Obj, now: datetime) -> str:
+    last = (obj.get("status") or {}).get("lastScheduleTime")
+    return since(last, now) if last else NONE
+
+
+def metrics(obj: Obj, now: datetime) -> str:
+    current = (obj.get("status") or {}).get("currentMetrics") or []
+    shown = []
+    for index, metric in enumerate(obj["spec"].get("metrics") or ()):
+        kind = next((name for name in metric if name != "type"), "")
+        source = metric.get(kind) or {}
+        target = source.get("target") or {}
+        now_at = ((current[index].get(kind) or {}).get("current") or {}) if index < len(current) else {}
+        of_resource = kind in ("resource", "containerResource")
+        if of_resource and target.get("averageValue") is None:
+            have, want = now_at.get("averageUtilization"), target.get("averageUtilization")
+            cell = f"{'<unknown>' if have is None else f'{have}%'}/{'<auto>' if want is None else f'{want}%'}"
+        elif target.get("averageValue") is not None:
+            cell = f"{now_at.get('averageValue', '<unknown>')}/{target['averageValue']}"
+            cell += "" if of_resource or kind == "pods" else " (avg)"
+        else:
+            cell = f"{now_at.get('value', '<unknown>')}/{target.get('value', '')}"
+        shown.append(f"{source.get('name', '')}: {cell}" if of_resource else cell)
+    return _some(shown, 2, ", ")
+
+
+def target(obj: Obj, now: datetime) -> str:
+    target = obj["spec"]["scaleTargetRef"]
+    return f"{target.get('kind', '')}/{target.get('name', '')}"
+
+
+def slice_ports(obj: Obj, now: datetime) -> str:
+    ports = obj.get("ports") or ()
+    numbers = [str(one["port"]) if one.get("port") is not None else one.get("name", "*") for one in ports]
+    return _some(numbers, otherwise="<unset>")
+
+
+def slice_endpoints(obj: Obj, now: datetime) -> str:
+    addresses = [address for one in obj.get("endpoints") or () for address in one.get("addresses") or ()]
+    return _some(addresses, otherwise="<unset>")
+
+
+def hosts(obj: Obj, now: datetime) -> str:
+    return _some([rule["host"] for rule in obj["spec"].get("rules") or () if rule.get("host")], otherwise="*")
+
+
+def parameters(obj: Obj, now: datetime) -> str:
+    reference = (obj.get("spec") or {}).get("parameters")
+    if not reference:
+        return NONE
+    group = reference.get("apiGroup")
+    return f"{reference.get('kind', '')}{'' if group is None else f'.{group}'}/{reference.get('name', '')}"
+
+
+def role(obj: Obj, now: datetime) -> str:
+    return f"{obj['roleRef'].get('kind', '')}/{obj['roleRef'].get('name', '')}"
+
+
+def subjects(kind: str) -> Callable[[Obj, datetime], str]:
+    def read(obj: Obj, now: datetime) -> str:
+        found = [one for one in obj.get("subjects") or () if one.get("kind") == kind]
+        names = [one.get("name", "") for one in found]
+        if kind == "ServiceAccount":
+            names = [f"{one.get('namespace', '')}/{name}" for one, name in zip(found, names, strict=True)]
+        return ", ".join(names)
+
+    return read
+
+
+def controller(obj: Obj, now: datetime) -> str:
+    for owner in obj["metadata"].get("ownerReferences") or ():
+        if owner.get("controller"):
+            group = owner.get("apiVersion", "").rpartition("/")[0]
+            return f"{owner['kind'].lower()}{f'.{group}' if group else ''}/{owner['name']}"
+    return NONE
+
+
+def signed(obj: Obj, now: datetime) -> str:
+    status = obj.get("status") or {}
+    kinds = {one.get("type") for one in status.get("conditions") or ()}
+    words = [kind for kind in ("Approved", "Denied", "Failed") if kind in kinds] or ["Pending"]
+    return ",".join([*words, "Issued"] if status.get("certificate") else words)
+
+
+def length(path: str) -> Callable[[Obj, datetime], int]:
+    read = at(path, ())
+    return lambda obj, now: len(read(obj, now))
+
+
+def data(obj: Obj, now: datetime) -> int:
+    return len(obj.get("data") or {}) + len(obj.get("binaryData") or {})
+
+
+def bound(name: str) -> Callable[[Obj, datetime], str]:
+    return lambda obj, now: str(obj["spec"].get(name, "N/A"))

@@ -1,0 +1,76 @@
+"""JSONPath, as far as the printed columns of custom resources use it.
+
+Fields (``.spec.x``, ``['a.b']``), places (``[0]``, ``[-1]``), all of a list (``[*]``), and filters that compare one
+field with a value (``[?(@.type=="Ready")]``). What a path is beyond that finds nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Any
+
+__all__ = ("find",)
+
+_STEP = re.compile(
+    r"""
+    \.?(?P<field>[\w$-]+(?:\\\.[\w-]+)*)
+    |\[(?:'(?P<single>[^']*)'|"(?P<double>[^"]*)")\]
+    |\[(?P<place>-?\d+)\]
+    |(?P<all>\[\*\]|\.\*)
+    |\[\?\(\s*@(?P<way>[^=!<>\s]*)\s*(?P<sign>==|!=)\s*(?P<value>"[^"]*"|'[^']*'|[^)\s]+)\s*\)\]
+    """,
+    re.VERBOSE,
+)
+_WORDS: dict[str, Any] = {"true": True, "false": False}
+
+
+@lru_cache(maxsize=512)
+def _steps(path: str) -> tuple[re.Match[str], ...] | None:
+    steps, at = [], 0
+    path = path.strip().removeprefix("{").removesuffix("}").removeprefix("$")
+    while at < len(path):
+        step = _STEP.match(path, at)
+        if step is None or step.end() == at:
+            return None
+        steps.append(step)
+        at = step.end()
+    return tuple(steps)
+
+
+def find(value: Any, path: str) -> list[Any]:
+    """All that a path leads to, from a value on."""
+    steps = _steps(path)
+    if steps is None:
+        return []
+    found = [value]
+    for step in steps:
+        found = [item for one in found for item in _go(one, step)]
+    return found
+
+
+def _go(value: Any, step: re.Match[str]) -> list[Any]:
+    name = step["field"] or step["single"] or step["double"]
+    if name is not None:
+        name = name.replace("\\.", ".")
+        return [value[name]] if isinstance(value, dict) and name in value else []
+    if step["all"]:
+        return list(value.values()) if isinstance(value, dict) else list(value) if isinstance(value, list) else []
+    if not isinstance(value, list):
+        return []
+    if step["place"] is not None:
+        place = int(step["place"])
+        return [value[place]] if -len(value) <= place < len(value) else []
+    wanted = _read(step["value"])
+    return [one for one in value if (find(one, step["way"])[:1] == [wanted]) == (step["sign"] == "==")]
+
+
+def _read(text: str) -> Any:
+    if text[0] in "\"'":
+        return text[1:-1]
+    if text in _WORDS:
+        return _WORDS[text]
+    try:
+        return int(text)
+    except ValueError:
+        return text
