@@ -443,10 +443,47 @@ async def test_configurations_get_defaults_and_wrong_ones_are_refused(http: Http
         ({"clientConfig": {"url": "http://a/b"}}, "'https' is the only allowed URL scheme"),
         ({"clientConfig": {}}, "exactly one of url or service is required"),
         ({"admissionReviewVersions": ["v9"]}, "must include at least one of v1, v1beta1"),
-        ({"matchConditions": [{"name": "a", "expression": "true"}]}, "this server does not evaluate expressions"),
+        ({"matchConditions": [{"expression": "true"}]}, "webhooks[0].matchConditions[0].name: Required value"),
     ]
     for fields, told in wrong:
         body = {"metadata": {"name": "w"}, "webhooks": [{**hook.webhook(), **fields}]}
         code, refusal = await http("POST", path, body)
         assert code == 422, refusal
         assert told in refusal["message"]
+
+
+async def test_conditions_keep_a_webhook_from_being_asked(http: Http, hook: Hook) -> None:
+    pytest.importorskip("cel_expr_python", reason="conditions need the extra `cel`")
+    conditions = [
+        {"name": "named", "expression": "object.metadata.name.startsWith('a')"},
+        {"name": "not-ours", "expression": "request.userInfo.username != 'somebody'"},
+    ]
+    await configure(http, "validating", hook.webhook(matchConditions=conditions))
+    await http.create(PODS, pod("b"))
+    assert hook.asked == []
+    await http.create(PODS, pod("a"))
+    assert len(hook.asked) == 1
+
+
+async def test_a_condition_without_a_value_counts_as_a_failure_does(http: Http, hook: Hook) -> None:
+    pytest.importorskip("cel_expr_python", reason="conditions need the extra `cel`")
+    conditions = [{"name": "labelled", "expression": "object.metadata.labels['a'] == 'b'"}]
+    await configure(http, "mutating", hook.webhook(matchConditions=conditions))
+    code, refusal = await http("POST", PODS, pod())
+    text = "expression 'object.metadata.labels['a'] == 'b'' resulted in error: no such key: labels"
+    assert (code, refusal["message"]) == (403, f'pods "p" is forbidden: {text}')
+    path = f"{CONFIGURATIONS}/mutatingwebhookconfigurations/c"
+    webhook = {**hook.webhook(matchConditions=conditions), "failurePolicy": "Ignore"}
+    await http.merge(path, {"webhooks": [webhook]})
+    await http.create(PODS, pod())
+    assert hook.asked == []
+
+
+async def test_without_the_extra_a_webhook_with_conditions_is_refused_by_its_name(
+    http: Http, hook: Hook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kinformer.envtest.strategy.webhooks.is_available", lambda: False)
+    webhook = hook.webhook(matchConditions=[{"name": "a", "expression": "true"}])
+    path = f"{CONFIGURATIONS}/validatingwebhookconfigurations"
+    code, refusal = await http("POST", path, {"metadata": {"name": "w"}, "webhooks": [webhook]})
+    assert (code, "pip install 'kinformer[cel]'" in refusal["message"]) == (422, True)

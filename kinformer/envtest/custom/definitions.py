@@ -36,6 +36,8 @@ class Definitions:
         self._registry = registry
         self._clock = clock
         self._served: dict[str, list[Resource]] = {}
+        #: From which version of the storage on objects were stored at which version of theirs.
+        self._stored_as: dict[GroupResource, list[tuple[int, str]]] = {}
         storage.listeners.append(self._follow)
 
     def load(self) -> None:
@@ -48,6 +50,8 @@ class Definitions:
             self._withdraw(change.now.key)
             if change.type != DELETED:
                 self._serve(change.now.key, change.now.decode())
+            else:
+                self._forget(change.now.decode()["spec"])
 
     def _withdraw(self, key: str) -> None:
         for resource in self._served.pop(key, ()):
@@ -57,6 +61,28 @@ class Definitions:
         self._served[key] = resources = list(_resources(definition["spec"]))
         for resource in resources:
             self._registry.add(resource)
+        spec = definition["spec"]
+        history = self._stored_as.setdefault(GroupResource(spec["group"], spec["names"]["plural"]), [])
+        name = next((one["name"] for one in spec["versions"] if one.get("storage")), "")
+        if not history or history[-1][1] != name:
+            history.append((self._storage.version if history else 0, name))
+
+    def _forget(self, spec: Obj) -> None:
+        place = GroupResource(spec["group"], spec["names"]["plural"])
+        self._stored_as.pop(place, None)
+        for version in spec["versions"]:
+            self._storage.mirrors.pop(GroupResource(spec["group"], f"{place.resource}@{version['name']}"), None)
+
+    def stored_as(self, resource: GroupResource, number: int) -> str:
+        """
+        The version of its objects that one was stored at.
+
+        What was stored before the server began is taken to be of the version that it found.
+
+        :param number: when it was stored
+        """
+        names = [name for since, name in self._stored_as.get(resource, ()) if since < number]
+        return names[-1] if names else ""
 
     def establish(self, version: Version) -> None:
         """Say in a new definition's status that it is served."""
@@ -128,7 +154,12 @@ def _resources(spec: Obj) -> Iterator[Resource]:
             short_names=tuple(names.get("shortNames") or ()),
             categories=tuple(names.get("categories") or ()),
             subresources=subresources,
-            definition={**version, "scale": parts.get("scale")},
+            definition={
+                **version,
+                "scale": parts.get("scale"),
+                "conversion": spec.get("conversion"),
+                "several": len(spec["versions"]) > 1,
+            },
         )
 
 

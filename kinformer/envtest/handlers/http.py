@@ -6,6 +6,7 @@ import random
 import traceback
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import replace
 from urllib.parse import unquote
 
 import structlog
@@ -15,6 +16,7 @@ from aiohttp.client_exceptions import ClientConnectionError
 from kinformer.envtest import status
 from kinformer.envtest.admission import User
 from kinformer.envtest.authorization import MASTERS, Authorizer
+from kinformer.envtest.conversion import Conversions
 from kinformer.envtest.discovery import Discovery
 from kinformer.envtest.faults import Faults
 from kinformer.envtest.handlers import reading, writing
@@ -73,8 +75,10 @@ class HttpHandler:
         faults: Faults,
         rng: random.Random,
         webhooks: Webhooks,
+        conversions: Conversions,
     ):
         self._webhooks = webhooks
+        self._conversions = conversions
         self._operations = operations
         self._discovery = discovery
         self._watches = watches
@@ -140,9 +144,13 @@ class HttpHandler:
             call.warnings.append(deprecated)
         if not self._faults.is_quiet:
             await self._faults.before(call)
+        if (mirror := self._conversions.mirror_of(target.resource)) is not None:
+            await mirror.catch_up()
+            call.target = replace(target, resource=mirror.resource)
         if verb == "watch":
             return await self._watch(request, call)
-        if verb not in _WRITES or (session := self._webhooks.session()) is None:
+        session = self._webhooks.session(always=mirror is not None)
+        if verb not in _WRITES or session is None:
             if verb == "delete":
                 await mark_first(self._operations, call)
             answer = self._answer(call)

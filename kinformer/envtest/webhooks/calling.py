@@ -6,7 +6,7 @@ import base64
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -14,10 +14,9 @@ import anyio
 import msgspec
 
 from kinformer.clock import Clock
-from kinformer.envtest.webhooks.configuration import Hook
 from kinformer.envtest.webhooks.review import CallFailed
 
-__all__ = ("Caller", "ServiceResolver")
+__all__ = ("Callee", "Caller", "ServiceResolver")
 
 #: Gives host and port at which a service (namespace, name, port) is to be had; raises LookupError if nowhere.
 ServiceResolver = Callable[[str, str, int], tuple[str, int]]
@@ -29,6 +28,29 @@ _GENERIC = {
     404: "the server could not find the requested resource",
     503: "the server is currently unable to handle the request",
 }
+
+
+class _Callee(Protocol):
+    """Whoever is called."""
+
+    @property
+    def client(self) -> dict[str, Any]: ...
+
+    @property
+    def timeout(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Callee:
+    """
+    Somebody behind an URL or a service.
+
+    :param client: the ``clientConfig``
+    :param timeout: in seconds
+    """
+
+    client: dict[str, Any]
+    timeout: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +83,15 @@ class Caller:
             with anyio.CancelScope(shield=True):
                 await session.close()
 
-    async def post(self, hook: Hook, body: bytes) -> bytes:
+    async def post(self, callee: _Callee, body: bytes) -> bytes:
         """
         :raises CallFailed: for whatever is no answer
         """
-        target = self._target(hook)
+        target = self._target(callee)
         with anyio.CancelScope() as scope:
-            timer = self._clock.call_later(hook.timeout, scope.cancel)
+            timer = self._clock.call_later(callee.timeout, scope.cancel)
             try:
-                return await self._post(hook, target, body)
+                return await self._post(callee, target, body)
             except aiohttp.ClientConnectorCertificateError as error:
                 why = f"tls: failed to verify certificate: x509: {_certificate_complaint(error)}"
                 raise _failed(target, why) from None
@@ -85,12 +107,12 @@ class Caller:
                 timer.cancel()
         raise _failed(target, "context deadline exceeded")
 
-    async def _post(self, hook: Hook, target: _Target, body: bytes) -> bytes:
+    async def _post(self, callee: _Callee, target: _Target, body: bytes) -> bytes:
         if self._session is None:
             # Webhooks have time-outs of their own, on the server's clock.
             self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=None, sock_connect=None))
         headers = {"Content-Type": "application/json", "Accept": "application/json", "Host": target.host}
-        context = self._context(hook.client.get("caBundle") or "")
+        context = self._context(callee.client.get("caBundle") or "")
         async with self._session.post(
             target.url, data=body, headers=headers, ssl=context, server_hostname=target.name, allow_redirects=False
         ) as response:
@@ -103,11 +125,11 @@ class Caller:
                 raise CallFailed(f"failed to call webhook: {_complaint(response.status, answer)}")
             return answer
 
-    def _target(self, hook: Hook) -> _Target:
-        query = f"timeout={hook.timeout}s"
-        service: dict[str, Any] | None = hook.client.get("service")
+    def _target(self, callee: _Callee) -> _Target:
+        query = f"timeout={callee.timeout}s"
+        service: dict[str, Any] | None = callee.client.get("service")
         if service is None:
-            parts = urlsplit(hook.client["url"])
+            parts = urlsplit(callee.client["url"])
             shown = f"{parts.scheme}://{parts.netloc}{parts.path}?{query}"
             host = parts.hostname or ""
             return _Target(shown, shown, host, parts.netloc, f"{host}:{parts.port or 443}")

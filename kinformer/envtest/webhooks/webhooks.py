@@ -55,14 +55,19 @@ class Webhooks:
         self._validating = HookList(operations.storage, VALIDATING)
         self._matcher = Matcher(operations.storage, operations.registry)
         self._authorizer = Authorizer(operations.storage)
-        self._caller = Caller(clock, resolve)
+        #: Who calls webhooks, also those of other sorts.
+        self.caller = Caller(clock, resolve)
 
     async def close(self) -> None:
-        await self._caller.close()
+        await self.caller.close()
 
-    def session(self) -> WebhookSession | None:
-        """What one request needs to be admitted; None if there are no webhooks at all."""
-        return WebhookSession(self) if self._mutating.hooks or self._validating.hooks else None
+    def session(self, *, always: bool = False) -> WebhookSession | None:
+        """
+        What one request needs to be admitted; None if there are no webhooks at all.
+
+        :param always: whether the request may have to run again for other reasons
+        """
+        return WebhookSession(self) if always or self._mutating.hooks or self._validating.hooks else None
 
     def concern(self, attributes: Attributes, *, mutating: bool) -> bool:
         """Whether any of them is to be asked."""
@@ -218,7 +223,7 @@ class Webhooks:
         uid = self._operations.new_uid()
         try:
             body = make_review(hook, uid, attributes, resource, shown)
-            verdict = read_review(hook, uid, await self._caller.post(hook, body), mutating)
+            verdict = read_review(hook, uid, await self.caller.post(hook, body), mutating)
         except CallFailed as error:
             text = f'failed calling webhook "{hook.name}": {error}'
             log.warning("webhook_failed", webhook=hook.name, ignored=hook.ignores_failure, error=str(error))
