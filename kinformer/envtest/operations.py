@@ -82,6 +82,17 @@ class DeleteOptions:
     uid: str | None = None
     resource_version: str | None = None
 
+    def to_dict(self) -> Obj:
+        """What is said, as the API has it."""
+        preconditions = {"uid": self.uid, "resourceVersion": self.resource_version}
+        said = {
+            "gracePeriodSeconds": self.grace_period,
+            "preconditions": {key: value for key, value in preconditions.items() if value is not None} or None,
+            "orphanDependents": self.orphan_dependents,
+            "propagationPolicy": self.propagation,
+        }
+        return {key: value for key, value in said.items() if value is not None}
+
 
 class Operations:
     """

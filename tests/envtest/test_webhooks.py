@@ -79,7 +79,7 @@ async def test_a_review_tells_what_is_written_and_by_whom(http: Http, hook: Hook
     assert first["kind"] == first["requestKind"] == {"group": "", "version": "v1", "kind": "Pod"}
     assert first["resource"] == first["requestResource"] == {"group": "", "version": "v1", "resource": "pods"}
     assert (first["name"], first["namespace"], first["operation"]) == ("p", "default", "CREATE")
-    assert first["userInfo"]["username"] == "admin"
+    assert first["userInfo"] == {"username": "admin", "groups": ["system:masters", "system:authenticated"]}
     assert first["options"] == {"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1", "fieldManager": "me"}
     assert first["dryRun"] is False
     assert first["oldObject"] is None
@@ -198,6 +198,7 @@ async def test_updates_and_deletes_show_what_is_stored(http: Http, hook: Hook) -
     assert (update["object"]["metadata"]["labels"], update["oldObject"]["metadata"].get("labels")) == ({"a": "b"}, None)
     assert (delete["operation"], delete["object"]) == ("DELETE", None)
     assert delete["oldObject"]["metadata"]["labels"] == {"a": "b"}
+    assert delete["options"] == {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1", "gracePeriodSeconds": 0}
     assert (await http("GET", f"{PODS}/p"))[0] == 404
 
 

@@ -132,7 +132,9 @@ def delete(operations: Operations, call: Call) -> Answer:
     resource = call.resource
     said = options.propagation is not None or options.orphan_dependents is not None
     call.warnings += operations.strategy(resource).deletion_warnings(said)
-    stored, gone = operations.delete(resource, call.namespace, call.name, options, call.write_options("DeleteOptions"))
+    how = call.write_options("DeleteOptions")
+    how.options.update(options.to_dict())
+    stored, gone = operations.delete(resource, call.namespace, call.name, options, how)
     if not gone or operations.strategy(resource).returns_deleted:
         # Accepted, and not yet done: the server says so only to who asks for it in the old way.
         accepted = not gone and options.orphan_dependents is False
@@ -155,6 +157,7 @@ def delete_collection(operations: Operations, call: Call) -> Answer:
     # When the request runs again some of them are gone, and belong to the answer all the same.
     versions, metadata = selected() if call.review is None else call.review.once("selected", selected)
     how = call.write_options("DeleteOptions")
+    how.options.update(options.to_dict())
     for version in versions:
         namespace, _, name = version.key.rpartition("/")
         each = DeleteOptions(options.grace_period, options.propagation, options.orphan_dependents)

@@ -13,7 +13,7 @@ from kinformer.envtest.expressions.access import authorizer, resource_check
 from kinformer.envtest.policies.environment import ExpressionError, scope_for
 from kinformer.envtest.registry import Resource
 
-__all__ = ("ConditionError", "Conditions", "Subject", "request_of")
+__all__ = ("ConditionError", "Conditions", "Subject", "request_of", "user_info")
 
 
 class ConditionError(Exception):
@@ -82,6 +82,12 @@ def _name(attributes: Attributes) -> str:
     return "" if attributes.is_name_generated else attributes.name
 
 
+def user_info(user: User) -> dict[str, Any]:
+    """Who asks, as reviews and expressions have it: what is empty is left out."""
+    said = {"username": user.name, "uid": user.uid, "groups": list(user.groups), "extra": dict(user.extra)}
+    return {key: value for key, value in said.items() if value}
+
+
 def request_of(attributes: Attributes, resource: Resource) -> dict[str, Any]:
     """The request, as far as expressions see it: no more than an AdmissionReview without the objects."""
     asked, user = attributes.resource, attributes.user
@@ -96,7 +102,7 @@ def request_of(attributes: Attributes, resource: Resource) -> dict[str, Any]:
         "requestKind": said,
         "requestResource": {"group": asked.group, "version": asked.version, "resource": asked.plural},
         "operation": attributes.operation,
-        "userInfo": {"username": user.name, "uid": user.uid, "groups": list(user.groups), "extra": dict(user.extra)},
+        "userInfo": user_info(user),
         "dryRun": attributes.dry_run,
         "options": attributes.options or None,
     }
@@ -106,7 +112,6 @@ def request_of(attributes: Attributes, resource: Resource) -> dict[str, Any]:
         request["name"] = name
     if attributes.namespace:
         request["namespace"] = attributes.namespace
-    request["userInfo"] = {key: value for key, value in request["userInfo"].items() if value}
     return request
 
 

@@ -92,7 +92,12 @@ class Matcher:
             return resource
         if not equivalent or not rules:
             return None
-        others = [one for one in self._registry if one.storage == resource.storage and one is not resource]
+        others = [
+            one
+            for one in self._registry
+            if one.group_resource == resource.group_resource or one.storage == resource.storage
+            if one.version != resource.version or one.group != resource.group
+        ]
         for rule in rules:
             for other in others:
                 if _rule_matches(rule, attributes, other):

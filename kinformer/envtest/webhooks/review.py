@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from kinformer.envtest.admission import Attributes
+from kinformer.envtest.policies.conditions import user_info
 from kinformer.envtest.policies.matching import namespace_of
 from kinformer.envtest.registry import Resource
 from kinformer.envtest.status import StatusError
@@ -52,7 +53,6 @@ def make_review(hook: Hook, uid: str, attributes: Attributes, resource: Resource
         text = "webhook does not accept known AdmissionReview versions (v1, v1beta1)"
         raise CallFailed(f"could not create admission objects: {text}")
     asked = attributes.resource
-    user = attributes.user
     options = dict(attributes.options)
     if options.get("kind") == "PatchOptions":
         options["kind"] = f"{attributes.operation.capitalize()}Options"
@@ -63,7 +63,7 @@ def make_review(hook: Hook, uid: str, attributes: Attributes, resource: Resource
         "requestKind": _kind(attributes, asked),
         "requestResource": {"group": asked.group, "version": asked.version, "resource": asked.plural},
         "operation": attributes.operation,
-        "userInfo": {"username": user.name, "uid": user.uid, "groups": list(user.groups), "extra": user.extra},
+        "userInfo": user_info(attributes.user),
         "object": object_,
         "oldObject": attributes.seen_as(resource, attributes.old_object),
         "dryRun": attributes.dry_run,
