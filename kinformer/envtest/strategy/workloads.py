@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy.base import Obj, Strategy
-from kinformer.envtest.strategy.checks import forbidden, immutable, invalid
+from kinformer.envtest.strategy.checks import forbidden, immutable, invalid, not_less_than_zero
 from kinformer.envtest.strategy.pod_checks import check_template
 from kinformer.envtest.strategy.podspec import default_template
 from kinformer.envtest.strategy.workload_checks import (
@@ -48,8 +48,33 @@ class PodTemplateStrategy(Strategy):
         return list(check_template(obj["template"], "template"))
 
 
-class ReplicationControllerStrategy(Strategy):
+class _Counting(Strategy):
+    """
+    Kinds whose status counts pods.
+
+    :cvar counted: of which pods there are counts, besides all
+    """
+
     has_generation = True
+    counted: ClassVar[tuple[str, ...]] = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
+
+    def initial_status(self, obj: Obj) -> Obj:
+        return {"replicas": 0}
+
+    def validate_subresource(self, subresource: str, obj: Obj) -> list[Cause]:
+        return list(check_replica_counts(obj.get("status") or {}, *self.counted))
+
+
+class _Selecting(Strategy):
+    """Kinds whose selector never changes: the pods that it no longer selected would be nobody's."""
+
+    has_generation = True
+
+    def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
+        return list(immutable(obj["spec"].get("selector"), old["spec"].get("selector"), "spec.selector"))
+
+
+class ReplicationControllerStrategy(_Counting):
     name_is_hostname = "Pod names and hostnames"
     default_propagation: Literal["Background", "Orphan"] = "Orphan"
     selectable: ClassVar[dict[str, str]] = {"status.replicas": "0"}
@@ -67,20 +92,11 @@ class ReplicationControllerStrategy(Strategy):
             default_template(template)
         spec.setdefault("replicas", 1)
 
-    def initial_status(self, obj: Obj) -> Obj:
-        return {"replicas": 0}
-
-    def validate_subresource(self, subresource: str, obj: Obj) -> list[Cause]:
-        return list(
-            check_replica_counts(obj.get("status") or {}, "fullyLabeledReplicas", "readyReplicas", "availableReplicas")
-        )
-
     def validate(self, obj: Obj) -> list[Cause]:
         return list(check_replication_controller(obj["spec"]))
 
 
-class ReplicaSetStrategy(Strategy):
-    has_generation = True
+class ReplicaSetStrategy(_Counting, _Selecting):
     name_is_hostname = "Pod names and hostnames"
     selectable: ClassVar[dict[str, str]] = {"status.replicas": "0"}
 
@@ -89,24 +105,16 @@ class ReplicaSetStrategy(Strategy):
         spec.setdefault("replicas", 1)
         default_template(spec.setdefault("template", {}))
 
-    def initial_status(self, obj: Obj) -> Obj:
-        return {"replicas": 0}
-
-    def validate_subresource(self, subresource: str, obj: Obj) -> list[Cause]:
-        return list(
-            check_replica_counts(obj.get("status") or {}, "fullyLabeledReplicas", "readyReplicas", "availableReplicas")
-        )
-
     def validate(self, obj: Obj) -> list[Cause]:
         return list(check_replica_set(obj["spec"]))
 
-    def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
-        return list(immutable(obj["spec"].get("selector"), old["spec"].get("selector"), "spec.selector"))
 
-
-class DeploymentStrategy(Strategy):
-    has_generation = True
+class DeploymentStrategy(_Counting, _Selecting):
     name_is_hostname = "Pod names and hostnames"
+    counted = ("updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas")
+
+    def initial_status(self, obj: Obj) -> Obj:
+        return {}
 
     def default(self, obj: Obj) -> None:
         spec = obj.setdefault("spec", {})
@@ -125,22 +133,17 @@ class DeploymentStrategy(Strategy):
         annotations = obj["metadata"].get("annotations") != old["metadata"].get("annotations")
         return super().counts(obj, old) or annotations
 
-    def validate_subresource(self, subresource: str, obj: Obj) -> list[Cause]:
-        return list(
-            check_replica_counts(
-                obj.get("status") or {}, "updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas"
-            )
-        )
-
     def validate(self, obj: Obj) -> list[Cause]:
         return list(check_deployment(obj["spec"]))
 
-    def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
-        return list(immutable(obj["spec"].get("selector"), old["spec"].get("selector"), "spec.selector"))
+
+_DAEMONS = (
+    *("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady", "observedGeneration"),
+    *("updatedNumberScheduled", "numberAvailable", "numberUnavailable"),
+)
 
 
-class DaemonSetStrategy(Strategy):
-    has_generation = True
+class DaemonSetStrategy(_Selecting):
     _generation = "deprecated.daemonset.template.generation"
 
     def default(self, obj: Obj) -> None:
@@ -171,14 +174,14 @@ class DaemonSetStrategy(Strategy):
     def initial_status(self, obj: Obj) -> Obj:
         return {"currentNumberScheduled": 0, "desiredNumberScheduled": 0, "numberMisscheduled": 0, "numberReady": 0}
 
+    def validate_subresource(self, subresource: str, obj: Obj) -> list[Cause]:
+        return list(not_less_than_zero(obj.get("status") or {}, "status", *_DAEMONS))
+
     def validate(self, obj: Obj) -> list[Cause]:
         return list(check_daemon_set(obj["spec"]))
 
     def validate_replacement(self, obj: Obj, old: Obj) -> list[Cause]:
         return [*self.validate_update(obj, old), *self.validate(obj)]
-
-    def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
-        return list(immutable(obj["spec"].get("selector"), old["spec"].get("selector"), "spec.selector"))
 
 
 _STATEFUL_UPDATABLE = frozenset(
@@ -189,8 +192,8 @@ _STATEFUL_UPDATABLE = frozenset(
 )
 
 
-class StatefulSetStrategy(Strategy):
-    has_generation = True
+class StatefulSetStrategy(_Counting):
+    counted = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
 
     def default(self, obj: Obj) -> None:
         spec = obj.setdefault("spec", {})
@@ -215,13 +218,6 @@ class StatefulSetStrategy(Strategy):
 
     def initial_status(self, obj: Obj) -> Obj:
         return {"replicas": 0, "availableReplicas": 0}
-
-    def validate_subresource(self, subresource: str, obj: Obj) -> list[Cause]:
-        return list(
-            check_replica_counts(
-                obj.get("status") or {}, "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"
-            )
-        )
 
     def validate(self, obj: Obj) -> list[Cause]:
         return list(check_stateful_set(obj["spec"]))
