@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 import structlog
 from anyio.lowlevel import checkpoint
 
-from controllers.quota.scopes import MatchesScope, ScopeRequirement, matches_no_scope
+from controllers.quota.scopes import MatchesScope, ScopeError, ScopeRequirement, matches_no_scope
 from controllers.quota.sources import NoSource, ObjectSource
 from kinformer.meta import GroupResource
 from kinformer.meta.quantity import ZERO, Quantity
@@ -118,7 +118,11 @@ class Evaluator(Protocol):
         """Those of the names that this evaluator measures, sorted."""
 
     def matching_scopes(self, obj: Any, scopes: Iterable[ScopeRequirement]) -> list[ScopeRequirement]:
-        """Those of the scopes that the object is in."""
+        """
+        Those of the scopes that the object is in.
+
+        :raises ScopeError: names the scope that makes no sense
+        """
 
     def uncovered_scopes(
         self, limited: Iterable[ScopeRequirement], matched: Iterable[ScopeRequirement]
@@ -206,7 +210,14 @@ class GenericEvaluator:
 
     def matching_scopes(self, obj: Any, scopes: Iterable[ScopeRequirement]) -> list[ScopeRequirement]:
         """See :meth:`Evaluator.matching_scopes`."""
-        return [scope for scope in scopes if self.matches_scope(scope, obj)]
+        matched = []
+        for scope in scopes:
+            try:
+                if self.matches_scope(scope, obj):
+                    matched.append(scope)
+            except ScopeError as error:
+                raise ScopeError(f"error on matching scope {scope}: {error}") from error
+        return matched
 
     def uncovered_scopes(
         self, limited: Iterable[ScopeRequirement], matched: Iterable[ScopeRequirement]

@@ -12,7 +12,7 @@ from typing import Any
 
 from controllers.quota.evaluator import CREATE, UPDATE, ConstraintError, Evaluator, Request
 from controllers.quota.limits import Quota
-from controllers.quota.scopes import ScopeRequirement
+from controllers.quota.scopes import ScopeError, ScopeRequirement
 from kinformer.meta import GroupResource, accessor_of
 from kinformer.meta.resourcelist import (
     Amounts,
@@ -80,7 +80,11 @@ def check_request(
     if not (request.has_moved or evaluator.handles(request)):
         return unchanged
     obj = request.object
-    limited_scopes = [scope for one in limited for scope in evaluator.matching_scopes(obj, one.match_scopes)]
+    try:
+        limited_scopes = [scope for one in limited for scope in evaluator.matching_scopes(obj, one.match_scopes)]
+    except ScopeError:
+        # A configuration that makes no sense limits nothing, as in kube-apiserver.
+        return unchanged
     limited_names = _limited_names(evaluator, request, limited)
 
     concerned, covered_names, covered_scopes = _concerned(quotas, request, evaluator)
@@ -122,7 +126,10 @@ def _concerned(
     for index, quota in enumerate(quotas):
         if not quota.is_about(request.namespace, obj):
             continue
-        scopes += evaluator.matching_scopes(obj, quota.scopes)
+        try:
+            scopes += evaluator.matching_scopes(obj, quota.scopes)
+        except ScopeError as error:
+            raise ScopeError(f"error matching scopes of quota {quota.name}, err: {error}") from error
         if not evaluator.matches(quota.hard, quota.scopes, obj):
             continue
         restricted = evaluator.matching_resources(quota.hard)

@@ -4,7 +4,17 @@ from typing import Any
 
 import pytest
 
-from controllers.quota import CREATE, UPDATE, Quota, Request, ScopeRequirement, core_registry, quota_of, scopes_of
+from controllers.quota import (
+    CREATE,
+    UPDATE,
+    Quota,
+    Request,
+    ScopeError,
+    ScopeRequirement,
+    core_registry,
+    quota_of,
+    scopes_of,
+)
 from controllers.quota.admission import LimitedResource, QuotaRefused, UncoveredScopes, check_request
 from controllers.quota.claims import CLAIMS
 from controllers.quota.pods import PODS
@@ -79,6 +89,19 @@ def test_an_object_in_a_limited_scope_needs_a_quota_of_that_scope() -> None:
     assert check(pod(priorityClassName="low"), limited=limited) == []
     covering = quota({"pods": "1"}, {"pods": "0"}, "q", "PriorityClass")
     assert check(pod(priorityClassName="high"), covering, limited=limited) == [{"pods": "1"}]
+
+
+def test_a_scope_that_makes_no_sense_is_named_with_its_quota_and_limits_nothing_by_itself() -> None:
+    near = ScopeRequirement("PriorityClass", "Near", ("high",))
+
+    text = (
+        r"error matching scopes of quota q, err: error on matching scope \{PriorityClass Near \[high\]\}: "
+        '"Near" is not a valid scope selector operator'
+    )
+    with pytest.raises(ScopeError, match=text):
+        check(pod(), Quota("ns", "q", (near,), load({"pods": "1"}), load({"pods": "0"})))
+    full = quota({"pods": "0"}, {"pods": "0"})
+    assert check(pod(), full, limited=[LimitedResource(PODS, (), (near,))]) == [{"pods": "0"}]
 
 
 def test_an_update_is_charged_for_the_difference_only() -> None:
