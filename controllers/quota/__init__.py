@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from controllers.quota.claims import claim_evaluator
 from controllers.quota.counts import count_name, object_count_evaluator
+from controllers.quota.device_claims import device_claim_evaluator
 from controllers.quota.evaluator import (
     CREATE,
     DELETE,
@@ -56,6 +57,7 @@ __all__ = (
     "claim_evaluator",
     "core_registry",
     "count_name",
+    "device_claim_evaluator",
     "object_count_evaluator",
     "quota_of",
     "scopes_of",

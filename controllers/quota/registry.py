@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from controllers.quota.claims import CLAIMS, claim_evaluator
 from controllers.quota.counts import LEGACY_NAMES, object_count_evaluator
+from controllers.quota.device_claims import DEVICE_CLAIMS, device_claim_evaluator
 from controllers.quota.evaluator import Evaluator
 from controllers.quota.pods import PODS, PodEvaluator
 from controllers.quota.services import SERVICES, service_evaluator
@@ -17,6 +18,7 @@ from kinformer.informers import SharedInformerFactory
 from kinformer.meta import GroupResource
 from kinformer.models import (
     PartialObjectMetadata,
+    ResourceV1ResourceClaim,
     V1ConfigMap,
     V1PersistentVolumeClaim,
     V1Pod,
@@ -27,7 +29,16 @@ from kinformer.models import (
     resource_for,
 )
 
-__all__ = ("IGNORED_RESOURCES", "MODELS", "WHOLE", "Registry", "SourceOf", "client_sources", "core_registry")
+__all__ = (
+    "ALWAYS_THERE",
+    "IGNORED_RESOURCES",
+    "MODELS",
+    "WHOLE",
+    "Registry",
+    "SourceOf",
+    "client_sources",
+    "core_registry",
+)
 
 #: What no quota limits: what is not stored, and events, which never were limited.
 IGNORED_RESOURCES: Final = frozenset(
@@ -50,13 +61,17 @@ MODELS: Final[dict[GroupResource, type[Any]]] = {
     PODS: V1Pod,
     SERVICES: V1Service,
     CLAIMS: V1PersistentVolumeClaim,
+    DEVICE_CLAIMS: ResourceV1ResourceClaim,
     GroupResource("", "configmaps"): V1ConfigMap,
     GroupResource("", "replicationcontrollers"): V1ReplicationController,
     GroupResource("", "resourcequotas"): V1ResourceQuota,
     GroupResource("", "secrets"): V1Secret,
 }
 
-#: Of these, the metadata is not enough.
+#: What every server has. All else is measured from informers once it is known to be there.
+ALWAYS_THERE: Final = frozenset(MODELS) - {DEVICE_CLAIMS}
+
+#: Of these, which every server has, the metadata is not enough.
 WHOLE: Final = frozenset({PODS, SERVICES, CLAIMS})
 
 #: Gives the source of a resource's objects.
@@ -94,33 +109,38 @@ def core_registry(
     clock: Clock | None = None,
 ) -> Registry:
     """
-    The evaluators of Kubernetes' core: pods, services, claims, and those kinds whose number has a name of its own.
+    The evaluators of Kubernetes' core: pods, services, claims, resource claims, and those kinds whose number has a name
+    of its own.
 
-    They list through informers if there are some, else through the client, and not at all if there is neither: then
-    they are for admission.
+    They list through informers if there are some (resource claims through the client, as not every server has them),
+    else through the client, and not at all if there is neither: then they are for admission.
 
     :param source_of: where to list from instead
     """
     if source_of is None:
+        source_of = client_sources(client) if client is not None else _no_source
         if informers is not None:
-            source_of = informer_sources(informers)
-        elif client is not None:
-            source_of = client_sources(client)
-        else:
-            source_of = _no_source
+            source_of = _informer_sources(informers, source_of)
     return Registry(
         [
             PodEvaluator(source_of(PODS), clock),
             service_evaluator(source_of(SERVICES)),
             claim_evaluator(source_of(CLAIMS)),
+            device_claim_evaluator(source_of(DEVICE_CLAIMS)),
             *(object_count_evaluator(resource, source_of(resource)) for resource in LEGACY_NAMES),
         ]
     )
 
 
-def informer_sources(informers: SharedInformerFactory) -> SourceOf:
+def _informer_sources(informers: SharedInformerFactory, others: SourceOf) -> SourceOf:
     """Sources from a factory's informers, of whole objects; each is asked for as soon as its source is."""
-    return lambda resource: InformerSource(informers.informer_for(MODELS[resource]))
+
+    def source_of(resource: GroupResource) -> ObjectSource:
+        return (
+            InformerSource(informers.informer_for(MODELS[resource])) if resource in ALWAYS_THERE else others(resource)
+        )
+
+    return source_of
 
 
 def client_sources(client: Client) -> SourceOf:
@@ -128,7 +148,7 @@ def client_sources(client: Client) -> SourceOf:
 
     def source_of(resource: GroupResource) -> ObjectSource:
         model = MODELS[resource]
-        if resource in WHOLE:
+        if resource in WHOLE or resource == DEVICE_CLAIMS:
             return ClientSource(client.resource(model))
         return ClientSource(client.resource(PartialObjectMetadata, resource_for(model).gvr, metadata_only=True))
 

@@ -1,4 +1,4 @@
-"""Views: what quota reads of pods, services and claims, whatever form they come in.
+"""Views: what quota reads of pods, services and claims of both kinds, whatever form they come in.
 
 An evaluator is given an informer's model, the JSON of an admission request, or an object that a test has made. Each is
 looked at through the same attributes, those of the models. A model whose spec and status nobody has read yet is still
@@ -15,14 +15,16 @@ from typing import Any
 
 import msgspec
 
-from kinformer.models import V1PersistentVolumeClaim, V1Pod, V1Service, encode
+from kinformer.models import ResourceV1ResourceClaim, V1PersistentVolumeClaim, V1Pod, V1Service, encode
 
 __all__ = (
     "ClaimView",
+    "DeviceClaimView",
     "PodView",
     "ServiceView",
     "UnreadableObject",
     "claim_view",
+    "device_claim_view",
     "pod_shape",
     "pod_view",
     "service_view",
@@ -150,6 +152,33 @@ class ClaimView(_View):
     status: ClaimStatus
 
 
+class DeviceAsk(_View):
+    """How many devices, of which class."""
+
+    device_class_name: str = ""
+    allocation_mode: str | None = None
+    count: int | None = None
+
+
+class DeviceRequest(_View):
+    exactly: DeviceAsk | None = None
+    first_available: list[DeviceAsk] | None = None
+
+
+class Devices(_View):
+    requests: list[DeviceRequest] | None = None
+
+
+class DeviceClaimSpec(_View):
+    devices: Devices | None = None
+
+
+class DeviceClaimView(_View):
+    metadata: Meta
+    spec: DeviceClaimSpec
+    status: Any = None
+
+
 def _viewer(model: type[Any], view: Any, spec: type[Any], status: type[Any] | None) -> Callable[[Any], Any]:
     """
     Make the function that looks at objects of one kind.
@@ -202,6 +231,9 @@ def _filled(obj: Mapping[str, Any]) -> dict[str, Any]:
 pod_view: Callable[[Any], PodView] = _viewer(V1Pod, PodView, PodSpec, PodStatus)
 service_view: Callable[[Any], ServiceView] = _viewer(V1Service, ServiceView, ServiceSpec, None)
 claim_view: Callable[[Any], ClaimView] = _viewer(V1PersistentVolumeClaim, ClaimView, ClaimSpec, ClaimStatus)
+device_claim_view: Callable[[Any], DeviceClaimView] = _viewer(
+    ResourceV1ResourceClaim, DeviceClaimView, DeviceClaimSpec, None
+)
 
 _encode = msgspec.json.Encoder().encode
 

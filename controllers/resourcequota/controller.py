@@ -14,8 +14,9 @@ from typing import Any, Final
 import anyio
 import structlog
 
+from controllers.quota.device_claims import DEVICE_CLAIMS
 from controllers.quota.pods import PODS, PodEvaluator
-from controllers.quota.registry import MODELS, WHOLE, Registry, client_sources, core_registry
+from controllers.quota.registry import ALWAYS_THERE, MODELS, WHOLE, Registry, client_sources, core_registry
 from controllers.quota.sources import CacheNotReady, InformerSource, ObjectSource
 from controllers.resourcequota.handlers import QuotaHandler, QuotaQueues
 from controllers.resourcequota.monitor import QuotaMonitor
@@ -121,6 +122,8 @@ class ResourceQuotaController:
                 clock=self._clock,
             )
         else:
+            # Nobody looks whether the server has any.
+            self.registry.remove(DEVICE_CLAIMS)
             self.replenishment_controllers = self._follow(group_kinds, update_filter)
 
     @property
@@ -184,7 +187,8 @@ class ResourceQuotaController:
         return controllers
 
     def _source_of(self, resource: GroupResource) -> ObjectSource:
-        if self._discovery and resource not in WHOLE and resource != _QUOTAS:
+        is_found_later = self._discovery and resource not in WHOLE and resource != _QUOTAS
+        if is_found_later or resource not in ALWAYS_THERE:
             return _NotFoundYet(resource)
         return InformerSource(self._informers.informer_for(MODELS[resource]))
 

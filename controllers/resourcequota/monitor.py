@@ -17,8 +17,10 @@ import structlog
 from anyio.abc import TaskGroup
 
 from controllers.quota.counts import object_count_evaluator
-from controllers.quota.registry import IGNORED_RESOURCES, MODELS, WHOLE, Registry
-from controllers.quota.sources import ClientSource, InformerSource
+from controllers.quota.device_claims import device_claim_evaluator
+from controllers.quota.evaluator import Evaluator
+from controllers.quota.registry import ALWAYS_THERE, IGNORED_RESOURCES, MODELS, WHOLE, Registry
+from controllers.quota.sources import ClientSource, InformerSource, ObjectSource
 from controllers.resourcequota.replenishment import (
     Observer,
     Replenish,
@@ -34,12 +36,12 @@ from kinformer.cache import (
     namespace_index_func,
     wait_for_cache_sync,
 )
-from kinformer.client import Client
+from kinformer.client import Client, Resource
 from kinformer.client.errors import ClientError
 from kinformer.clock import Clock, RealClock
 from kinformer.informers import SharedInformerFactory
 from kinformer.meta import GroupResource, GroupVersionResource, accessor_for
-from kinformer.models import PartialObjectMetadata
+from kinformer.models import PartialObjectMetadata, ResourceV1ResourceClaim, resource_for
 from kinformer.workqueue import until
 
 __all__ = ("QuotaMonitor", "quotable_resources")
@@ -48,6 +50,8 @@ log = structlog.get_logger(__name__)
 
 #: Seconds between two discoveries, as in kube-controller-manager.
 DISCOVERY_PERIOD: Final = 30.0
+
+_DEVICE_CLAIMS: Final = resource_for(ResourceV1ResourceClaim).gvr
 
 _VERBS: Final = frozenset({"create", "list", "watch", "delete"})
 
@@ -184,37 +188,47 @@ class QuotaMonitor:
         if shared is None and resource in WHOLE:
             shared = self._informers.informer_for(MODELS[resource])
             self._informers.start()
-        informer = shared or self._own_informer(gvr)
+        # Of a claim for devices, the metadata is not enough; of a version that has no model here, it has to be.
+        model = ResourceV1ResourceClaim if gvr == _DEVICE_CLAIMS else PartialObjectMetadata
+        informer = shared or self._own_informer(gvr, model)
         handler = ReplenishmentHandler(resource, self._replenish, self._update_filter, self._observer)
         monitor = _Monitor(gvr, informer, informer.add_event_handler(handler), shared is None)
         self._monitors[resource] = monitor
         if resource not in WHOLE:
-            # Not even where there is one: it may be of an informer that has ended.
-            self._registry.add(object_count_evaluator(resource, InformerSource(informer)))
+            # Also where there is one: it may be of an informer that has ended.
+            is_whole = informer.type is ResourceV1ResourceClaim
+            self._registry.add(_evaluator(resource, InformerSource(informer), is_whole))
             if self._live is not None:
-                objects = self._client.resource(PartialObjectMetadata, gvr, namespaced=True, metadata_only=True)
-                self._live.add(object_count_evaluator(resource, ClientSource(objects)))
+                self._live.add(_evaluator(resource, ClientSource(self._objects(gvr, informer.type)), is_whole))
         if monitor.is_own:
             self._tasks.start_soon(_run, monitor, name=f"quota monitor of {resource}")
 
-    def _own_informer(self, gvr: GroupVersionResource) -> SharedIndexInformer[Any]:
-        objects = self._client.resource(PartialObjectMetadata, gvr, namespaced=True, metadata_only=True)
+    def _own_informer(self, gvr: GroupVersionResource, model: type[Any]) -> SharedIndexInformer[Any]:
         return SharedIndexInformer(
-            ListWatch(objects, self._informers.namespace),
-            PartialObjectMetadata,
-            name=f"{gvr.group_resource} (metadata)",
-            indexers={NAMESPACE_INDEX: namespace_index_func(accessor_for(PartialObjectMetadata))},
+            ListWatch(self._objects(gvr, model), self._informers.namespace),
+            model,
+            name=f"{gvr.group_resource} (quota)",
+            indexers={NAMESPACE_INDEX: namespace_index_func(accessor_for(model))},
             clock=self._clock,
         )
+
+    def _objects(self, gvr: GroupVersionResource, model: type[Any]) -> Resource[Any]:
+        if model is not ResourceV1ResourceClaim:
+            return self._client.resource(PartialObjectMetadata, gvr, namespaced=True, metadata_only=True)
+        return self._client.resource(model, gvr)
 
     def _stop(self, resource: GroupResource) -> None:
         monitor = self._monitors.pop(resource)
         monitor.informer.remove_event_handler(monitor.registration)
         monitor.scope.cancel()
-        if resource not in MODELS:
+        if resource not in ALWAYS_THERE:
             self._registry.remove(resource)
             if self._live is not None:
                 self._live.remove(resource)
+
+
+def _evaluator(resource: GroupResource, source: ObjectSource, is_whole: bool) -> Evaluator:
+    return device_claim_evaluator(source) if is_whole else object_count_evaluator(resource, source)
 
 
 async def _run(monitor: _Monitor) -> None:

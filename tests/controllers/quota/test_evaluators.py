@@ -18,6 +18,7 @@ from controllers.quota import (
     UnreadableObject,
     UsageStatsOptions,
     claim_evaluator,
+    device_claim_evaluator,
     object_count_evaluator,
     scopes_of,
     service_evaluator,
@@ -26,7 +27,7 @@ from controllers.quota.pods import PODS, pod_matches_scope
 from kinformer.clock import FakeClock
 from kinformer.meta import GroupResource, Quantity, QuantityError
 from kinformer.meta.resourcelist import dump, total
-from kinformer.models import V1Pod, V1Service, decode, encode, from_dict
+from kinformer.models import ResourceV1ResourceClaim, V1Pod, V1Service, decode, encode, from_dict
 
 RECORDED = Path(__file__).parents[2] / "golden" / "functions" / "quota_pods.ndjson"
 
@@ -166,6 +167,41 @@ def test_a_claim_is_charged_for_whole_bytes_and_for_what_it_was_allocated() -> N
     assert evaluator.matching_resources(["x.storageclass.storage.k8s.io/requests.storage", "x/requests.storage"]) == [
         "x.storageclass.storage.k8s.io/requests.storage"
     ]
+
+
+def test_a_resource_claim_is_charged_for_the_devices_of_each_class_that_it_may_get() -> None:
+    def exactly(device_class: str, **how: Any) -> dict[str, Any]:
+        return {"name": "r", "exactly": {"deviceClassName": device_class, **how}}
+
+    alternatives = [
+        {"name": "a", "deviceClassName": "big", "allocationMode": "ExactCount", "count": 1},
+        {"name": "b", "deviceClassName": "small", "allocationMode": "ExactCount", "count": 4},
+        {"name": "c", "deviceClassName": "small", "allocationMode": "ExactCount", "count": 2},
+    ]
+    requests = [
+        exactly("big", allocationMode="ExactCount", count=2),
+        exactly("big"),
+        exactly("any", allocationMode="All"),
+        exactly("odd", allocationMode="Later", count=3),
+        {"name": "f", "firstAvailable": alternatives},
+        {"name": "g", "somethingOfLaterVersions": {}},
+    ]
+    claim = {"metadata": {"name": "c", "namespace": "ns"}, "spec": {"devices": {"requests": requests}}}
+    evaluator = device_claim_evaluator()
+    want = {
+        "count/resourceclaims.resource.k8s.io": "1",
+        "big.deviceclass.resource.k8s.io/devices": "4",
+        "small.deviceclass.resource.k8s.io/devices": "4",
+        "any.deviceclass.resource.k8s.io/devices": "32",
+        "odd.deviceclass.resource.k8s.io/devices": "0",
+    }
+
+    assert dump(evaluator.usage(claim)) == want
+    assert dump(evaluator.usage(decode(ResourceV1ResourceClaim, encode(claim)))) == want
+    assert dump(evaluator.usage({"metadata": {}, "spec": {}})) == {"count/resourceclaims.resource.k8s.io": "1"}
+    assert evaluator.matching_resources([*want, "pods", "x.deviceclass.resource.k8s.io/others"]) == sorted(want)
+    assert evaluator.handles(Request(UPDATE, evaluator.group_resource, "ns", "c", claim, claim))
+    assert not evaluator.handles(Request(UPDATE, evaluator.group_resource, "ns", "c", claim, claim, "status"))
 
 
 def test_every_kind_can_be_counted_and_four_have_a_shorter_name() -> None:

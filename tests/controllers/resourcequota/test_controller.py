@@ -142,6 +142,29 @@ async def test_custom_resources_can_be_limited_as_soon_as_they_are_found_and_as_
             assert controller.registry.get(WIDGETS.group_resource) is None
 
 
+async def test_devices_that_claims_ask_for_are_charged_by_class_and_given_back() -> None:
+    def claim(name: str, count: int) -> dict[str, Any]:
+        exactly = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": count}
+        spec = {"devices": {"requests": [{"name": "r", "exactly": exactly}]}}
+        meta = {"name": name, "namespace": "default"}
+        return {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": meta, "spec": spec}
+
+    devices, number = "gpu.deviceclass.resource.k8s.io/devices", "count/resourceclaims.resource.k8s.io"
+    async with quota_server() as (_, client), controlling(client):
+        claims = client.resource(dict, ("resource.k8s.io", "v1", "resourceclaims"))
+        await claims.create(claim("early", 2))
+        quota = {**make_quota(), "spec": {"hard": {devices: "5", number: "9"}}}
+        await client.resource(dict, ("", "v1", "resourcequotas")).create(quota)
+        await has(client, **{devices: "2", number: "1"})
+        await claims.create(claim("late", 3))
+        with pytest.raises(
+            Forbidden, match=r'resourceclaims\.resource\.k8s\.io "more" .*exceeded quota: q, requested: gpu'
+        ):
+            await claims.create(claim("more", 1))
+        await claims.delete("early", "default")
+        await has(client, **{devices: "3", number: "1"})
+
+
 async def test_of_other_namespaces_than_that_of_the_informers_nothing_is_fetched_or_counted() -> None:
     async with quota_server() as (server, client):
         quotas = client.resource(dict, ("", "v1", "resourcequotas"))
