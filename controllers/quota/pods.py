@@ -71,8 +71,10 @@ _DEVICE_CLASS: Final = "deviceclass.resource.kubernetes.io/"
 _MUST_BE_SAID: Final = frozenset({"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"})
 
 
-# Pods of which is remembered what they use, gone ones included; with this many, all is forgotten and measured anew.
-_REMEMBERED: Final = 300_000
+# Pods of which is remembered what shape they are of, gone ones included; with this many, all is forgotten and looked at
+# anew. The same for shapes, some 20 MB of them.
+_PODS_KNOWN: Final = 300_000
+_SHAPES_KNOWN: Final = 20_000
 
 
 @dataclass(eq=False, slots=True)
@@ -165,13 +167,14 @@ class PodEvaluator(GenericEvaluator):
         known = self._measured.get(meta.uid)
         if known is not None and known[0] == version:
             return known[1]
-        if max(len(self._measured), len(self._shapes)) >= _REMEMBERED:
+        if len(self._measured) >= _PODS_KNOWN:
             self._measured.clear()
-            self._shapes.clear()
         view = pod_view(pod)
         shape = pod_shape(view)
         measured = self._shapes.get(shape)
         if measured is None:
+            if len(self._shapes) >= _SHAPES_KNOWN:
+                self._shapes.clear()
             measured = self._shapes[shape] = _Measured(self._measure(view))
         self._measured[meta.uid] = version, measured
         return measured

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from controllers.quota.limits import Quota, quota_of
 from kinformer.cache import NAMESPACE_INDEX, SharedIndexInformer
@@ -13,6 +13,9 @@ from kinformer.meta.resourcelist import dump
 from kinformer.models import V1ResourceQuota, V1ResourceQuotaStatus
 
 __all__ = ("QuotaAccessor", "ResourceQuotaAccessor")
+
+# Quotas whose last write is remembered.
+_REMEMBERED: Final = 10_000
 
 
 class QuotaAccessor(Protocol):
@@ -60,6 +63,9 @@ class ResourceQuotaAccessor:
         written = copy.copy(quota.source)
         written.status = V1ResourceQuotaStatus(hard=dump(quota.hard), used=dump(quota.used))
         key = f"{quota.namespace}/{quota.name}"
+        if len(self._written) >= _REMEMBERED:
+            # Of quotas that are gone, nobody asks again. One that is not costs a conflict at the most.
+            self._written.clear()
         try:
             self._written[key] = await self._quotas.update_status(written)
         except Conflict:

@@ -23,6 +23,7 @@ from controllers.quota import (
     scopes_of,
     service_evaluator,
 )
+from controllers.quota import pods as pods_module
 from controllers.quota.pods import PODS, pod_matches_scope
 from kinformer.clock import FakeClock
 from kinformer.meta import GroupResource, Quantity, QuantityError
@@ -285,3 +286,20 @@ async def test_pods_that_are_measured_together_use_what_each_of_them_does(scopes
     for _ in range(2):
         together = (await evaluator.usage_stats(UsageStatsOptions("ns", required))).used
         assert together == alone
+
+
+async def test_what_is_remembered_of_pods_is_not_more_than_what_it_is_worth(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pods_module, "_PODS_KNOWN", 7)
+    monkeypatch.setattr(pods_module, "_SHAPES_KNOWN", 3)
+    every = []
+    for number in range(20):
+        data = pod(f"{number % 10}")
+        data["metadata"] |= {"uid": str(number), "resourceVersion": "1"}
+        every.append(from_dict(V1Pod, data))
+    evaluator = PodEvaluator(Listed(*every))
+
+    for _ in range(2):
+        used = (await evaluator.usage_stats(UsageStatsOptions("ns", (), ["cpu"]))).used
+        assert used["cpu"] == Quantity.of(90)
+        assert len(evaluator._measured) <= 7
+        assert len(evaluator._shapes) <= 3
