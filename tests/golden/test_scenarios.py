@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from kinformer.clock import FakeClock
-from tests.golden.pace import NotSettled, TurnedPace, scenario_clock
+from tests.golden.pace import NotSettled, RealPace, TurnedPace, scenario_clock
 from tests.golden.scenario import Scenario, ScenarioError, replay
 from tests.golden.scenario_command import serving
 
@@ -58,6 +58,9 @@ async def test_a_state_that_never_settles_is_given_up() -> None:
 
     with pytest.raises(NotSettled, match="did not settle within 60 s"):
         await TurnedPace(clock, timeout=60.0).settle(2.0, look, lambda: False)
+    with pytest.raises(NotSettled, match="did not settle within 0 s"):
+        await RealPace(between=0.0, timeout=0.0).settle(2.0, look, lambda: False)
+    await RealPace(patience=0.0).settle(2.0, look, lambda: False)
 
 
 async def test_a_state_settles_when_nothing_is_due_any_longer_that_changes_it() -> None:
