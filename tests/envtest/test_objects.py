@@ -48,6 +48,61 @@ async def test_an_update_that_leaves_the_address_out_keeps_it(http: Http) -> Non
     assert (code, updated["spec"]["clusterIP"]) == (200, created["spec"]["clusterIP"])
 
 
+async def test_nodes_tell_a_load_balancer_where_the_pods_are(http: Http) -> None:
+    spec = {"type": "LoadBalancer", "externalTrafficPolicy": "Local", "ports": [{"port": 80}]}
+    created = await http.create(SERVICES, {"metadata": {"name": "a"}, "spec": spec})
+    port = created["spec"]["healthCheckNodePort"]
+    assert port != created["spec"]["ports"][0]["nodePort"]
+    moved = await http.merge(f"{SERVICES}/a", {"spec": {"externalTrafficPolicy": "Cluster"}})
+    assert "healthCheckNodePort" not in moved["spec"]
+    code, refused = await http(
+        "POST", SERVICES, {"metadata": {"name": "b"}, "spec": {**spec, "type": "NodePort", "healthCheckNodePort": port}}
+    )
+    assert (code, refused["details"]["causes"][0]["field"]) == (422, "spec.healthCheckNodePort")
+
+
+async def test_a_service_that_becomes_a_name_gives_back_all_that_it_had(http: Http) -> None:
+    spec = {"type": "NodePort", "ports": [{"port": 80}]}
+    await http.create(SERVICES, {"metadata": {"name": "a"}, "spec": spec})
+    named = (await http.merge(f"{SERVICES}/a", {"spec": {"type": "ExternalName", "externalName": "a.b"}}))["spec"]
+    assert {"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "externalTrafficPolicy"}.isdisjoint(named)
+    assert "nodePort" not in named["ports"][0]
+
+
+async def test_node_ports_stay_with_the_names_of_ports(http: Http) -> None:
+    ports = [{"name": "a", "port": 80}, {"name": "b", "port": 81}]
+    created = await http.create(SERVICES, {"metadata": {"name": "a"}, "spec": {"type": "NodePort", "ports": ports}})
+    given = {port["name"]: port["nodePort"] for port in created["spec"]["ports"]}
+    body = {"metadata": {"name": "a"}, "spec": {"type": "NodePort", "ports": [{"name": "b", "port": 8080}]}}
+    _, updated = await http("PUT", f"{SERVICES}/a", body)
+    assert updated["spec"]["ports"][0]["nodePort"] == given["b"]
+
+
+RANGES = ["spec.LoadBalancerSourceRanges", "spec.LoadBalancerSourceRanges[0]"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "fields"),
+    [
+        ({"externalIPs": ["nowhere", "127.0.0.1"]}, ["spec.externalIPs[0]", "spec.externalIPs[1]"]),
+        ({"loadBalancerSourceRanges": ["10.0.0.0"]}, RANGES),
+        ({"loadBalancerClass": "a.com/c"}, ["spec.loadBalancerClass"]),
+        ({"ipFamilies": ["IPv5"]}, ["spec.ipFamilies[0]"]),
+        ({"ipFamilyPolicy": "Both"}, ["spec.ipFamilyPolicy"]),
+        ({"trafficDistribution": "Far"}, ["spec.trafficDistribution"]),
+        ({"clusterIPs": ["10.96.1.1", "10.96.1.2"]}, ["spec.clusterIPs"]),
+        (
+            {"sessionAffinity": "ClientIP", "sessionAffinityConfig": {"clientIP": {"timeoutSeconds": 0}}},
+            ["spec.sessionAffinityConfig.clientIP.timeoutSeconds"],
+        ),
+    ],
+)
+async def test_what_a_service_cannot_be_is_refused(http: Http, spec: dict[str, Any], fields: list[str]) -> None:
+    body = {"metadata": {"name": "a"}, "spec": {"ports": [{"port": 80}], **spec}}
+    code, refused = await http("POST", SERVICES, body)
+    assert (code, [cause["field"] for cause in refused["details"]["causes"]]) == (422, fields)
+
+
 # -- pods --------------------------------------------------------------------------------------------------------------
 
 
@@ -76,6 +131,54 @@ async def test_an_eviction_waits_for_its_budget(http: Http) -> None:
     budget = await http.get(f"{BUDGETS}/b")
     assert (budget["status"]["disruptionsAllowed"], list(budget["status"]["disruptedPods"])) == (0, ["p"])
     assert "deletionTimestamp" in (await http.get(f"{PODS}/p"))["metadata"]
+
+
+async def test_what_is_written_through_a_subresource_of_a_pod_is_all_that_changes(http: Http) -> None:
+    limits = {"requests": {"cpu": "1"}}
+    await http.create(PODS, pod("p", containers=[{"name": "c", "image": "i", "resources": limits}]))
+    change = {"spec": {"containers": [{"name": "c", "image": "other", "resources": {"requests": {"cpu": "2"}}}]}}
+    type_ = "application/strategic-merge-patch+json"
+    _, resized = await http("PATCH", f"{PODS}/p/resize", change, type_)
+    (container,) = resized["spec"]["containers"]
+    assert (container["image"], container["resources"]["requests"], resized["metadata"]["generation"]) == (
+        "i",
+        {"cpu": "2"},
+        2,
+    )
+    debug = {"spec": {"ephemeralContainers": [{"name": "d", "image": "i"}], "priority": 7}}
+    _, debugged = await http("PATCH", f"{PODS}/p/ephemeralcontainers", debug, type_)
+    assert debugged["spec"]["ephemeralContainers"][0]["terminationMessagePolicy"] == "File"
+    assert (debugged["spec"]["priority"], debugged["metadata"]["generation"]) == (0, 3)
+    nothing = {"spec": {"containers": [{"name": "c", "resources": {"$patch": "replace"}}]}}
+    code, refused = await http("PATCH", f"{PODS}/p/resize", nothing, type_)
+    assert (code, refused["details"]["causes"][0]["field"]) == (422, "spec")
+
+
+async def test_what_is_bound_is_a_pod_to_a_node(http: Http) -> None:
+    await http.create(PODS, pod("p"))
+    for body, code in (
+        ({"metadata": {"name": "q"}, "target": {"kind": "Node", "name": "n"}}, 400),
+        ({"metadata": {"name": "p"}, "target": {"kind": "Pod", "name": "n"}}, 500),
+        ({"metadata": {"name": "p"}, "target": {"kind": "Node"}}, 500),
+    ):
+        assert (await http("POST", f"{PODS}/p/binding", body))[0] == code
+
+
+async def test_the_phase_of_a_namespace_is_what_its_deletion_says(http: Http) -> None:
+    path = "/api/v1/namespaces/default"
+    change = {"status": {"phase": "Terminating"}}
+    code, refused = await http("PATCH", f"{path}/status", change, "application/merge-patch+json")
+    assert (code, refused["details"]["causes"][0]["field"]) == (422, "status.Phase")
+    body = {"metadata": {"name": "default"}, "spec": {"finalizers": ["not one"]}}
+    code, refused = await http("PUT", f"{path}/finalize", body)
+    assert (code, refused["details"]["causes"][0]["field"]) == (422, "spec.finalizers[0]")
+
+
+async def test_a_token_lasts_ten_minutes_at_least(http: Http) -> None:
+    accounts = "/api/v1/namespaces/default/serviceaccounts"
+    await http.create(accounts, {"metadata": {"name": "a"}})
+    code, refused = await http("POST", f"{accounts}/a/token", {"spec": {"expirationSeconds": 10}})
+    assert (code, refused["details"]["causes"][0]["field"]) == (422, "spec.expirationSeconds")
 
 
 @pytest.mark.parametrize(

@@ -134,15 +134,17 @@ def bind_pod(operations: Operations, call: Call, pods: Resource, namespace: str,
     """
     target = body.get("target") or {}
     node = target.get("name")
-    kind = GroupKind("", "Binding")
     name = body["metadata"].get("name") or ""
-    if target.get("kind") not in (None, "", "Node"):
-        text = f'Unsupported value: "{target["kind"]}": supported values: "Node"'
-        raise status.invalid(kind, name, [status.Cause("target.kind", "FieldValueNotSupported", text)])
-    if not node:
-        raise status.invalid(kind, name, [status.Cause("target.name", "FieldValueRequired", "Required value")])
     if name and name != pod_name:
-        raise status.bad_request(f"name in URL does not match name in Binding object: {name}")
+        raise status.bad_request("name in URL does not match name in Binding object")
+    wrong = []
+    if target.get("kind") not in (None, "", "Node"):
+        wrong.append(f'target.kind: Unsupported value: "{target["kind"]}": supported values: "Node", "<empty>"')
+    if not node:
+        wrong.append("target.name: Required value")
+    if wrong:
+        # The real server does not make of these what it makes of other invalid objects.
+        raise status.internal(wrong[0] if len(wrong) == 1 else f"[{', '.join(wrong)}]")
     what = GroupResource("", "pods/binding")
 
     def change(old: Obj | None) -> Obj:
@@ -238,7 +240,13 @@ def _token(operations: Operations, call: Call) -> Answer:
     gvk, how = call.target.subresource.gvk, call.write_options("CreateOptions")
     operations.review_part(call.resource, "token", (call.namespace, call.name), gvk, body, None, how)
     account = operations.find(call.resource, call.namespace, call.name)
-    seconds = (body.get("spec") or {}).get("expirationSeconds") or 3600
+    seconds = (body.get("spec") or {}).get("expirationSeconds")
+    seconds = 3600 if seconds is None else seconds
+    if not 600 <= seconds <= 1 << 32:
+        bound = "less than 10 minutes" if seconds < 600 else "larger than 2^32 seconds"
+        text = f"Invalid value: {seconds}: may not specify a duration {bound}"
+        cause = status.Cause("spec.expirationSeconds", "FieldValueInvalid", text)
+        raise status.invalid(GroupKind(gvk.group, gvk.kind), "", [cause])
     user = f"system:serviceaccount:{call.namespace}:{call.name}"
     uid = account.decode()["metadata"]["uid"]
     spec = {"audiences": ["https://kubernetes.default.svc.cluster.local"], "expirationSeconds": seconds}

@@ -19,6 +19,7 @@ from kinformer.envtest.strategy.checks import (
     required,
     too_long,
 )
+from kinformer.envtest.strategy.metadata import check_finalizer_names
 from kinformer.meta.validation import dns1123_label_errors, label_key_errors, label_value_errors, regex_error
 
 __all__ = (
@@ -62,6 +63,21 @@ class NamespaceStrategy(Strategy):
 
     def validate_name(self, name: str) -> list[str]:
         return dns1123_label_errors(name)
+
+    def validate_subresource(self, subresource: str, obj: Obj) -> list[Cause]:
+        if subresource == "finalize":
+            finalizers = (obj.get("spec") or {}).get("finalizers") or ()
+            return [
+                cause._replace(field=f"spec.finalizers[{index}]")
+                for index, name in enumerate(finalizers)
+                for cause in (*check_names(name, "", label_key_errors), *check_finalizer_names([name]))
+            ]
+        phase, ending = (obj.get("status") or {}).get("phase", ""), "deletionTimestamp" in obj["metadata"]
+        wanted = "Terminating" if ending else "Active"
+        if phase == wanted:
+            return []
+        text = f"may only be '{wanted}' if `deletionTimestamp` is {'not ' if ending else ''}empty"
+        return [invalid("status.Phase", phase, text)]
 
     def begin_delete(self, obj: Obj, now: str) -> bool:
         if self.may_delete(obj):

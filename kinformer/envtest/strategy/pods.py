@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from kinformer.envtest.status import Cause
-from kinformer.envtest.strategy.base import Obj, Strategy
+from kinformer.envtest.strategy.base import Obj, Strategy, with_field
+from kinformer.envtest.strategy.checks import invalid
 from kinformer.envtest.strategy.pod_checks import check_pod_spec, check_pod_update
 from kinformer.envtest.strategy.podspec import default_pod
 
@@ -83,6 +84,21 @@ class PodStrategy(Strategy):
         if qos := old.get("status", {}).get("qosClass"):
             obj.setdefault("status", {}).setdefault("qosClass", qos)
 
+    def prepare_for_subresource_update(self, subresource: str, obj: Obj, old: Obj) -> None:
+        if subresource in ("ephemeralcontainers", "resize"):
+            _only(subresource, obj, old)
+            self.default(obj)
+            self.count_generation(obj, old)
+
+    def validate_subresource(self, subresource: str, obj: Obj) -> list[Cause]:
+        if subresource not in ("ephemeralcontainers", "resize"):
+            return []
+        causes = list(check_pod_spec(obj["spec"], "spec", of_pod=True))
+        qos = obj.get("status", {}).get("qosClass")
+        if subresource == "resize" and qos not in (None, qos_class(obj["spec"])):
+            causes.append(invalid("spec", qos, "Pod QOS Class may not change as a result of resizing"))
+        return causes
+
     def grace_period(self, obj: Obj, asked: int | None) -> int | None:
         period = asked
         if period is None:
@@ -92,6 +108,33 @@ class PodStrategy(Strategy):
         if obj.get("status", {}).get("phase") in ("Failed", "Succeeded"):
             period = 0
         return 1 if period < 0 else int(period)
+
+
+def _only(subresource: str, obj: Obj, old: Obj) -> None:
+    """Of a pod that is written through such a subresource, only what the subresource is about is new."""
+    spec, metadata = obj["spec"], {**old["metadata"]}
+    for name in ("managedFields", "resourceVersion"):
+        with_field(metadata, name, obj["metadata"].get(name))
+    kept = {**old["spec"]}
+    if subresource == "ephemeralcontainers":
+        with_field(kept, "ephemeralContainers", spec.get("ephemeralContainers"))
+    else:
+        with_field(kept, "resources", spec.get("resources"))
+        for name in ("containers", "initContainers"):
+            pairs = list(zip(spec.get(name) or (), old["spec"].get(name) or (), strict=False))
+            if len(pairs) != len(old["spec"].get(name) or ()) or any(a.get("name") != b.get("name") for a, b in pairs):
+                continue
+            resized = [_resized(mine, before) for mine, before in pairs]
+            with_field(kept, name, resized or None)
+    obj.clear()
+    obj.update({**old, "metadata": metadata, "spec": kept})
+
+
+def _resized(container: Obj, before: Obj) -> Obj:
+    kept = {**before}
+    for name in ("resources", "resizePolicy"):
+        with_field(kept, name, container.get(name))
+    return kept
 
 
 def _one_address(status: Obj) -> None:

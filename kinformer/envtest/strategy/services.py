@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-import re
-from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from kinformer.envtest import status
 from kinformer.envtest.registry import Resource
@@ -13,28 +11,22 @@ from kinformer.envtest.status import Cause
 from kinformer.envtest.storage import Change, Storage
 from kinformer.envtest.storage.history import DELETED
 from kinformer.envtest.strategy.base import Obj, Strategy
-from kinformer.envtest.strategy.checks import (
-    check_labels,
-    check_names,
-    check_port,
-    check_port_number_or_name,
-    duplicate,
-    forbidden,
-    invalid,
-    not_supported,
-    required,
+from kinformer.envtest.strategy.checks import invalid
+from kinformer.envtest.strategy.service_checks import (
+    check_service,
+    check_service_update,
+    is_reached_from_outside,
+    needs_health_check,
 )
 from kinformer.meta.names import GroupResource
-from kinformer.meta.validation import dns1123_label_errors, dns1123_subdomain_errors
+from kinformer.meta.validation import dns1123_label_errors
 
 __all__ = ("ServiceAddresses", "ServiceStrategy")
 
 _SERVICES = GroupResource("", "services")
 _NETWORK = ipaddress.IPv4Network("10.96.0.0/12")
 _NODE_PORTS = range(30000, 32768)
-_TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _WITH_PORTS = ("LoadBalancer", "NodePort")
-_PROTOCOLS = ("SCTP", "TCP", "UDP")
 
 
 class ServiceAddresses:
@@ -70,6 +62,7 @@ class ServiceAddresses:
         spec = service.get("spec", {})
         addresses = [one for one in spec.get("clusterIPs") or () if one != "None"]
         ports = [port["nodePort"] for port in spec.get("ports") or () if port.get("nodePort")]
+        ports += [port for port in (spec.get("healthCheckNodePort"),) if port]
         self._taken[key] = (addresses, ports)
         self.addresses.update(addresses)
         self.ports.update(ports)
@@ -117,7 +110,7 @@ class ServiceStrategy(Strategy):
             port.setdefault("protocol", "TCP")
             if port.get("targetPort") in (None, 0, ""):
                 port["targetPort"] = port.get("port", 0)
-        if kind in _WITH_PORTS or (kind == "ClusterIP" and spec.get("externalIPs")):
+        if is_reached_from_outside(spec):
             spec.setdefault("externalTrafficPolicy", "Cluster")
         if kind != "ExternalName":
             spec.setdefault("internalTrafficPolicy", "Cluster")
@@ -135,6 +128,8 @@ class ServiceStrategy(Strategy):
     def prepare_for_update(self, obj: Obj, old: Obj) -> None:
         super().prepare_for_update(obj, old)
         spec, before = obj["spec"], old.get("spec", {})
+        if spec["type"] != "LoadBalancer":
+            obj["status"] = {**obj["status"], "loadBalancer": {}}
         _keep_allocated(spec, before)
         _normalise_addresses(spec)
         _default_families(spec)
@@ -151,6 +146,9 @@ class ServiceStrategy(Strategy):
             self._claim(obj, spec["clusterIPs"])
         if spec["type"] in _WITH_PORTS and spec.get("allocateLoadBalancerNodePorts", True):
             self._give_ports(obj, before)
+        if needs_health_check(spec) and not spec.get("healthCheckNodePort"):
+            taken = {port.get("nodePort") for port in spec.get("ports") or ()}
+            spec["healthCheckNodePort"] = self._addresses.new_port(taken)
 
     def _claim(self, obj: Obj, addresses: list[str]) -> None:
         for address in addresses:
@@ -189,17 +187,13 @@ class ServiceStrategy(Strategy):
         return dns1123_label_errors(name)
 
     def validate(self, obj: Obj) -> list[Cause]:
-        return list(_check_service(obj["spec"]))
+        return list(check_service(obj["spec"]))
 
     def validate_replacement(self, obj: Obj, old: Obj) -> list[Cause]:
         return [*self.validate_update(obj, old), *self.validate(obj)]
 
     def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
-        mine, before = obj["spec"].get("clusterIPs") or [], old.get("spec", {}).get("clusterIPs") or []
-        kept = obj["spec"]["type"] != "ExternalName" and old["spec"].get("type") != "ExternalName"
-        if kept and before and mine and mine[0] != before[0]:
-            return [invalid("spec.clusterIPs[0]", mine[0], "may not change once set")]
-        return []
+        return list(check_service_update(obj["spec"], old.get("spec") or {}))
 
 
 def _normalise_addresses(spec: Obj) -> None:
@@ -232,123 +226,39 @@ def _keep_allocated(spec: Obj, before: Obj) -> None:
             for name in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
                 if spec.get(name) == before.get(name):
                     spec.pop(name, None)
-        return
-    if before.get("type") != "ExternalName" and not spec.get("clusterIP") and not spec.get("clusterIPs"):
-        for name in ("clusterIP", "clusterIPs"):
+    else:
+        if before.get("type") != "ExternalName" and not spec.get("clusterIP") and not spec.get("clusterIPs"):
+            for name in ("clusterIP", "clusterIPs"):
+                if name in before:
+                    spec[name] = before[name]
+        for name in ("ipFamilies", "ipFamilyPolicy"):
             if name in before:
-                spec[name] = before[name]
-    for name in ("ipFamilies", "ipFamilyPolicy"):
-        if name in before:
-            spec.setdefault(name, before[name])
-    ports = {(port.get("protocol"), port.get("port")): port.get("nodePort") for port in before.get("ports") or ()}
-    for port in spec.get("ports") or ():
-        kept = ports.get((port.get("protocol"), port.get("port")))
-        if spec["type"] in _WITH_PORTS:
-            if kept and not port.get("nodePort") and before.get("type") in _WITH_PORTS:
+                spec.setdefault(name, before[name])
+    _keep_ports(spec, before)
+    had_by_kind = (("externalTrafficPolicy", is_reached_from_outside), ("healthCheckNodePort", needs_health_check))
+    for name, wanted in had_by_kind:
+        if wanted(before) and not wanted(spec) and spec.get(name) == before.get(name):
+            spec.pop(name, None)
+    if needs_health_check(spec) and needs_health_check(before) and "healthCheckNodePort" in before:
+        spec.setdefault("healthCheckNodePort", before["healthCheckNodePort"])
+    if before.get("type") == "LoadBalancer" and spec["type"] != "LoadBalancer":
+        for name in ("allocateLoadBalancerNodePorts", "loadBalancerClass"):
+            if spec.get(name) == before.get(name):
+                spec.pop(name, None)
+
+
+def _keep_ports(spec: Obj, before: Obj) -> None:
+    """A port without a node port keeps what the port of its name had; those of a type without any are dropped."""
+    had, ports = before.get("ports") or (), spec.get("ports") or ()
+    if before.get("type") not in _WITH_PORTS:
+        return
+    if spec["type"] in _WITH_PORTS:
+        by_name = {port.get("name", ""): port.get("nodePort") for port in had}
+        still = {port.get("nodePort") for port in had} & {port.get("nodePort") for port in ports}
+        for port in ports:
+            kept = by_name.get(port.get("name", ""))
+            if not port.get("nodePort") and kept and kept not in still:
                 port["nodePort"] = kept
-        elif port.get("nodePort") and port["nodePort"] == kept:
-            del port["nodePort"]
-    if spec["type"] not in _WITH_PORTS and spec.get("externalTrafficPolicy") == before.get("externalTrafficPolicy"):
-        spec.pop("externalTrafficPolicy", None)
-    if spec["type"] != "LoadBalancer":
-        spec.pop("allocateLoadBalancerNodePorts", None)
-
-
-def _check_service(spec: Obj) -> Iterator[Cause]:
-    ports = spec.get("ports") or []
-    kind = spec.get("type", "")
-    headless = spec.get("clusterIP") == "None"
-    if not ports and not headless and kind != "ExternalName":
-        yield required("spec.ports")
-    if headless and kind in _WITH_PORTS:
-        yield invalid("spec.clusterIPs[0]", "None", f"may not be set to 'None' for {kind} services")
-    if kind == "ExternalName":
-        if spec.get("clusterIPs"):
-            yield forbidden("spec.clusterIPs", "may not be set for ExternalName services")
-        name = spec.get("externalName", "").removesuffix(".")
-        if not name:
-            yield required("spec.externalName")
-        else:
-            yield from check_names(name, "spec.externalName", dns1123_subdomain_errors)
-    names: set[str] = set()
-    for index, port in enumerate(ports):
-        yield from _check_service_port(port, len(ports) > 1, names, f"spec.ports[{index}]")
-    yield from check_labels(spec.get("selector") or {}, "spec.selector")
-    if (affinity := spec.get("sessionAffinity")) not in ("ClientIP", "None"):
-        yield not_supported("spec.sessionAffinity", affinity, ("ClientIP", "None"))
-    elif affinity == "None" and spec.get("sessionAffinityConfig") is not None:
-        yield forbidden("spec.sessionAffinityConfig", "must not be set when session affinity is None")
-    yield from _check_addresses(spec)
-    if kind not in _TYPES:
-        yield not_supported("spec.type", kind, _TYPES)
-    yield from _check_ports_together(ports, kind)
-    yield from _check_policies(spec, kind)
-
-
-def _check_service_port(port: Obj, named: bool, names: set[str], path: str) -> Iterator[Cause]:
-    name = port.get("name", "")
-    if named and not name:
-        yield required(f"{path}.name")
-    elif name:
-        yield from check_names(name, f"{path}.name")
-        if name in names:
-            yield duplicate(f"{path}.name", name)
-        names.add(name)
-    yield from check_port(port.get("port", 0), f"{path}.port")
-    if (protocol := port.get("protocol")) not in _PROTOCOLS:
-        yield not_supported(f"{path}.protocol", protocol, _PROTOCOLS)
-    yield from check_port_number_or_name(port.get("targetPort"), f"{path}.targetPort")
-
-
-def _check_addresses(spec: Obj) -> Iterator[Cause]:
-    for index, address in enumerate(spec.get("clusterIPs") or ()):
-        field = f"spec.clusterIPs[{index}]"
-        if address == "None":
-            continue
-        if not _is_address(address):
-            text = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
-            yield invalid(field, address, text)
-    if spec.get("clusterIPs") and spec.get("clusterIP") and spec["clusterIPs"][0] != spec["clusterIP"]:
-        yield invalid("spec.clusterIPs", spec["clusterIPs"], "first value must match `clusterIP`")
-
-
-def _is_address(text: Any) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return not re.search(r"\s", text)
-
-
-def _check_ports_together(ports: list[Obj], kind: str) -> Iterator[Cause]:
-    taken: set[tuple[Any, Any]] = set()
-    node_ports: set[tuple[Any, Any]] = set()
-    for index, port in enumerate(ports):
-        path = f"spec.ports[{index}]"
-        if (number := port.get("nodePort")) and kind == "ClusterIP":
-            yield forbidden(f"{path}.nodePort", "may not be used when `type` is 'ClusterIP'")
-        if number:
-            key = (port.get("protocol"), number)
-            if key in node_ports:
-                yield duplicate(f"{path}.nodePort", number)
-            node_ports.add(key)
-    for index, port in enumerate(ports):
-        key = (port.get("protocol"), port.get("port"))
-        if key in taken:
-            shown = {"protocol": key[0], "port": key[1], "targetPort": 0}
-            yield duplicate(f"spec.ports[{index}]", shown)
-        taken.add(key)
-
-
-def _check_policies(spec: Obj, kind: str) -> Iterator[Cause]:
-    if spec.get("allocateLoadBalancerNodePorts") is not None and kind != "LoadBalancer":
-        yield forbidden("spec.allocateLoadBalancerNodePorts", "may only be used when `type` is 'LoadBalancer'")
-    policy = spec.get("externalTrafficPolicy")
-    if policy is not None and kind not in _WITH_PORTS and not spec.get("externalIPs"):
-        text = "may only be set for externally-accessible services"
-        yield invalid("spec.externalTrafficPolicy", policy, text)
-    elif policy not in (None, "Cluster", "Local"):
-        yield not_supported("spec.externalTrafficPolicy", policy, ("Cluster", "Local"))
-    policy = spec.get("internalTrafficPolicy")
-    if policy not in (None, "Cluster", "Local"):
-        yield not_supported("spec.internalTrafficPolicy", policy, ("Cluster", "Local"))
+    elif [port.get("nodePort") for port in ports] == [port.get("nodePort") for port in had]:
+        for port in ports:
+            port.pop("nodePort", None)
