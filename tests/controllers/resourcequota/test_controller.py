@@ -10,13 +10,15 @@ import anyio
 import pytest
 
 from controllers.resourcequota import ResourceQuotaController, make_controller
+from controllers.resourcequota.monitor import DISCOVERY_PERIOD
 from kinformer.client import Client, Forbidden
+from kinformer.clock import FakeClock
 from kinformer.informers import SharedInformerFactory
 from kinformer.manager import ControllerContext, OptionError
 from kinformer.meta import GroupKind, GroupVersionResource
 from kinformer.models import V1ConfigMap, V1Pod, V1ResourceQuota, V1Secret
 from tests.controllers.quota.serving import make_namespace, make_pod, make_quota, quota_server
-from tests.turning import eventually
+from tests.turning import eventually, turn
 
 WIDGETS = GroupVersionResource("example.com", "v1", "widgets")
 
@@ -45,6 +47,11 @@ async def has(client: Client, **want: str) -> None:
         return await used(client) == want
 
     await eventually(is_so, client.clock)
+
+
+async def pass_by(client: Client, seconds: float) -> None:
+    assert isinstance(client.clock, FakeClock)
+    await turn(client.clock, seconds)
 
 
 @pytest.mark.parametrize("discovery", [True, False])
@@ -124,8 +131,7 @@ async def test_custom_resources_can_be_limited_as_soon_as_they_are_found_and_as_
                     return False
                 return True
 
-            await monitor._sync()
-            await eventually(lambda: WIDGETS.group_resource in monitor.resources, client.clock)
+            await eventually(lambda: WIDGETS.group_resource in monitor.resources, client.clock, DISCOVERY_PERIOD)
             await eventually(created, client.clock)
             assert await used(client) == {"count/widgets.example.com": "1"}
             await widgets.delete("w", "default")
@@ -135,9 +141,9 @@ async def test_custom_resources_can_be_limited_as_soon_as_they_are_found_and_as_
 
             await eventually(is_free, client.clock)
             await definitions.delete("widgets.example.com")
-            await monitor._sync()
+            await pass_by(client, DISCOVERY_PERIOD)
             assert WIDGETS.group_resource in monitor.resources
-            await monitor._sync()
+            await pass_by(client, DISCOVERY_PERIOD)
             assert WIDGETS.group_resource not in monitor.resources
             assert controller.registry.get(WIDGETS.group_resource) is None
 
@@ -178,6 +184,22 @@ async def test_of_other_namespaces_than_that_of_the_informers_nothing_is_fetched
 
             assert {watch._namespace for watch in server.watches.open if watch.resource.namespaced} == {"default"}
             assert not (await quotas.get("q", "other")).get("status")
+
+
+async def test_after_each_period_everything_is_recounted() -> None:
+    async with quota_server() as (_, client):
+        configmaps = client.resource(V1ConfigMap)
+        await configmaps.create(V1ConfigMap(metadata={"name": "c", "namespace": "default"}))
+        async with controlling(client, discovery=False, group_kinds=()):
+            await client.resource(dict, ("", "v1", "resourcequotas")).create(make_quota(configmaps="3"))
+            await has(client, configmaps="1")
+            # After the second look at limits that have just come into force.
+            await pass_by(client, 5.0)
+            await configmaps.delete("c", "default")
+            await pass_by(client, 290.0)
+            assert await used(client) == {"configmaps": "1"}
+            await pass_by(client, 10.0)
+            assert await used(client) == {"configmaps": "0"}
 
 
 async def test_limits_that_change_are_in_force_at_once() -> None:
