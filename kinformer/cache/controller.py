@@ -4,8 +4,8 @@ This is client-go's low-level controller (``cache.New``), on which informers are
 and in the same task the batch is popped and processed. The event loop gets its turn at least every few milliseconds,
 however much there is.
 
-:func:`process_deltas` is the step between queue and store that all informers share; :func:`new_informer` makes a store
-with one handler, for who needs no more.
+:func:`delta_processor` makes the step between queue and store that all informers share; :func:`new_informer` makes a
+store with one handler, for who needs no more.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from kinformer.cache.watch_errors import WatchErrorHandler
 from kinformer.clock import Clock, RealClock
 from kinformer.meta import accessor_for
 
-__all__ = ("Controller", "new_informer", "process_deltas")
+__all__ = ("Controller", "delta_processor", "new_informer")
 
 T = TypeVar("T")
 
@@ -164,44 +164,46 @@ class Controller(Generic[T]):
             self._draining = False
 
 
-def process_deltas(
-    deltas: Deltas,
-    is_in_initial_list: bool,
+def delta_processor(
     indexer: Indexer[Any],
     on_add: Callable[[Any, bool], object],
     on_update: Callable[[Any, Any], object],
     on_delete: Callable[[Any], object],
-) -> None:
+) -> PopProcessFunc:
     """
-    Bring a store to the state after some deltas, and tell of each of them what it was to the store.
+    What brings a store to the state after some deltas, and tells of each of them what it was to the store.
 
     An object that the store has is updated, whatever the delta calls it, and one that it does not have is added. A
     delta that fails is logged; those after it are processed all the same, as they are about a later state.
     """
-    storage = indexer.storage
-    for delta in deltas:
-        type_ = delta.type
-        obj = delta.object
-        try:
-            if type_ is _UPDATED or type_ is _ADDED or type_ is _REPLACED or type_ is _SYNC:
-                old = storage.update(delta.key, obj)
-                if old is None:
-                    on_add(obj, is_in_initial_list)
-                else:
-                    on_update(old, obj)
-            elif type_ is _DELETED:
-                storage.delete(delta.key, obj)
-                on_delete(obj)
-            elif type_ is DeltaType.REPLACED_ALL:
-                _process_replaced_all(obj, is_in_initial_list, indexer, on_add, on_update, on_delete)
-            elif type_ is DeltaType.SYNC_ALL:
-                for known in storage.list():
-                    on_update(known, known)
-            else:  # BOOKMARK
-                bookmark: BookmarkInfo = obj
-                indexer.bookmark(bookmark.resource_version)
-        except Exception:
-            log.exception("delta_not_processed", type=delta.type, key=delta.key)
+    update, delete = indexer.storage.update, indexer.storage.delete
+
+    def process(deltas: Deltas, is_in_initial_list: bool) -> None:
+        for delta in deltas:
+            type_ = delta.type
+            obj = delta.object
+            try:
+                if type_ is _UPDATED or type_ is _ADDED or type_ is _REPLACED or type_ is _SYNC:
+                    old = update(delta.key, obj)
+                    if old is None:
+                        on_add(obj, is_in_initial_list)
+                    else:
+                        on_update(old, obj)
+                elif type_ is _DELETED:
+                    delete(delta.key, obj)
+                    on_delete(obj)
+                elif type_ is DeltaType.REPLACED_ALL:
+                    _process_replaced_all(obj, is_in_initial_list, indexer, on_add, on_update, on_delete)
+                elif type_ is DeltaType.SYNC_ALL:
+                    for known in indexer.list():
+                        on_update(known, known)
+                else:  # BOOKMARK
+                    bookmark: BookmarkInfo = obj
+                    indexer.bookmark(bookmark.resource_version)
+            except Exception:
+                log.exception("delta_not_processed", type=delta.type, key=delta.key)
+
+    return process
 
 
 def _process_replaced_all(
@@ -245,10 +247,7 @@ def new_informer(
     accessor = accessor_for(type_)
     indexer = Indexer(accessor, indexers)
     queue = DeltaFIFO(accessor, indexer, emit_delta_type_replaced=True, transformer=transform)
-
-    def process(deltas: Deltas, is_in_initial_list: bool) -> None:
-        process_deltas(deltas, is_in_initial_list, indexer, handler.on_add, handler.on_update, handler.on_delete)
-
+    process = delta_processor(indexer, handler.on_add, handler.on_update, handler.on_delete)
     return indexer, Controller(queue, lister_watcher, type_, process, resync_period=resync_period, clock=clock)
 
 

@@ -14,16 +14,15 @@ import anyio
 import structlog
 
 from kinformer.backoff import Backoff
-from kinformer.cache.controller import Controller, process_deltas
+from kinformer.cache.controller import Controller, delta_processor
 from kinformer.cache.delta_fifo import DeltaFIFO
-from kinformer.cache.deltas import Deltas
 from kinformer.cache.handlers import ResourceEventHandler
 from kinformer.cache.index import Indexers
 from kinformer.cache.listwatch import ListerWatcher
 from kinformer.cache.metrics import track_informer
 from kinformer.cache.mutation_detector import MutationDetector, new_mutation_detector
 from kinformer.cache.processor import ADD, DELETE, SYNCED, UPDATE, ProcessorListener, SharedProcessor
-from kinformer.cache.queue import Queue
+from kinformer.cache.queue import PopProcessFunc, Queue
 from kinformer.cache.real_fifo import RealFIFO
 from kinformer.cache.reflector import DEFAULT_MIN_WATCH_TIMEOUT
 from kinformer.cache.store import Indexer, TransformFunc
@@ -343,9 +342,9 @@ class SharedIndexInformer(Generic[T]):
             self._accessor, self._indexer, emit_delta_type_replaced=True, transformer=self._transform, name=self.name
         )
 
-    def _new_process(self) -> Callable[[Deltas, bool], None]:
+    def _new_process(self) -> PopProcessFunc:
         """What each pop goes through: the store, the mutation detector, the listeners' buffers."""
-        indexer, version_of = self._indexer, self._accessor.resource_version
+        same_version = self._accessor.same_version
         distribute, distribute_sync = self._processor.distribute, self._processor.distribute_sync
         watch_over: Callable[[Any], None] | None = self._detector.add_object if self._detector.enabled else None
 
@@ -367,16 +366,13 @@ class SharedIndexInformer(Generic[T]):
             if watch_over is not None:
                 watch_over(new)
             # The same version again is a resync, or a list that found nothing new.
-            tell = distribute_sync if version_of(old) == version_of(new) else distribute
+            tell = distribute_sync if same_version(old, new) else distribute
             tell((UPDATE, old, new))
 
         def on_delete(obj: Any) -> None:
             distribute((DELETE, obj, None))
 
-        def process(deltas: Deltas, is_in_initial_list: bool) -> None:
-            process_deltas(deltas, is_in_initial_list, indexer, on_add, on_update, on_delete)
-
-        return process
+        return delta_processor(self._indexer, on_add, on_update, on_delete)
 
     def _after_slice(self) -> None:
         if not self._synced.is_set() and self._controller is not None and self._controller.has_synced:

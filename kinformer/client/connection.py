@@ -222,14 +222,16 @@ class _RawChunkedBody:
         return []
 
     def _take(self) -> list[Piece]:
-        raw = self._arrived[0] if len(self._arrived) == 1 else b"".join(self._arrived)
-        self._arrived.clear()
+        arrived, self._arrived = self._arrived, []
         self._size = 0
         transport = self._handler.transport
         if self._paused and transport is not None and not transport.is_closing():
             transport.resume_reading()
         self._paused = False
-        return self._dechunker.feed(raw)
+        feed = self._dechunker.feed
+        if len(arrived) == 1:
+            return feed(arrived[0])
+        return [piece for raw in arrived for piece in feed(raw)]
 
 
 class Dechunker:

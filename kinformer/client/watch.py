@@ -172,20 +172,26 @@ class WatchStream(Generic[T]):
         raise failure
 
     def _whole_lines(self, pieces: list[Piece]) -> list[Piece]:
-        """These pieces, changed only where a line does not end with its piece: at the end of a read, mostly."""
+        """
+        The lines in these pieces: as they are, but for those that go on from one piece to the next.
+
+        A read ends in the middle of a line, mostly. Only that line is put together, which is some KB; the rest of its
+        pieces, which may be hundreds, stays where it is.
+        """
         if not self._rest and all(piece[-1] == _LINE_END for piece in pieces):
             return pieces
         lines: list[Piece] = []
         rest = self._rest
         for piece in pieces:
-            if not rest and piece[-1] == _LINE_END:
-                lines.append(piece)
-                continue
-            joined = rest + piece
-            whole = joined.rfind(b"\n") + 1
-            if whole:
-                lines.append(joined[:whole])
-            rest = joined[whole:]
+            begins = _first_line_end(piece) if rest else 0
+            ends = _last_line_end(piece)
+            if rest and ends:
+                lines.append(rest + piece[:begins])
+                rest = b""
+            if begins < ends:
+                lines.append(piece[begins:ends])
+            if ends < len(piece):
+                rest += piece[ends:]
         if len(rest) > _MAX_LINE:
             self._failure = DecodeError(f"an event of more than {_MAX_LINE} bytes in the watch stream")
         self._rest = rest
@@ -309,3 +315,26 @@ class WatchStream(Generic[T]):
 
 def _begins_with_everything(options: ListOptions) -> bool:
     return bool(options.send_initial_events) or options.resource_version in ("", "0")
+
+
+#: As much as is looked at at once for a line's end: a view cannot be searched, and its bytes are a copy.
+_WINDOW: Final = 16384
+
+
+def _first_line_end(piece: Piece) -> int:
+    """Where the second line begins; 0 if the first does not end here."""
+    for start in range(0, len(piece), _WINDOW):
+        found = bytes(piece[start : start + _WINDOW]).find(b"\n")
+        if found >= 0:
+            return start + found + 1
+    return 0
+
+
+def _last_line_end(piece: Piece) -> int:
+    """Where the last line begins, which does not end here; 0 if none ends here."""
+    for end in range(len(piece), 0, -_WINDOW):
+        start = max(end - _WINDOW, 0)
+        found = bytes(piece[start:end]).rfind(b"\n")
+        if found >= 0:
+            return start + found + 1
+    return 0

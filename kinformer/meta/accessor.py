@@ -36,7 +36,7 @@ class Accessor(Generic[T]):
     :param hot: reads what is read for every event
     """
 
-    __slots__ = ("_meta", "_reader", "_type", "key", "name", "namespace", "resource_version")
+    __slots__ = ("_meta", "_reader", "_type", "key", "name", "namespace", "resource_version", "same_version")
 
     def __init__(
         self, type_: type[T], read_meta: Callable[[T], Any], reader: Callable[[str], Callable[[Any], Any]], hot: _Hot
@@ -51,6 +51,8 @@ class Accessor(Generic[T]):
         #: Empty for what belongs to no namespace.
         self.namespace: Callable[[T], str] = hot.namespace
         self.resource_version: Callable[[T], str] = hot.resource_version
+        #: Whether two objects have the same resourceVersion, or both have none.
+        self.same_version: Callable[[T, T], bool] = hot.same_version
 
     @property
     def type(self) -> type[T]:
@@ -129,6 +131,7 @@ class _Hot(NamedTuple):
     name: Callable[[Any], str]
     namespace: Callable[[Any], str]
     resource_version: Callable[[Any], str]
+    same_version: Callable[[Any, Any], bool]
 
 
 def _hot_of_mappings() -> _Hot:
@@ -147,7 +150,8 @@ def _hot_of_mappings() -> _Hot:
         name = meta.get("name") or ""
         return f"{namespace}/{name}" if namespace else name
 
-    return _Hot(key, field("name"), field("namespace"), field("resourceVersion"))
+    version_of = field("resourceVersion")
+    return _Hot(key, field("name"), field("namespace"), version_of, lambda one, two: version_of(one) == version_of(two))
 
 
 def _hot_of_structs(type_: type[msgspec.Struct], attribute: str) -> _Hot:
@@ -176,9 +180,15 @@ def _hot_of_structs(type_: type[msgspec.Struct], attribute: str) -> _Hot:
         namespace = namespace_of(obj)
         return f"{namespace}/{name_of(obj)}" if namespace else name_of(obj)
 
-    names = [declared and _attribute(declared, json_name) for json_name in ("namespace", "name")]
+    version_of = field("resourceVersion")
+
+    def same_version(one: Any, two: Any) -> bool:
+        return version_of(one) == version_of(two)
+
+    names = [declared and _attribute(declared, json_name) for json_name in ("namespace", "name", "resourceVersion")]
     if not all(names):
-        return _Hot(key, name_of, namespace_of, field("resourceVersion"))
+        return _Hot(key, name_of, namespace_of, version_of, same_version)
+    fast_version = _getter(f"{attribute}.{names.pop()}")
     both = operator.attrgetter(*(f"{attribute}.{name}" for name in names))
 
     def fast_key(obj: Any) -> str:
@@ -188,7 +198,14 @@ def _hot_of_structs(type_: type[msgspec.Struct], attribute: str) -> _Hot:
             return key(obj)
         return f"{namespace}/{name or ''}" if namespace else name or ""
 
-    return _Hot(fast_key, name_of, namespace_of, field("resourceVersion"))
+    def fast_same_version(one: Any, two: Any) -> bool:
+        try:
+            first, second = fast_version(one), fast_version(two)
+        except AttributeError:
+            return same_version(one, two)
+        return bool(first == second or not (first or second))
+
+    return _Hot(fast_key, name_of, namespace_of, version_of, fast_same_version)
 
 
 def _declared_struct(type_: type[msgspec.Struct], attribute: str) -> type[msgspec.Struct] | None:

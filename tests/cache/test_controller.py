@@ -21,7 +21,7 @@ from kinformer.cache import (
     ResourceEventHandlerFuncs,
     new_informer,
 )
-from kinformer.cache.controller import process_deltas
+from kinformer.cache.controller import delta_processor
 from kinformer.cache.testing import FakeControllerSource
 from kinformer.clock import FakeClock
 from kinformer.meta import accessor_for
@@ -56,7 +56,7 @@ class Scene:
 
         def process(deltas: Any, is_in_initial_list: bool) -> None:
             told = self.told
-            process_deltas(deltas, is_in_initial_list, self.store, told.on_add, told.on_update, told.on_delete)
+            delta_processor(self.store, told.on_add, told.on_update, told.on_delete)(deltas, is_in_initial_list)
 
         self.controller: Controller[dict[str, Any]] = Controller(
             self.queue, self.source, dict, process, name="pods", clock=self.clock, random=lambda: 0.0
@@ -230,7 +230,7 @@ async def test_resyncs_give_transformed_objects_and_never_transform_them_again()
 class TestProcessDeltas:
     def process(self, store: Indexer[Any], deltas: Deltas, told: Any = None) -> list[str]:
         told = told or Told()
-        process_deltas(deltas, True, store, told.on_add, told.on_update, told.on_delete)
+        delta_processor(store, told.on_add, told.on_update, told.on_delete)(deltas, True)
         return list(told.taken())
 
     def test_what_the_store_does_not_have_is_an_add_and_what_it_has_an_update(self) -> None:
@@ -359,9 +359,7 @@ async def test_objects_without_metadata_leave_the_version_at_that_of_the_list() 
     store: Indexer[Any] = Indexer(key)
     queue: Any = RealFIFO(key, transformer=lambda o: o["metadata"]["name"], atomic_events=True)
 
-    def process(deltas: Any, initial: bool) -> None:
-        process_deltas(deltas, initial, store, lambda *_: None, lambda *_: None, lambda *_: None)
-
+    process = delta_processor(store, lambda *_: None, lambda *_: None, lambda *_: None)
     controller = Controller(queue, source, dict, process, clock=clock)
     async with running(controller.run):
         await clock.settle()

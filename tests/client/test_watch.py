@@ -107,6 +107,32 @@ async def test_lines_may_be_cut_and_joined_in_any_way(
     assert found == [("ADDED", str(version)) for version in range(6, 12)]
 
 
+async def test_lines_much_longer_than_a_read_are_put_together(
+    server: ScriptedServer, config_maps: Resource[V1ConfigMap]
+) -> None:
+    stream = server.stream()
+    sizes = [100_000, 5, 40_000, 16_384, 5, 5, 70_000]
+    lines = []
+    for version, size in enumerate(sizes, 6):
+        changed = event("ADDED", version)
+        changed["object"]["data"] = {"long": "x" * size}
+        lines.append(msgspec.json.encode(changed) + b"\n")
+    whole = b"".join(lines)
+
+    async with config_maps.watch("ns", since()) as events, anyio.create_task_group() as tasks:
+
+        async def send() -> None:
+            for start in range(0, len(whole), 30_011):
+                await stream.send(whole[start : start + 30_011])
+                await anyio.wait_all_tasks_blocked()
+            await stream.end()
+
+        tasks.start_soon(send)
+        found = [len(entry.object.data["long"]) async for batch in events for entry in batch]
+
+    assert found == sizes
+
+
 async def test_a_last_line_without_a_line_end_counts_if_the_server_ended_the_watch(
     server: ScriptedServer, config_maps: Resource[V1ConfigMap]
 ) -> None:

@@ -75,6 +75,25 @@ def test_key_name_namespace_and_version_are_read_whatever_the_object_is_made_of(
     assert (accessor.namespace(obj), accessor.name(obj), accessor.resource_version(obj)) == ("ns", "n", "7")
 
 
+@pytest.mark.parametrize("type_", [dict, V1Pod, Camel, Optional, Odd, Untyped, Dicts])
+def test_versions_are_the_same_if_they_are_equal_or_missing_on_both_sides(type_: Any) -> None:
+    same = accessor_for(type_).same_version
+    eight = {"metadata": {**FULL["metadata"], "resourceVersion": "8"}}
+
+    assert same(made(type_, FULL), made(type_, FULL))
+    assert not same(made(type_, FULL), made(type_, eight))
+    assert not same(made(type_, FULL), made(type_, NAMELESS))
+    assert same(made(type_, NAMELESS), made(type_, NAMELESS))
+
+
+@pytest.mark.parametrize("type_", [dict, V1Pod, Optional])
+def test_objects_without_metadata_have_the_same_version(type_: Any) -> None:
+    accessor = accessor_for(type_)
+
+    assert accessor.same_version(made(type_, {}), made(type_, {}))
+    assert not accessor.same_version(made(type_, FULL), made(type_, {}))
+
+
 @pytest.mark.parametrize("type_", [dict, V1Pod, Camel, Odd, NameOnly, Dicts])
 def test_without_a_namespace_the_key_is_the_name(type_: Any) -> None:
     assert accessor_for(type_).key(made(type_, {"metadata": {"name": "n"}})) == "n"
