@@ -61,7 +61,7 @@ class WriteOptions:
     :param dry_run: do everything but keep the result
     :param manager: whose the written fields are
     :param review: who is asked outside this process; None for nobody
-    :param warnings: what the client's user is told
+    :param warnings: takes what the client's user is told; None if nobody reads it
     """
 
     user: User = SYSTEM
@@ -69,7 +69,7 @@ class WriteOptions:
     options: Obj = field(default_factory=dict)
     manager: str = "kube-apiserver"
     review: Review | None = None
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[str] | None = None
 
 
 @dataclass(slots=True)
@@ -199,6 +199,8 @@ class Operations:
         name = metadata["name"]
         if self.storage.get(resource.storage, namespace, name) is not None:
             raise status.already_exists(resource.group_resource, name)
+        if how.warnings is not None:
+            how.warnings.extend(strategy.warnings_of_change(obj, None))
         strategy.finish(obj, None)
         if how.dry_run:
             return Version.of(name, 0, obj, managed)
@@ -224,7 +226,8 @@ class Operations:
     def _approve(
         self, attributes: Attributes, how: WriteOptions, managed: Managed | None, live: Managed | None
     ) -> None:
-        attributes.warnings = how.warnings
+        if how.warnings is not None:
+            attributes.warnings = how.warnings
         self.admission.judge(attributes)
         # Plug-ins come last: what one of them charges is charged for a write that nobody refuses any more.
         if how.review is not None:
@@ -264,7 +267,8 @@ class Operations:
         )
         if how.review is not None:
             how.review.mutate(attributes)
-        attributes.warnings = how.warnings
+        if how.warnings is not None:
+            attributes.warnings = how.warnings
         self.admission.judge(attributes)
         if how.review is not None:
             how.review.validate(attributes)
@@ -406,6 +410,8 @@ class Operations:
             and not old["metadata"].get("deletionGracePeriodSeconds")
             and strategy.may_delete(obj)
         )
+        if how.warnings is not None:
+            how.warnings.extend(strategy.warnings_of_change(obj, old))
         strategy.finish(obj, old)
         if how.dry_run:
             return Version.of(before.key, before.number, obj, managed)

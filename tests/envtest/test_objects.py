@@ -252,6 +252,7 @@ async def test_containers_are_applied_by_name(http: Http) -> None:
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
+WIDGET = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}}
 
 
 def definition(**version: Any) -> dict[str, Any]:
@@ -268,7 +269,7 @@ def definition(**version: Any) -> dict[str, Any]:
 async def test_a_custom_resource_can_be_scaled(http: Http) -> None:
     scale = {"specReplicasPath": ".spec.n", "statusReplicasPath": ".status.n", "labelSelectorPath": ".status.s"}
     await http.create(DEFINITIONS, definition(subresources={"status": {}, "scale": scale}))
-    await http.create(WIDGETS, {"metadata": {"name": "w"}, "spec": {"n": 1}})
+    await http.create(WIDGETS, {**WIDGET, "spec": {"n": 1}})
     scaled = await http.merge(f"{WIDGETS}/w/scale", {"spec": {"replicas": 5}})
     assert scaled["spec"] == {"replicas": 5}
     assert (await http.get(f"{WIDGETS}/w"))["spec"] == {"n": 5}
@@ -276,7 +277,7 @@ async def test_a_custom_resource_can_be_scaled(http: Http) -> None:
 
 async def test_a_definition_goes_with_its_objects(http: Http) -> None:
     await http.create(DEFINITIONS, definition())
-    await http.create(WIDGETS, {"metadata": {"name": "w"}})
+    await http.create(WIDGETS, WIDGET)
     await http("DELETE", f"{DEFINITIONS}/widgets.example.com")
     assert await http("GET", WIDGETS) == (404, "404 page not found\n")
     await http.create(DEFINITIONS, definition())
@@ -286,7 +287,7 @@ async def test_a_definition_goes_with_its_objects(http: Http) -> None:
 async def test_a_custom_resource_prints_its_own_columns(http: Http) -> None:
     columns = [{"name": "Size", "type": "integer", "jsonPath": ".spec.size"}]
     await http.create(DEFINITIONS, definition(additionalPrinterColumns=columns))
-    await http.create(WIDGETS, {"metadata": {"name": "w"}, "spec": {"size": 7}})
+    await http.create(WIDGETS, {**WIDGET, "spec": {"size": 7}})
     accept = "application/json;as=Table;v=v1;g=meta.k8s.io"
     _, table = await http("GET", WIDGETS, Accept=accept)
     assert [column["name"] for column in table["columnDefinitions"]] == ["Name", "Size"]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from typing import Any
 
 from kinformer.clock import Clock
 from kinformer.envtest.custom.checks import check_definition, check_definition_update
+from kinformer.envtest.custom.formats import is_known
 from kinformer.envtest.registry import Registry, Resource, Subresource
 from kinformer.envtest.registry.resources import CUSTOM_VERBS
 from kinformer.envtest.registry.schema import zero_of
@@ -21,6 +23,7 @@ __all__ = ("DefinitionStrategy", "Definitions")
 _DEFINITIONS = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
 _STATUS_VERBS = ("get", "patch", "update")
 _CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
+_IN_PROGRESS = "CustomResource deletion is in progress"
 
 
 class Definitions:
@@ -38,6 +41,8 @@ class Definitions:
         self._served: dict[str, list[Resource]] = {}
         #: From which version of the storage on objects were stored at which version of theirs.
         self._stored_as: dict[GroupResource, list[tuple[int, str]]] = {}
+        #: Definitions that are on their way out, and wait for their objects.
+        self._ending: dict[GroupResource, str] = {}
         storage.listeners.append(self._follow)
 
     def load(self) -> None:
@@ -46,10 +51,15 @@ class Definitions:
             self._serve(version.key, version.decode())
 
     def _follow(self, resource: GroupResource, change: Change) -> None:
+        if change.type == DELETED and resource in self._ending:
+            self._clean_later(self._ending[resource])
         if resource == _DEFINITIONS:
             self._withdraw(change.now.key)
             if change.type != DELETED:
-                self._serve(change.now.key, change.now.decode())
+                definition = change.now.decode()
+                self._serve(change.now.key, definition)
+                if _CLEANUP in (definition["metadata"].get("finalizers") or ()):
+                    self._clean_later(change.now.key)
             else:
                 self._forget(change.now.decode()["spec"])
 
@@ -70,6 +80,7 @@ class Definitions:
     def _forget(self, spec: Obj) -> None:
         place = GroupResource(spec["group"], spec["names"]["plural"])
         self._stored_as.pop(place, None)
+        self._ending.pop(place, None)
         for version in spec["versions"]:
             self._storage.mirrors.pop(GroupResource(spec["group"], f"{place.resource}@{version['name']}"), None)
 
@@ -100,29 +111,65 @@ class Definitions:
         ]
         self._storage.update(_DEFINITIONS, version, obj)
 
-    def objects(self, definition: Obj) -> list[Version]:
-        spec = definition["spec"]
-        return list(self._storage.log(GroupResource(spec["group"], spec["names"]["plural"])).select(""))
+    # -- the end of a definition ------------------------------------------------------------------------------------
 
-    def delete_objects(self, definition: Obj, now: str) -> bool:
+    def _clean_later(self, key: str) -> None:
+        """Whoever deletes it is told first that it is being deleted."""
+        try:
+            asyncio.get_running_loop().call_soon(self._clean, key)
+        except RuntimeError:  # nobody is told of anything yet
+            self._clean(key)
+
+    def _clean(self, key: str) -> None:
+        """Delete the objects of a definition that is being deleted, and then it."""
+        version = self._storage.log(_DEFINITIONS).objects.get(key)
+        if version is None:
+            return
+        definition = version.decode()
+        metadata = definition["metadata"]
+        finalizers = metadata.get("finalizers") or []
+        if "deletionTimestamp" not in metadata or _CLEANUP not in finalizers:
+            return
+        now = self._clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+        place = GroupResource(definition["spec"]["group"], definition["spec"]["names"]["plural"])
+        if not self._delete_objects(place, now):
+            if place not in self._ending:
+                self._ending[place] = key
+                _set_condition(definition, "True", now, "InstanceDeletionInProgress", _IN_PROGRESS)
+                self._storage.update(_DEFINITIONS, version, definition)
+            return
+        _set_condition(definition, "False", now, "InstanceDeletionCompleted", "removed all instances")
+        finalizers.remove(_CLEANUP)
+        if finalizers:
+            self._storage.update(_DEFINITIONS, version, definition)
+        else:
+            del metadata["finalizers"]
+            self._storage.delete(_DEFINITIONS, version, definition)
+
+    def _delete_objects(self, place: GroupResource, now: str) -> bool:
         """
-        Delete a definition's objects.
+        Delete all objects of a resource.
 
         :return: whether none is left; finalizers may hold some
         """
-        spec = definition["spec"]
-        storage = GroupResource(spec["group"], spec["names"]["plural"])
         left = False
-        for version in self.objects(definition):
+        for version in list(self._storage.log(place).select("")):
             obj = version.decode()
             if not obj["metadata"].get("finalizers"):
-                self._storage.delete(storage, version)
+                self._storage.delete(place, version)
                 continue
             left = True
             if "deletionTimestamp" not in obj["metadata"]:
                 obj["metadata"] |= {"deletionTimestamp": now, "deletionGracePeriodSeconds": 0}
-                self._storage.update(storage, version, obj)
+                self._storage.update(place, version, obj)
         return not left
+
+
+def _set_condition(definition: Obj, said: str, now: str, reason: str, message: str) -> None:
+    status = definition.setdefault("status", {})
+    others = [one for one in status.get("conditions") or () if one.get("type") != "Terminating"]
+    condition = {**_condition("Terminating", now, reason, message), "status": said}
+    status["conditions"] = [*others, condition]
 
 
 def _condition(type_: str, now: str, reason: str, message: str) -> Obj:
@@ -200,12 +247,18 @@ class DefinitionStrategy(Strategy):
         self._definitions.establish(version)
 
     def begin_delete(self, obj: Obj, now: str) -> bool:
-        if self._definitions.delete_objects(obj, now):
-            return False
         metadata = obj["metadata"]
+        if "deletionTimestamp" in metadata:
+            return False
         metadata["deletionTimestamp"] = now
-        metadata["finalizers"] = sorted({*(metadata.get("finalizers") or ()), _CLEANUP})
+        metadata["finalizers"] = [*(metadata.get("finalizers") or ()), _CLEANUP]
+        text = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
+        _set_condition(obj, "True", now, "InstanceDeletionPending", text)
         return True
+
+    def warnings_of_change(self, obj: Obj, old: Obj | None) -> list[str]:
+        known = _unknown_formats(old) if old is not None else []
+        return [f'unrecognized format "{form}"' for form in _unknown_formats(obj) if form not in known]
 
     def validate(self, obj: Obj) -> list[Cause]:
         return list(check_definition(obj))
@@ -216,3 +269,28 @@ class DefinitionStrategy(Strategy):
 
 def _storage_versions(obj: Obj) -> list[str]:
     return [one["name"] for one in obj["spec"].get("versions") or () if one.get("storage")]
+
+
+def _unknown_formats(definition: Obj) -> list[str]:
+    """The formats in a definition's schemas that say nothing."""
+    found: list[str] = []
+
+    def look(schema: Any) -> None:
+        if not isinstance(schema, dict):
+            return
+        form = schema.get("format")
+        if form and form not in found and not is_known(form, schema.get("type") or ""):
+            found.append(form)
+        for below in (
+            *(schema.get("properties") or {}).values(),
+            schema.get("items"),
+            schema.get("additionalProperties"),
+        ):
+            look(below)
+        for junctor in ("allOf", "anyOf", "oneOf"):
+            for below in schema.get(junctor) or ():
+                look(below)
+
+    for version in definition["spec"].get("versions") or ():
+        look((version.get("schema") or {}).get("openAPIV3Schema"))
+    return found

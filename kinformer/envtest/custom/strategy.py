@@ -12,9 +12,11 @@ from kinformer.envtest.registry import Resource
 from kinformer.envtest.registry.schema import Problems, check_model
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy.base import Obj, Strategy
-from kinformer.meta.validation import dns1123_subdomain_errors
+from kinformer.meta.validation import dns1123_subdomain_errors, label_key_errors
 
 __all__ = ("CustomStrategy",)
+
+_STANDARD_FINALIZERS = ("orphan", "foregroundDeletion", "kubernetes")
 
 
 class CustomStrategy(Strategy):
@@ -86,8 +88,24 @@ class CustomStrategy(Strategy):
         needed = [key for key in self._schema.get("required") or () if key not in of_kind]
         return {**self._schema, "properties": properties, "required": needed}
 
+    def warnings_of_change(self, obj: Obj, old: Obj | None) -> list[str]:
+        before = (old["metadata"].get("finalizers") or ()) if old is not None else ()
+        new = sorted({*(obj["metadata"].get("finalizers") or ())}.difference(before))
+        return [text for name in new for text in finalizer_warnings(name)]
+
     def validate_name(self, name: str) -> list[str]:
         return dns1123_subdomain_errors(name)
+
+
+def finalizer_warnings(name: str) -> list[str]:
+    """What is told of a finalizer that others might call theirs as well."""
+    said = f'metadata.finalizers: "{name}": '
+    told = [said + wrong.replace("a valid label key", "name part", 1) for wrong in label_key_errors(name)]
+    if "/" not in name and name not in _STANDARD_FINALIZERS:
+        how = " including a path (/)" if "." in name else ""
+        why = "to avoid accidental conflicts with other finalizer writers"
+        told.append(f"{said}prefer a domain-qualified finalizer name{how} {why}")
+    return told
 
 
 def _without_metadata(obj: Obj) -> Obj:

@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from kinformer.envtest.custom.formats import fits
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy.checks import duplicate, invalid, not_supported, required, too_long
 
@@ -220,11 +221,9 @@ def _string_problems(value: str, schema: Schema, path: str) -> Iterator[Cause]:
         if compiled is not None and not compiled.search(value):
             yield invalid(path, value, f"{path} in body should match '{pattern}'")
     form = schema.get("format")
-    if form == "date-time" and not _is_date_time(value):
-        yield invalid(path, value, f'{path} in body must be of type date-time: "{value}"')
-
-
-_is_date_time = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII).fullmatch
+    if form and not fits(value, form):
+        text = f'Invalid value: "{value}": {path} in body must be of type {form}: "{value}"'
+        yield Cause(path, "FieldValueTypeInvalid", text)
 
 
 @lru_cache(maxsize=1024)

@@ -13,9 +13,10 @@ from kinformer.envtest.apply import Managed
 from kinformer.envtest.handlers.call import Call
 from kinformer.envtest.handlers.duplicates import duplicate_fields
 from kinformer.envtest.operations import DeleteOptions
+from kinformer.envtest.registry import Resource
 from kinformer.envtest.registry.schema import Problems, check_model
 from kinformer.envtest.strategy.base import Obj, Strategy
-from kinformer.meta.names import GroupVersion, GroupVersionKind
+from kinformer.meta.names import GroupKind, GroupVersion, GroupVersionKind
 
 __all__ = (
     "check_foreign",
@@ -132,12 +133,32 @@ def decode_object(call: Call, strategy: Strategy) -> Obj:
     """
     resource = call.resource
     data = _read(call, resource.kind)
+    if resource.is_custom and isinstance(data, dict):
+        _check_custom_kind(data, resource)
     twice = duplicate_fields(call.body, data) if media_type(call.content_type) != _YAML else []
     return finish_object(call, strategy, _of_kind(data, GroupVersionKind(*_gvk(call))), found=twice)
 
 
 def _gvk(call: Call) -> tuple[str, str, str]:
     return call.resource.group, call.resource.version, call.resource.kind
+
+
+def _check_custom_kind(data: Obj, resource: Resource) -> None:
+    """
+    A custom resource says what it is: nothing is taken for granted that no code knows.
+
+    :raises StatusError: BadRequest; Invalid if it is of another kind
+    """
+    api_version, kind = data.get("apiVersion"), data.get("kind")
+    if kind in (None, ""):
+        raise status.bad_request("Object 'Kind' is missing in 'object has no kind field '")
+    if api_version in (None, ""):
+        text = f"the API version in the data () does not match the expected API version ({resource.api_version})"
+        raise status.bad_request(text)
+    if api_version == resource.api_version and isinstance(kind, str) and kind != resource.kind:
+        name = (data.get("metadata") or {}).get("name") or ""
+        cause = status.Cause("kind", "FieldValueInvalid", f'Invalid value: "{kind}": must be {resource.kind}')
+        raise status.invalid(GroupKind(resource.group, kind), str(name), [cause])
 
 
 _FOREIGN = {
@@ -232,6 +253,8 @@ def finish_object(
     :raises StatusError: BadRequest for values of wrong types; for unknown fields, if the request is strict
     """
     resource = call.resource
+    if resource.is_custom and data.get("kind", resource.kind) != resource.kind:
+        _check_custom_kind(data, resource)
     data.pop("kind", None)
     data.pop("apiVersion", None)
     managed = _take_managed(data)

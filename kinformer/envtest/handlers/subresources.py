@@ -66,7 +66,13 @@ def _at(obj: Any, path: str) -> Any:
 
 
 def _get_scale(operations: Operations, call: Call) -> Answer:
-    return Answer(encode(_scale_of(call, operations.find(call.resource, call.namespace, call.name).decode())))
+    obj = operations.find(call.resource, call.namespace, call.name).decode()
+    path = ((call.resource.definition or {}).get("scale") or {}).get("specReplicasPath")
+    if path and _at(obj, path) is None:
+        text = f'the spec replicas field "{path}" does not exist'
+        details = {"causes": [{"message": text}]}
+        raise status.StatusError(500, "InternalError", f"Internal error occurred: {text}", details)
+    return Answer(encode(_scale_of(call, obj)))
 
 
 def _write_scale(operations: Operations, call: Call) -> Answer:

@@ -153,6 +153,10 @@ class Strategy:
         told = f"metadata.name: this is used in {self.name_is_hostname}, which can result in surprising behavior"
         return [f"{told}; a DNS label is recommended: [{' '.join(wrong)}]"]
 
+    def warnings_of_change(self, obj: Obj, old: Obj | None) -> list[str]:
+        """What the user is told about what has come to an object, or with a new one."""
+        return []
+
     def deletion_warnings(self, said_what_happens: bool) -> list[str]:
         """
         What the user is told about a delete.

@@ -100,11 +100,12 @@ UNIT = {"type": "string", "default": "cm"}
 
 
 def small(name: str = "w", size: int = 1) -> dict[str, Any]:
-    return {"metadata": {"name": name}, "spec": {"size": size}}
+    return {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name}, "spec": {"size": size}}
 
 
 def large(name: str = "w", size: int = 1) -> dict[str, Any]:
-    return {"metadata": {"name": name}, "spec": {"dimensions": {"size": size}}}
+    spec = {"dimensions": {"size": size}}
+    return {"apiVersion": "example.com/v2", "kind": "Widget", "metadata": {"name": name}, "spec": spec}
 
 
 async def test_an_object_is_read_at_another_version_as_the_webhook_makes_it(http: Http, converter: Converter) -> None:
@@ -136,7 +137,7 @@ async def test_an_object_is_written_at_another_version(http: Http, converter: Co
 
 async def test_what_is_written_is_checked_at_the_version_it_is_written_at(http: Http, converter: Converter) -> None:
     await http.create(DEFINITIONS, definition(converter))
-    code, refusal = await http("POST", V2, {"metadata": {"name": "w"}, "spec": {}})
+    code, refusal = await http("POST", V2, {**large(), "spec": {}})
     assert (code, refusal["details"]["causes"][0]["field"]) == (422, "spec.dimensions")
     code, refusal = await http("POST", V2, large(size=10))
     assert (code, refusal["details"]["causes"][0]["field"]) == (422, "spec.dimensions.size")
@@ -234,8 +235,7 @@ async def test_a_status_is_written_at_another_version(http: Http, converter: Con
 
 async def test_an_apply_at_another_version_is_stored(http: Http, converter: Converter) -> None:
     await http.create(DEFINITIONS, definition(converter))
-    body = {"apiVersion": "example.com/v2", "kind": "Widget", **large(size=5)}
-    code, applied = await http("PATCH", f"{V2}/w?fieldManager=me", body, "application/apply-patch+yaml")
+    code, applied = await http("PATCH", f"{V2}/w?fieldManager=me", large(size=5), "application/apply-patch+yaml")
     assert (code, applied["spec"]["dimensions"]["size"]) == (201, 5)
     assert (await http.get(f"{V1}/w"))["spec"] == {"size": 5}
 

@@ -31,7 +31,7 @@ async def define(http: Http, schema: dict[str, Any], **version: Any) -> None:
 
 
 def widget(**spec: Any) -> dict[str, Any]:
-    return {"metadata": {"name": "w"}, "spec": spec}
+    return {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": spec}
 
 
 async def refused(http: Http, method: str, path: str, body: Any, type_: str = "application/json") -> list[Any]:
@@ -84,7 +84,7 @@ async def test_a_rule_of_the_whole_object_sees_its_name_and_its_kind(http: Http)
     await define(http, {"type": "object", "x-kubernetes-validations": [rule]})
     [cause] = await refused(http, "POST", WIDGETS, widget())
     assert cause["field"] == "<nil>"
-    await http.create(WIDGETS, {"metadata": {"name": "x"}})
+    await http.create(WIDGETS, {**widget(), "metadata": {"name": "x"}})
 
 
 async def test_a_rule_about_changes_holds_when_there_is_a_change(http: Http) -> None:

@@ -1,0 +1,107 @@
+"""Formats of texts in schemas: what each of them takes."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import ipaddress
+import re
+from collections.abc import Callable
+from datetime import date
+from urllib.parse import urlsplit
+
+from kinformer.meta.validation import dns1123_label_errors, dns1123_subdomain_errors
+
+__all__ = ("fits", "is_known")
+
+_HEX = "[0-9a-f]"
+_TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII)
+
+
+def _matching(pattern: str, flags: int = 0) -> Callable[[str], bool]:
+    compiled = re.compile(pattern, re.ASCII | flags)
+    return lambda text: compiled.fullmatch(text) is not None
+
+
+def _parsed(parse: Callable[[str], object]) -> Callable[[str], bool]:
+    def fits(text: str) -> bool:
+        try:
+            parse(text)
+        except ValueError:
+            return False
+        return True
+
+    return fits
+
+
+def _uuid(version: str, variant: str) -> Callable[[str], bool]:
+    parts = (f"{_HEX}{{8}}", f"{_HEX}{{4}}", version + f"{_HEX}{{3}}", variant + f"{_HEX}{{3}}", f"{_HEX}{{12}}")
+    return _matching("-?".join(parts), re.IGNORECASE)
+
+
+def _is_uri(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        return False
+    return bool(text) and (bool(parts.scheme) or text.startswith("/"))
+
+
+def _is_base64(text: str) -> bool:
+    try:
+        base64.b64decode(text, validate=True)
+    except binascii.Error:
+        return False
+    return True
+
+
+def _is_network(text: str) -> bool:
+    return "/" in text and _parsed(ipaddress.ip_interface)(text)
+
+
+_FORMATS: dict[str, Callable[[str], bool]] = {
+    "byte": _is_base64,
+    "cidr": _is_network,
+    "date": _parsed(date.fromisoformat),
+    "datetime": lambda text: _TIME.fullmatch(text) is not None,
+    "duration": _matching(r"[+-]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)\s*(?:ns|us|µs|ms|s|m|h|d|w|\w+))+)"),
+    "email": _matching(r"(?:[^<>]*<)?[^@\s<>]+@[^@\s<>]+>?"),
+    "hexcolor": _matching(r"#?(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6})"),
+    "hostname": _matching(r"(?=.{1,255}$)(?:[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?\.?)+"),
+    "ipv4": _parsed(ipaddress.IPv4Address),
+    "ipv6": _parsed(ipaddress.IPv6Address),
+    "k8slongname": lambda text: not dns1123_subdomain_errors(text),
+    "k8sshortname": lambda text: not dns1123_label_errors(text),
+    "mac": _matching(r"(?:[0-9a-fA-F]{2}[:-]){5}(?:[0-9a-fA-F]{2}[:-]{1}[0-9a-fA-F]{2}[:-])?[0-9a-fA-F]{2}"),
+    "rgbcolor": _matching(r"rgb\(\s*\d{1,3}\s*,\s*\d{1,3}\s*,\s*\d{1,3}\s*\)"),
+    "ssn": _matching(r"\d{3}[- ]?\d{2}[- ]?\d{4}"),
+    "uri": _is_uri,
+    "uuid": _uuid(_HEX, _HEX),
+    "uuid3": _uuid("3", _HEX),
+    "uuid4": _uuid("4", "[89ab]"),
+    "uuid5": _uuid("5", "[89ab]"),
+}
+#: Formats that take whatever comes here.
+_TAKEN = frozenset({"bsonobjectid", "creditcard", "isbn", "isbn10", "isbn13", "password"})
+
+
+def _normal(form: str) -> str:
+    return form.replace("-", "")
+
+
+def is_known(form: str, type_: str) -> bool:
+    """Whether a format says something of values of a type."""
+    match type_:
+        case "" | "string":
+            return _normal(form) in _FORMATS or _normal(form) in _TAKEN
+        case "integer":
+            return form in ("int32", "int64")
+        case "number":
+            return form in ("float", "double")
+    return False
+
+
+def fits(text: str, form: str) -> bool:
+    """Whether a text is of a format; of one that nobody knows, everything is."""
+    check = _FORMATS.get(_normal(form))
+    return check is None or check(text)
