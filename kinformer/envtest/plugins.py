@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 from kinformer.envtest import status
 from kinformer.envtest.admission import Attributes
 from kinformer.envtest.storage import Storage
 from kinformer.meta.names import GroupResource
+from kinformer.meta.quantity import Quantity
 
-__all__ = ("NamespaceLifecycle",)
+__all__ = ("ClaimResize", "DefaultClasses", "NamespaceLifecycle", "Priority")
 
 _NAMESPACES = GroupResource("", "namespaces")
+_PODS = GroupResource("", "pods")
+_CLAIMS = GroupResource("", "persistentvolumeclaims")
+_INGRESSES = GroupResource("networking.k8s.io", "ingresses")
+_PRIORITY_CLASSES = GroupResource("scheduling.k8s.io", "priorityclasses")
+_STORAGE_CLASSES = GroupResource("storage.k8s.io", "storageclasses")
+_INGRESS_CLASSES = GroupResource("networking.k8s.io", "ingressclasses")
 _PROTECTED = ("default", "kube-system", "kube-public")
 
 
@@ -37,3 +47,130 @@ class NamespaceLifecycle:
 
     def validate(self, attributes: Attributes) -> None:
         """Nothing: all is said in :meth:`admit`, before anybody works on the object."""
+
+
+_SYSTEM_PRIORITIES = {"system-cluster-critical": 2000000000, "system-node-critical": 2000001000}
+
+
+class Priority:
+    """A pod has the priority of its class, or of the one that is everybody's; nobody gives a pod another number."""
+
+    def __init__(self, storage: Storage):
+        self._storage = storage
+
+    def admit(self, attributes: Attributes) -> None:
+        pod = attributes.object
+        if attributes.operation != "CREATE" or attributes.resource.group_resource != _PODS or pod is None:
+            return
+        spec = pod["spec"]
+        found = self._class_of(attributes, spec.get("priorityClassName") or "")
+        for name, value in (("priority", found["value"]), ("preemptionPolicy", found.get("preemptionPolicy"))):
+            said = spec.get(name)
+            if said is not None and value is not None and said != value:
+                what = "integer value of priority" if name == "priority" else "string value of PreemptionPolicy"
+                why = f"the {what} ({said}) must not be provided in pod spec; priority admission controller computed "
+                raise status.forbidden(_PODS, attributes.name, f"{why}{value} from the given PriorityClass name")
+            if value is not None:
+                spec[name] = value
+        if found.get("name"):
+            spec["priorityClassName"] = found["name"]
+
+    def _class_of(self, attributes: Attributes, name: str) -> dict[str, Any]:
+        if not name:
+            default = _default_priority(self._storage)
+            return default or {"value": 0, "preemptionPolicy": "PreemptLowerPriority"}
+        version = self._storage.get(_PRIORITY_CLASSES, "", name)
+        if version is not None:
+            return {**version.decode(), "name": name}
+        if name in _SYSTEM_PRIORITIES:
+            return {"name": name, "value": _SYSTEM_PRIORITIES[name], "preemptionPolicy": "PreemptLowerPriority"}
+        raise status.forbidden(_PODS, attributes.name, f"no PriorityClass with name {name} was found")
+
+    def validate(self, attributes: Attributes) -> None:
+        obj = attributes.object
+        if attributes.resource.group_resource != _PRIORITY_CLASSES or obj is None or not obj.get("globalDefault"):
+            return
+        default = _default_priority(self._storage)
+        if default is not None and (attributes.operation == "CREATE" or default["name"] != attributes.name):
+            why = f"PriorityClass {default['name']} is already marked as default. Only one default can exist"
+            raise status.forbidden(_PRIORITY_CLASSES, attributes.name, why)
+
+
+def _objects(storage: Storage, what: GroupResource) -> Iterator[dict[str, Any]]:
+    return (version.decode() for version in storage.log(what).select(""))
+
+
+def _default_priority(storage: Storage) -> dict[str, Any] | None:
+    defaults = [one for one in _objects(storage, _PRIORITY_CLASSES) if one.get("globalDefault")]
+    if not defaults:
+        return None
+    default = min(defaults, key=lambda one: int(one["value"]))
+    return {**default, "name": default["metadata"]["name"]}
+
+
+class DefaultClasses:
+    """Claims and ingresses that name no class get the one that is marked as everybody's."""
+
+    _ANNOTATIONS = (
+        "storageclass.kubernetes.io/is-default-class",
+        "storageclass.beta.kubernetes.io/is-default-class",
+        "ingressclass.kubernetes.io/is-default-class",
+    )
+
+    def __init__(self, storage: Storage):
+        self._storage = storage
+
+    def admit(self, attributes: Attributes) -> None:
+        obj, what = attributes.object, attributes.resource.group_resource
+        if attributes.operation != "CREATE" or obj is None or what not in (_CLAIMS, _INGRESSES):
+            return
+        annotations = obj["metadata"].get("annotations") or {}
+        if what == _CLAIMS:
+            field, classes, older = "storageClassName", _STORAGE_CLASSES, "volume.beta.kubernetes.io/storage-class"
+        else:
+            field, classes, older = "ingressClassName", _INGRESS_CLASSES, "kubernetes.io/ingress.class"
+        if obj["spec"].get(field) is not None or older in annotations:
+            return
+        defaults = [one for one in _objects(self._storage, classes) if self._is_default(one)]
+        # Of several, the newest; of several of one time, the first by name.
+        defaults.sort(key=lambda one: str(one["metadata"]["name"]))
+        defaults.sort(key=lambda one: str(one["metadata"]["creationTimestamp"]), reverse=True)
+        if defaults:
+            obj["spec"][field] = defaults[0]["metadata"]["name"]
+
+    def _is_default(self, obj: dict[str, Any]) -> bool:
+        annotations = obj["metadata"].get("annotations") or {}
+        return any(annotations.get(name) == "true" for name in self._ANNOTATIONS)
+
+    def validate(self, attributes: Attributes) -> None:
+        """Nothing: a class that is named may come later."""
+
+
+class ClaimResize:
+    """A claim grows once it is bound, and if its class lets it."""
+
+    def __init__(self, storage: Storage):
+        self._storage = storage
+
+    def admit(self, attributes: Attributes) -> None:
+        """Nothing is changed."""
+
+    def validate(self, attributes: Attributes) -> None:
+        new, old = attributes.object, attributes.old_object
+        if attributes.resource.group_resource != _CLAIMS or attributes.subresource or new is None or old is None:
+            return
+        if _storage_of(new) <= _storage_of(old):
+            return
+        if (old.get("status") or {}).get("phase") != "Bound":
+            why = "Only bound persistent volume claims can be expanded"
+            raise status.forbidden(_CLAIMS, attributes.name, why)
+        names = {one["spec"].get("storageClassName") or "" for one in (new, old)}
+        class_ = self._storage.get(_STORAGE_CLASSES, "", names.pop()) if len(names) == 1 else None
+        if class_ is None or not class_.decode().get("allowVolumeExpansion"):
+            why = "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must "
+            raise status.forbidden(_CLAIMS, attributes.name, f"{why}support resize")
+
+
+def _storage_of(claim: dict[str, Any]) -> Quantity:
+    requests = (claim["spec"].get("resources") or {}).get("requests") or {}
+    return Quantity.parse(requests.get("storage", "0"))

@@ -27,9 +27,10 @@ from kinformer.envtest.discovery import VERSION, Discovery
 from kinformer.envtest.faults import Faults
 from kinformer.envtest.handlers.http import BODY_LIMIT, HttpHandler
 from kinformer.envtest.handlers.watching import WatchSet
+from kinformer.envtest.limit_ranges import LimitRanger
 from kinformer.envtest.objects import StoredObjects
 from kinformer.envtest.operations import Operations
-from kinformer.envtest.plugins import NamespaceLifecycle
+from kinformer.envtest.plugins import ClaimResize, DefaultClasses, NamespaceLifecycle, Priority
 from kinformer.envtest.policies import Policies
 from kinformer.envtest.registry import Registry
 from kinformer.envtest.storage import Journal, JournalError, Storage, first_version
@@ -290,7 +291,8 @@ class ApiServer:
         if self.admission.plugins:
             return
         self.admission.policies.append(Policies(self.storage, self.registry))
-        self.admission.plugins.append(NamespaceLifecycle(self.storage))
+        own = (NamespaceLifecycle, LimitRanger, Priority, DefaultClasses, ClaimResize)
+        self.admission.plugins.extend([plugin(self.storage) for plugin in own])
         if self._use_plugins:
             context = AdmissionContext(StoredObjects(self.operations), self.clock)
             self.admission.plugins.extend(load_plugins(context))

@@ -171,6 +171,20 @@ async def test_the_same_seed_gives_the_same_names() -> None:
     assert await name() == await name()
 
 
+async def test_versions_of_one_kind_are_stored_in_one(http: Http) -> None:
+    hashes = {}
+    for path in ("/api/v1", "/apis/events.k8s.io/v1", "/apis/autoscaling/v1", "/apis/autoscaling/v2"):
+        for resource in (await http.get(path))["resources"]:
+            if resource["name"] in ("events", "horizontalpodautoscalers"):
+                hashes[path] = resource["storageVersionHash"]
+    assert hashes == {
+        "/api/v1": "r2yiGXH7wu8=",
+        "/apis/events.k8s.io/v1": "r2yiGXH7wu8=",
+        "/apis/autoscaling/v1": "qwQve8ut294=",
+        "/apis/autoscaling/v2": "qwQve8ut294=",
+    }
+
+
 async def test_aggregated_discovery_tells_everything_at_once(http: Http) -> None:
     accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
     _, found = await http("GET", "/apis", Accept=accept)

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from kinformer.envtest.registry.table import GROUPS
-from kinformer.meta.names import GroupKind, GroupResource, GroupVersion, GroupVersionKind
+from kinformer.meta.names import GroupKind, GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource
 
 __all__ = ("ALL_VERBS", "Registry", "Resource", "Subresource")
 
@@ -41,6 +41,11 @@ _MARKS = {
 _SCALE = GroupVersionKind("autoscaling", "v1", "Scale")
 #: Where objects of one group are kept with those of another, and under which name.
 _SHARED_STORAGE = {GroupResource("events.k8s.io", "events"): GroupResource("", "events")}
+#: Where it is not the version at hand in which objects are stored: group and version.
+_STORED_AS = {
+    GroupVersionResource("events.k8s.io", "v1", "events"): ("", "v1"),
+    GroupVersionResource("autoscaling", "v1", "horizontalpodautoscalers"): ("autoscaling", "v2"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +120,9 @@ class Resource:
 
     @property
     def storage_version_hash(self) -> str:
-        digest = hashlib.sha256(f"{self.group}/{self.version}/{self.kind}".encode()).digest()
+        own = GroupVersionResource(self.group, self.version, self.plural)
+        group, version = _STORED_AS.get(own, (self.group, self.version))
+        digest = hashlib.sha256(f"{group}/{version}/{self.kind}".encode()).digest()
         return base64.b64encode(digest[:8]).decode()
 
 

@@ -54,9 +54,6 @@ class PodStrategy(Strategy):
         super().prepare_for_create(obj)
         spec = obj["spec"]
         _tolerate(spec)
-        if spec.get("priority") is None:
-            spec["priority"] = _PRIORITIES.get(spec.get("priorityClassName", ""), 0)
-        spec.setdefault("preemptionPolicy", "PreemptLowerPriority")
 
     def initial_status(self, obj: Obj) -> Obj:
         status: Obj = {"phase": "Pending", "qosClass": qos_class(obj["spec"])}
@@ -144,9 +141,6 @@ def _one_address(status: Obj) -> None:
         status["podIPs"] = [{"ip": address}]
     elif addresses and not address:
         status["podIP"] = addresses[0].get("ip", "")
-
-
-_PRIORITIES = {"system-cluster-critical": 2000000000, "system-node-critical": 2000001000}
 
 
 def _tolerate(spec: Obj) -> None:

@@ -1,0 +1,181 @@
+"""Limit ranges at work: containers get what they do not ask for, and nothing is made that is out of range."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from kinformer.envtest import status
+from kinformer.envtest.admission import Attributes
+from kinformer.envtest.storage import Storage
+from kinformer.meta.names import GroupResource
+from kinformer.meta.quantity import Quantity
+
+__all__ = ("LimitRanger",)
+
+Obj = dict[str, Any]
+#: Amounts of resources, by their names.
+Amounts = dict[str, Quantity]
+
+_RANGES = GroupResource("", "limitranges")
+_PODS = GroupResource("", "pods")
+_CLAIMS = GroupResource("", "persistentvolumeclaims")
+_ANNOTATION = "kubernetes.io/limit-ranger"
+_OF_PODS = ("cpu", "memory")
+
+
+class LimitRanger:
+    """Looks at new pods, at claims, and at pods that are resized."""
+
+    def __init__(self, storage: Storage):
+        self._storage = storage
+
+    def _ranges(self, attributes: Attributes) -> list[list[Obj]]:
+        """The limits of each range that such an object is under."""
+        what, operation = attributes.resource.group_resource, attributes.operation
+        if attributes.object is None or attributes.subresource not in ("", "resize"):
+            return []
+        if attributes.subresource and what != _PODS:
+            return []
+        if what not in (_PODS, _CLAIMS) or (what == _PODS and operation == "UPDATE" and not attributes.subresource):
+            return []
+        if attributes.old_object is not None and "deletionTimestamp" in attributes.old_object["metadata"]:
+            return []
+        found = self._storage.log(_RANGES).select(attributes.namespace)
+        return [list((version.decode().get("spec") or {}).get("limits") or ()) for version in found]
+
+    def admit(self, attributes: Attributes) -> None:
+        pod = attributes.object
+        if attributes.resource.group_resource != _PODS or attributes.operation != "CREATE" or pod is None:
+            return
+        for limits in self._ranges(attributes):
+            _fill_in(pod, limits)
+
+    def validate(self, attributes: Attributes) -> None:
+        """
+        :raises StatusError: Forbidden, with all that is out of range
+        """
+        for limits in self._ranges(attributes):
+            assert attributes.object is not None
+            check = _check_pod if attributes.resource.group_resource == _PODS else _check_claim
+            if wrong := list(check(attributes.object, limits)):
+                why = wrong[0] if len(wrong) == 1 else f"[{', '.join(wrong)}]"
+                raise status.forbidden(attributes.resource.group_resource, attributes.name, why)
+
+
+def _fill_in(pod: Obj, limits: Any) -> None:
+    defaults: dict[str, Obj] = {"requests": {}, "limits": {}}
+    for limit in limits:
+        if limit.get("type") == "Container":
+            defaults["requests"] |= limit.get("defaultRequest") or {}
+            defaults["limits"] |= limit.get("default") or {}
+    told: list[str] = []
+    for kind, name in (("container", "containers"), ("init container", "initContainers")):
+        for container in pod["spec"].get(name) or ():
+            told += _fill_in_container(container, defaults, kind)
+    if told:
+        annotations = pod["metadata"].get("annotations") or {}
+        text = f"LimitRanger plugin set: {'; '.join(told)}"
+        pod["metadata"]["annotations"] = {**annotations, _ANNOTATION: text}
+
+
+def _fill_in_container(container: Obj, defaults: dict[str, Obj], kind: str) -> Iterator[str]:
+    resources = container.setdefault("resources", {})
+    for part, word in (("requests", "request"), ("limits", "limit")):
+        given = resources.get(part) or {}
+        missing = {name: amount for name, amount in defaults[part].items() if name not in given}
+        if missing:
+            resources[part] = {**given, **missing}
+            yield f"{', '.join(sorted(missing))} {word} for {kind} {container.get('name', '')}"
+
+
+def _amounts(resources: Any) -> Amounts:
+    return {name: Quantity.parse(text) for name, text in (resources or {}).items()}
+
+
+def _check_claim(claim: Obj, limits: Any) -> Iterator[str]:
+    requests = _amounts((claim["spec"].get("resources") or {}).get("requests"))
+    for limit in limits:
+        if limit.get("type") != "PersistentVolumeClaim":
+            continue
+        for name, least in _sorted(limit, "min"):
+            yield from _check_least("PersistentVolumeClaim", name, least, requests, {})
+        for name, most in _sorted(limit, "max"):
+            said = f"maximum {name} usage per PersistentVolumeClaim is {most}"
+            if name not in requests:
+                yield f"{said}.  No request is specified"
+            elif requests[name] > most:
+                yield f"{said}, but request is {requests[name]}"
+
+
+def _check_pod(pod: Obj, limits: Any) -> Iterator[str]:
+    spec = pod["spec"]
+    for limit in limits:
+        kind = limit.get("type")
+        if kind == "Container":
+            for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
+                resources = container.get("resources") or {}
+                yield from _check(limit, kind, _amounts(resources.get("requests")), _amounts(resources.get("limits")))
+        elif kind == "Pod":
+            yield from _check(limit, kind, _of_pod(spec, "requests"), _of_pod(spec, "limits"))
+
+
+def _each(one: Amounts, other: Amounts, make: Callable[[list[Quantity]], Quantity]) -> Amounts:
+    """Of each resource that either has, what `make` makes of their amounts."""
+    return {name: make([of[name] for of in (one, other) if name in of]) for name in {*one, *other}}
+
+
+def _of_pod(spec: Obj, part: str) -> Amounts:
+    """What a pod needs as a whole: its containers together, or the most that setting it up needs."""
+    total: Amounts = {}
+    beside: Amounts = {}
+    most: Amounts = {}
+
+    for container in spec.get("containers") or ():
+        total = _each(total, _amounts((container.get("resources") or {}).get(part)), Quantity.sum)
+    for container in spec.get("initContainers") or ():
+        needs = _amounts((container.get("resources") or {}).get(part))
+        if container.get("restartPolicy") == "Always":
+            total, beside = _each(total, needs, Quantity.sum), _each(beside, needs, Quantity.sum)
+            needs = beside
+        else:
+            needs = _each(needs, beside, Quantity.sum)
+        most = _each(most, needs, max)
+    total = _each(total, most, max)
+    of_pod = _amounts((spec.get("resources") or {}).get(part))
+    return {**total, **{name: amount for name, amount in of_pod.items() if name in _OF_PODS}}
+
+
+def _sorted(limit: Obj, part: str) -> list[tuple[str, Quantity]]:
+    return sorted(_amounts(limit.get(part)).items(), key=lambda item: item[0])
+
+
+def _check(limit: Obj, kind: str, requests: Amounts, limits: Amounts) -> Iterator[str]:
+    for name, least in _sorted(limit, "min"):
+        yield from _check_least(kind, name, least, requests, limits)
+    for name, most in _sorted(limit, "max"):
+        said = f"maximum {name} usage per {kind} is {most}"
+        if name not in limits:
+            yield f"{said}.  No limit is specified"
+        elif limits[name] > most:
+            yield f"{said}, but limit is {limits[name]}"
+        elif name in requests and requests[name] > most:
+            yield f"{said}, but request is {requests[name]}"
+    for name, most in _sorted(limit, "maxLimitRequestRatio"):
+        said = f"{name} max limit to request ratio per {kind} is {most}"
+        if not requests.get(name):
+            yield f"{said}, but no request is specified or request is 0"
+        elif not limits.get(name):
+            yield f"{said}, but no limit is specified or limit is 0"
+        elif (ratio := float(limits[name]) / float(requests[name])) > float(most):
+            yield f"{said}, but provided ratio is {ratio:f}"
+
+
+def _check_least(kind: str, name: str, least: Quantity, requests: Amounts, limits: Amounts) -> Iterator[str]:
+    said = f"minimum {name} usage per {kind} is {least}"
+    if name not in requests:
+        yield f"{said}.  No request is specified"
+    elif requests[name] < least:
+        yield f"{said}, but request is {requests[name]}"
+    elif name in limits and limits[name] < least:
+        yield f"{said}, but limit is {limits[name]}"
