@@ -14,6 +14,7 @@ from typing import Any
 import structlog
 
 from kinformer.envtest.custom.paths import normal_path
+from kinformer.envtest.custom.structural import NOWHERE
 from kinformer.envtest.expressions import CompileError, Environment, EvaluationError, Program, Types, to_cel
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy.checks import duplicate, forbidden, invalid, required
@@ -25,8 +26,6 @@ log = structlog.get_logger(__name__)
 Schema = Mapping[str, Any]
 
 RULES = "x-kubernetes-validations"
-#: What the path of a whole object is called.
-NOWHERE = "<nil>"
 # A value from outside cannot be an optional one: it is made when the expression runs.
 _AS_OPTIONAL = "cel.bind(oldSelf, hasOldSelf ? optional.of(oldSelf) : optional.none(), "
 _LONGEST_MESSAGE = 5 * 1024

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from kinformer.envtest.custom.rules import Rules, has_rules
-from kinformer.envtest.custom.structural import fill_defaults, problems_of, prune
+from kinformer.envtest.custom.structural import NOWHERE, fill_defaults, problems_of, prune
 from kinformer.envtest.expressions import is_available
 from kinformer.envtest.registry import Resource
 from kinformer.envtest.registry.schema import Problems, check_model
@@ -66,14 +66,28 @@ class CustomStrategy(Strategy):
         return self._problems(obj, old)
 
     def validate_subresource_change(self, subresource: str, obj: Obj, old: Obj) -> list[Cause]:
-        return self._problems(obj, old)
+        return self._problems(obj, old, status_only=subresource == "status")
 
-    def _problems(self, obj: Obj, old: Obj | None) -> list[Cause]:
-        causes = list(problems_of(_without_metadata(obj), self._body, "", _without_metadata(old) if old else None))
+    def _problems(self, obj: Obj, old: Obj | None, *, status_only: bool = False) -> list[Cause]:
+        if status_only:
+            causes = self._status_problems(obj.get("status"), (old or {}).get("status"))
+        else:
+            causes = list(problems_of(_without_metadata(obj), self._body, "", _without_metadata(old) if old else None))
         if self._rules is not None:
             shown, before = (None if one is None else {**self._kind, **one} for one in (obj, old))
             causes += self._rules.check(shown, before, causes)
         return causes
+
+    def _status_problems(self, status: Any, old: Any) -> list[Cause]:
+        """A status is looked at by itself: only the fields of what is wrong say where it is."""
+        schema = (self._schema.get("properties") or {}).get("status")
+        if schema is None or status is None:
+            return []
+        causes = problems_of(status, schema, "", old)
+        return [
+            cause._replace(field=f"status.{cause.field}" if cause.field not in ("", NOWHERE) else "status")
+            for cause in causes
+        ]
 
     @cached_property
     def _rules(self) -> Rules | None:

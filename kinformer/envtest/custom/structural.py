@@ -19,10 +19,12 @@ from kinformer.envtest.custom.formats import fits
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy.checks import duplicate, invalid, not_supported, required, too_long
 
-__all__ = ("fill_defaults", "problems_of", "prune")
+__all__ = ("NOWHERE", "fill_defaults", "problems_of", "prune")
 
 Schema = Mapping[str, Any]
 
+#: The field of what is wrong with no field.
+NOWHERE = "<nil>"
 _KEEP = "x-kubernetes-preserve-unknown-fields"
 _EMBEDDED = "x-kubernetes-embedded-resource"
 _INT_OR_STRING = "x-kubernetes-int-or-string"
@@ -87,7 +89,7 @@ def fill_defaults(value: Any, schema: Schema) -> None:
 
 def problems_of(value: Any, schema: Schema, path: str, old: Any = None) -> Iterator[Cause]:
     """
-    What does not fit, in the order of the fields' names.
+    What does not fit, in the order in which the API looks.
 
     :param old: what stood there before, if that is known: what has not changed is not complained of anew
     """
@@ -95,21 +97,22 @@ def problems_of(value: Any, schema: Schema, path: str, old: Any = None) -> Itera
         return
     if old is not None and _is_same(value, old):
         return
-    if (wrong := _type_problem(value, schema, path)) is not None:
+    wrong = _type_problem(value, schema, path)
+    if wrong is not None:
         yield wrong
-        return
-    options = schema.get("enum")
-    if options is not None and value not in options:
-        yield not_supported(path, value, [one if isinstance(one, str) else _text(one) for one in options])
-    if isinstance(value, dict):
-        yield from _object_problems(value, schema, path, old if isinstance(old, dict) else {})
-    elif isinstance(value, list):
-        yield from _list_problems(value, schema, path, old if isinstance(old, list) else [])
-    elif isinstance(value, str):
+    elif value is not None:
+        yield from _combined_problems(value, schema, path)
+    if isinstance(value, str) and wrong is None:
         yield from _string_problems(value, schema, path)
-    elif isinstance(value, int | float) and not isinstance(value, bool):
+    elif isinstance(value, int | float) and not isinstance(value, bool) and wrong is None:
         yield from _number_problems(value, schema, path)
-    yield from _combined_problems(value, schema, path)
+    elif isinstance(value, list) and wrong is None:
+        yield from _list_problems(value, schema, path, old if isinstance(old, list) else [])
+    options = schema.get("enum")
+    if options is not None and not any(_is_same(value, one) for one in options):
+        yield not_supported(path, value, [one if isinstance(one, str) else _text(one) for one in options])
+    if isinstance(value, dict) and wrong is None:
+        yield from _object_problems(value, schema, path, old if isinstance(old, dict) else {})
 
 
 def _text(value: Any) -> str:
@@ -133,12 +136,19 @@ def _type_of(value: Any) -> str:
     return "object"
 
 
+#: What numbers are called where a text of a format is wanted.
+_FORMATS_OF = {"integer": "int64", "number": "double"}
+
+
 def _type_problem(value: Any, schema: Schema, path: str) -> Cause | None:
     wanted, found = schema.get("type"), _type_of(value)
     if schema.get(_INT_OR_STRING):
         wanted = "integer,string"
     if not wanted or found in wanted.split(",") or _passes_as(value, wanted):
         return None
+    if schema.get("format") and wanted == "string":
+        # What is of a format is called by that.
+        wanted, found = schema["format"], _FORMATS_OF.get(found, "")
     text = f'Invalid value: "{found}": {path} in body must be of type {wanted}: "{found}"'
     return Cause(path, "FieldValueTypeInvalid", text)
 
@@ -163,15 +173,15 @@ def _object_problems(value: Mapping[str, Any], schema: Schema, path: str, old: M
         yield Cause(path, "FieldValueTooMany", f"Too many: {count}: must have at most {most} items")
     if (least := schema.get("minProperties")) is not None and count < least:
         yield invalid(path, count, f"{path} in body should have at least {least} properties")
-    for key in sorted(schema.get("required") or ()):
-        if key not in value:
-            yield required(f"{path}.{key}" if path else key)
     for key, item in sorted(value.items()):
         here = f"{path}.{key}" if path else key
         if key in properties:
             yield from problems_of(item, properties[key], here, old.get(key))
         elif isinstance(additional, dict):
             yield from problems_of(item, additional, here, old.get(key))
+    for key in schema.get("required") or ():
+        if key not in value:
+            yield required(f"{path}.{key}" if path else key)
 
 
 def _list_problems(value: list[Any], schema: Schema, path: str, old: list[Any]) -> Iterator[Cause]:
@@ -211,15 +221,19 @@ def _key_of(item: Any, schema: Schema) -> str:
     return _text([item.get(key) for key in schema.get("x-kubernetes-list-map-keys") or ()])
 
 
-def _string_problems(value: str, schema: Schema, path: str) -> Iterator[Cause]:
+def _first_string_problem(value: str, schema: Schema, path: str) -> Iterator[Cause]:
     if (most := schema.get("maxLength")) is not None and len(value) > most:
         yield too_long(path, most)
-    if (least := schema.get("minLength")) is not None and len(value) < least:
+    elif (least := schema.get("minLength")) is not None and len(value) < least:
         yield invalid(path, value, f"{path} in body should be at least {least} chars long")
-    if pattern := schema.get("pattern"):
+    elif pattern := schema.get("pattern"):
         compiled = _compiled(pattern)
         if compiled is not None and not compiled.search(value):
             yield invalid(path, value, f"{path} in body should match '{pattern}'")
+
+
+def _string_problems(value: str, schema: Schema, path: str) -> Iterator[Cause]:
+    yield from _first_string_problem(value, schema, path)
     form = schema.get("format")
     if form and not fits(value, form):
         text = f'Invalid value: "{value}": {path} in body must be of type {form}: "{value}"'
@@ -236,6 +250,8 @@ def _compiled(pattern: str) -> re.Pattern[str] | None:
 
 
 def _number_problems(value: float, schema: Schema, path: str) -> Iterator[Cause]:
+    if (factor := schema.get("multipleOf")) and value % factor:
+        yield invalid(path, value, f"{path} in body should be a multiple of {_text(factor)}")
     if (least := schema.get("minimum")) is not None:
         strict = schema.get("exclusiveMinimum")
         if value < least or (strict and value == least):
@@ -246,22 +262,35 @@ def _number_problems(value: float, schema: Schema, path: str) -> Iterator[Cause]
         if value > most or (strict and value == most):
             text = "less than" if strict else "less than or equal to"
             yield invalid(path, value, f"{path} in body should be {text} {_text(most)}")
-    if (factor := schema.get("multipleOf")) and value % factor:
-        yield invalid(path, value, f"{path} in body should be a multiple of {_text(factor)}")
 
 
 def _combined_problems(value: Any, schema: Schema, path: str) -> Iterator[Cause]:
-    for one in schema.get("allOf") or ():
-        yield from problems_of(value, one, path)
-    if (any_of := schema.get("anyOf")) and not any(_fits(value, one, path) for one in any_of):
-        yield invalid(path, value, f"{path} in body must validate at least one schema (anyOf)")
+    """What several schemas have against a value; the API says it of no field, and says what the first of them wants."""
+
+    def told(text: str) -> Cause:
+        return invalid(NOWHERE, "", f'"{path}" must {text}')
+
+    if any_of := schema.get("anyOf"):
+        failures = [list(problems_of(value, one, path)) for one in any_of]
+        if all(failures):
+            yield told("validate at least one schema (anyOf)")
+            yield from failures[0]
     if one_of := schema.get("oneOf"):
-        fitting = sum(_fits(value, one, path) for one in one_of)
+        failures = [list(problems_of(value, one, path)) for one in one_of]
+        fitting = failures.count([])
         if fitting != 1:
-            found = f". Found {fitting} valid alternatives" if fitting else ". Found none valid"
-            yield invalid(path, value, f"{path} in body must validate one and only one schema (oneOf){found}")
+            found = f"Found {fitting} valid alternatives" if fitting else "Found none valid"
+            yield told(f"validate one and only one schema (oneOf). {found}")
+            if not fitting:
+                yield from failures[0]
+    if all_of := schema.get("allOf"):
+        failures = [list(problems_of(value, one, path)) for one in all_of]
+        for causes in failures:
+            yield from causes
+        if any(failures):
+            yield told(f"validate all the schemas (allOf){'' if [] in failures else '. None validated'}")
     if (no := schema.get("not")) is not None and _fits(value, no, path):
-        yield invalid(path, value, f"{path} in body must not validate the schema (not)")
+        yield told("not validate the schema (not)")
 
 
 def _fits(value: Any, schema: Schema, path: str) -> bool:

@@ -116,3 +116,48 @@ async def test_a_definition_waits_for_objects_that_finalizers_hold(http: Http) -
     assert (await http("GET", DEFINITION))[0] == 404
     await define(http, of_spec())
     assert (await http.get(WIDGETS))["items"] == []
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "told"),
+    [
+        (
+            {"anyOf": [{"minLength": 3}, {"pattern": "^x"}]},
+            "y",
+            '"spec.text" must validate at least one schema (anyOf)',
+        ),
+        (
+            {"oneOf": [{"minLength": 3}, {"pattern": "^x"}]},
+            "xxx",
+            '"spec.text" must validate one and only one schema (oneOf). Found 2 valid alternatives',
+        ),
+        (
+            {"allOf": [{"minLength": 3}, {"pattern": "^x"}]},
+            "y",
+            '"spec.text" must validate all the schemas (allOf). None validated',
+        ),
+        ({"not": {"pattern": "^x"}}, "x", '"spec.text" must not validate the schema (not)'),
+    ],
+)
+async def test_what_several_schemas_have_against_a_value_is_said_of_no_field(
+    http: Http, schema: dict[str, Any], value: str, told: str
+) -> None:
+    await define(http, of_spec(text={"type": "string", **schema}))
+    found = await refused(http, "POST", WIDGETS, widget(text=value))
+    assert [one["message"] for one in found if one["field"] == "<nil>"] == [f'Invalid value: "": {told}']
+
+
+async def test_of_what_is_wrong_with_a_text_the_first_is_told(http: Http) -> None:
+    await define(http, of_spec(text={"type": "string", "minLength": 2, "pattern": "^x"}))
+    [cause] = await refused(http, "POST", WIDGETS, widget(text="y"))
+    assert cause["message"] == 'Invalid value: "y": spec.text in body should be at least 2 chars long'
+
+
+async def test_a_status_is_looked_at_by_itself(http: Http) -> None:
+    schema = of_spec(size={"type": "integer"})
+    schema["properties"]["status"] = {"type": "object", "properties": {"ready": {"type": "integer"}}}
+    await define(http, schema, subresources={"status": {}})
+    await http.create(WIDGETS, widget())
+    [cause] = await refused(http, "PATCH", f"{WIDGETS}/w/status", {"status": {"ready": "no"}}, MERGE)
+    told = 'Invalid value: "string": ready in body must be of type integer: "string"'
+    assert cause == {"field": "status.ready", "reason": "FieldValueTypeInvalid", "message": told}
