@@ -117,7 +117,8 @@ def _check_versions(spec: Obj) -> Iterator[Cause]:
     if len(set(names)) != len(names):
         yield invalid("spec.versions", _shown(versions), "must contain unique version names")
     if sum(bool(one.get("storage")) for one in versions) != 1:
-        yield invalid("spec.versions", _shown(versions), "must have exactly one version marked as storage version")
+        shown = None if spec.get("versions") is None else _shown(versions)
+        yield invalid("spec.versions", shown, "must have exactly one version marked as storage version")
 
 
 def _shown(versions: list[Obj]) -> list[Obj]:

@@ -9,6 +9,7 @@ from typing import Any
 from kinformer.clock import Clock
 from kinformer.envtest.custom.checks import check_definition, check_definition_update
 from kinformer.envtest.custom.formats import is_known
+from kinformer.envtest.custom.names import accept_names
 from kinformer.envtest.registry import Registry, Resource, Subresource
 from kinformer.envtest.registry.resources import CUSTOM_VERBS
 from kinformer.envtest.registry.schema import zero_of
@@ -30,8 +31,7 @@ class Definitions:
     """
     The definitions that are stored, and their resources in the registry.
 
-    A definition is served as soon as it is stored; what it takes in a real server (that its names are free, that all
-    servers know it) is true at once here, and written into its status.
+    A definition is served as soon as it is stored, if its names are free; that takes a while in a real server.
     """
 
     def __init__(self, storage: Storage, registry: Registry, clock: Clock):
@@ -61,13 +61,18 @@ class Definitions:
                 if _CLEANUP in (definition["metadata"].get("finalizers") or ()):
                     self._clean_later(change.now.key)
             else:
-                self._forget(change.now.decode()["spec"])
+                gone = change.now.decode()["spec"]
+                self._forget(gone)
+                self._reconsider(gone["group"])
 
     def _withdraw(self, key: str) -> None:
         for resource in self._served.pop(key, ()):
             self._registry.remove(resource.group, resource.version, resource.plural)
 
     def _serve(self, key: str, definition: Obj) -> None:
+        conditions = (definition.get("status") or {}).get("conditions") or ()
+        if not any(one["type"] == "Established" and one["status"] == "True" for one in conditions):
+            return
         self._served[key] = resources = list(_resources(definition["spec"]))
         for resource in resources:
             self._registry.add(resource)
@@ -96,20 +101,51 @@ class Definitions:
         return names[-1] if names else ""
 
     def establish(self, version: Version) -> None:
-        """Say in a new definition's status that it is served."""
+        """Say in a definition's status which of its names are its own, and whether it is served."""
         obj = version.decode()
-        names = {key: value for key, value in obj["spec"]["names"].items() if value}
-        now = self._clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
         status = obj.setdefault("status", {})
-        accepted = status.get("acceptedNames") or {}
-        if accepted == names:
+        accepted = {"plural": "", "kind": "", **(status.get("acceptedNames") or {})}
+        wanted = {key: value for key, value in obj["spec"]["names"].items() if value}
+        if {key: value for key, value in accepted.items() if value} == wanted:
             return
-        status["acceptedNames"] = names
-        status["conditions"] = [
+        names, reason, message = accept_names(wanted, accepted, *self._taken(obj["spec"]["group"]))
+        now = self._clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+        before = {one["type"]: one for one in status.get("conditions") or ()}
+        conditions = [
             _condition("NamesAccepted", now, "NoConflicts", "no conflicts found"),
             _condition("Established", now, "InitialNamesAccepted", "the initial names have been accepted"),
         ]
+        if reason:
+            conditions = [
+                _condition("NamesAccepted", now, reason, message, "False"),
+                _condition("Established", now, "NotAccepted", "not all names are accepted", "False"),
+            ]
+        if (before.get("Established") or {}).get("status") == "True":
+            conditions[1] = before["Established"]
+        if names == accepted and reason and "NamesAccepted" in before:
+            return
+        others = [one for type_, one in before.items() if type_ not in ("NamesAccepted", "Established")]
+        obj["status"] = {**status, "acceptedNames": names, "conditions": [*conditions, *others]}
         self._storage.update(_DEFINITIONS, version, obj)
+
+    def _taken(self, group: str) -> tuple[set[str], set[str]]:
+        """The names of resources and of kinds that definitions of a group have."""
+        resources: set[str] = set()
+        kinds: set[str] = set()
+        for version in self._storage.log(_DEFINITIONS).select(""):
+            obj = version.decode()
+            if obj["spec"].get("group") != group:
+                continue
+            names = (obj.get("status") or {}).get("acceptedNames") or {}
+            resources |= {names.get("plural", ""), names.get("singular", ""), *(names.get("shortNames") or ())}
+            kinds |= {names.get("kind", ""), names.get("listKind", "")}
+        return resources - {""}, kinds - {""}
+
+    def _reconsider(self, group: str) -> None:
+        """Names have become free: definitions that wait for them may have them."""
+        for version in list(self._storage.log(_DEFINITIONS).select("")):
+            if version.decode()["spec"].get("group") == group:
+                self.establish(version)
 
     # -- the end of a definition ------------------------------------------------------------------------------------
 
@@ -168,12 +204,11 @@ class Definitions:
 def _set_condition(definition: Obj, said: str, now: str, reason: str, message: str) -> None:
     status = definition.setdefault("status", {})
     others = [one for one in status.get("conditions") or () if one.get("type") != "Terminating"]
-    condition = {**_condition("Terminating", now, reason, message), "status": said}
-    status["conditions"] = [*others, condition]
+    status["conditions"] = [*others, _condition("Terminating", now, reason, message, said)]
 
 
-def _condition(type_: str, now: str, reason: str, message: str) -> Obj:
-    return {"type": type_, "status": "True", "lastTransitionTime": now, "reason": reason, "message": message}
+def _condition(type_: str, now: str, reason: str, message: str, said: str = "True") -> Obj:
+    return {"type": type_, "status": said, "lastTransitionTime": now, "reason": reason, "message": message}
 
 
 def _resources(spec: Obj) -> Iterator[Resource]:

@@ -129,3 +129,26 @@ async def test_a_version_that_objects_are_stored_at_stays_until_it_is_not_stored
     [cause] = await refused(http, "PUT", f"{DEFINITIONS}/widgets.example.com", stored)
     assert cause["field"] == "status.storedVersions[0]"
     assert "v1 was previously a storage version, and must remain in spec.versions" in cause["message"]
+
+
+async def test_names_are_those_of_who_came_first(http: Http) -> None:
+    first, second = definition({"type": "object"}), definition({"type": "object"})
+    second["metadata"]["name"] = "gadgets.example.com"
+    second["spec"]["names"] = {"plural": "gadgets", "kind": "Widget", "singular": "gadget", "shortNames": ["widget"]}
+    await http.create(DEFINITIONS, first)
+    await http.create(DEFINITIONS, second)
+    status = (await http.get(f"{DEFINITIONS}/gadgets.example.com"))["status"]
+    assert status["acceptedNames"] == {"plural": "gadgets", "singular": "gadget", "kind": ""}
+    assert [(one["type"], one["status"], one["reason"]) for one in status["conditions"]] == [
+        ("NamesAccepted", "False", "ListKindConflict"),
+        ("Established", "False", "NotAccepted"),
+    ]
+    assert status["conditions"][0]["message"] == '"WidgetList" is already in use'
+    assert (await http("GET", "/apis/example.com/v1/gadgets"))[0] == 404
+    await http("DELETE", f"{DEFINITIONS}/widgets.example.com")
+    status = (await http.get(f"{DEFINITIONS}/gadgets.example.com"))["status"]
+    assert {one["type"]: one["status"] for one in status["conditions"]} == {
+        "NamesAccepted": "True",
+        "Established": "True",
+    }
+    assert (await http("GET", "/apis/example.com/v1/gadgets"))[0] == 200
