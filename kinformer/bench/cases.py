@@ -7,11 +7,12 @@ user gets it.
 
 from __future__ import annotations
 
+import mmap
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import anyio
 import anyio.lowlevel
@@ -38,6 +39,8 @@ from kinformer.workqueue import RateLimitingQueue
 __all__ = ("AS_GIVEN", "CASES", "MODES", "READS_MORE", "Bench", "Case", "informing")
 
 _Update = Callable[[Any, Any], object]
+
+Way: TypeAlias = Literal["streaming list", "pages"]
 
 _PODS = GroupVersionResource("", "v1", "pods")
 _ONE_PAGE = ListOptions(limit=500)
@@ -115,6 +118,7 @@ MODES = {
 }
 AS_GIVEN = "typed, metadata read"
 READS_MORE = "typed, a field of spec and one of status read"
+EVERYTHING = "all fields decoded at once"
 
 
 # --- an informer to measure
@@ -141,11 +145,11 @@ class Bench:
         if self.seen == self._awaited:
             self._arrived.set()
 
-    async def load(self, events: int, rate: float = 0.0) -> Figures:
+    async def load(self, events: int, rate: float = 0.0, *, status: bool = False) -> Figures:
         """Have so many events sent, and wait until each has been told; what that took."""
         self.seen, self._awaited, self._arrived = 0, events, anyio.Event()
         watch = Stopwatch()
-        await self.replay.load(events, rate)
+        await self.replay.load(events, rate, status=status)
         await self._arrived.wait()
         wall, cpu = watch.wall, watch.cpu
         return {"events/s": round(events / wall), "events/CPU-s": round(events / cpu)}
@@ -187,11 +191,12 @@ async def informing(
         watch = Stopwatch()
         tasks.start_soon(informer.run)
         await bench.registration.wait_synced()
-        wall, cpu = watch.wall, watch.cpu
+        wall, cpu, system = watch.wall, watch.cpu, watch.system
         stays, peak = current_kib() - before, peak_kib() - before
         bench.synced = {
             "seconds": round(wall, 3),
             "CPU seconds": round(cpu, 3),
+            "of them system": round(system, 2),
             "KiB/object": round(stays / objects, 2),
             "peak / stays": round(peak / max(stays, 1), 2),
         }
@@ -202,14 +207,28 @@ async def informing(
 # --- the benchmarks
 
 
-async def throughput(mode: str, objects: int = 10_000, events: int = 100_000) -> Figures:
+async def throughput(mode: str, objects: int = 10_000, events: int = 100_000, *, status: bool = False) -> Figures:
     async with informing(objects, mode) as bench:
-        return await bench.load(events)
+        return await bench.load(events, status=status)
 
 
-async def first_sync(mode: str, objects: int) -> Figures:
-    async with informing(objects, mode) as bench:
+async def changing(mode: str, objects: int = 10_000, events: int = 100_000) -> Figures:
+    return await throughput(mode, objects, events, status=True)
+
+
+async def first_sync(mode: str, objects: int, way: Way = "streaming list") -> Figures:
+    async with informing(objects, mode, use_watch_list=way == "streaming list") as bench:
         return bench.synced
+
+
+async def fresh_memory(gib: float) -> Figures:
+    """What the system takes to hand out so much memory, a page at a time as it is touched: nobody syncs faster."""
+    size = int(gib * 2**30)
+    with mmap.mmap(-1, size) as memory:
+        watch = Stopwatch()
+        for page in range(0, size, mmap.PAGESIZE):
+            memory[page] = 1
+        return {"seconds": round(watch.wall, 3), "of them system": round(watch.system, 2)}
 
 
 async def raw_reader(objects: int = 10_000, events: int = 100_000) -> Figures:
@@ -401,6 +420,13 @@ CASES = {
         _each("mode", tuple(MODES), objects=2_000, events=10_000),
         ("events/CPU-s",),
     ),
+    "status": Case(
+        "The same where each event changes the pod's status, too",
+        changing,
+        _each("mode", (AS_GIVEN, READS_MORE, EVERYTHING)),
+        _each("mode", (AS_GIVEN, READS_MORE), objects=2_000, events=10_000),
+        ("events/CPU-s",),
+    ),
     "stages": Case(
         "The way of an event: what it has cost up to there",
         _stage,
@@ -416,9 +442,18 @@ CASES = {
             {"mode": mode, "objects": objects}
             for mode in (AS_GIVEN, "a Struct of 8 fields", "all fields but managedFields decoded at once")
             for objects in (1_000, 10_000, 100_000)
-        ),
+        )
+        + _each("mode", (AS_GIVEN, "all fields but managedFields decoded at once"), objects=100_000, way="pages"),
         _each("mode", (AS_GIVEN,), objects=2_000),
         ("seconds", "CPU seconds"),
+        lower_is_better=True,
+    ),
+    "fresh": Case(
+        "Memory of the size of such a cache, touched once and nothing else",
+        fresh_memory,
+        _each("gib", (0.055, 0.13, 0.55, 1.3)),
+        _each("gib", (0.055,)),
+        ("seconds",),
         lower_is_better=True,
     ),
     "memory": Case(

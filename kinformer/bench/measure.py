@@ -26,9 +26,14 @@ class Replay:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    async def load(self, events: int, rate: float = 0.0, *, last: bool = False) -> None:
-        """Have a watch, open or the next one, bring so many events; it ends after them if they are `last`."""
-        async with await self.request(f"/load?events={events}&rate={rate}&last={str(last).lower()}") as stream:
+    async def load(self, events: int, rate: float = 0.0, *, last: bool = False, status: bool = False) -> None:
+        """
+        Have a watch, open or the next one, bring so many events; it ends after them if they are `last`.
+
+        :param status: have each change its pod's status, too
+        """
+        flags = f"last={str(last).lower()}&status={str(status).lower()}"
+        async with await self.request(f"/load?events={events}&rate={rate}&{flags}") as stream:
             await stream.receive()
 
     async def request(self, target: str) -> SocketStream:
@@ -67,6 +72,7 @@ class Stopwatch:
 
     _wall: float = field(default_factory=time.perf_counter, init=False)
     _cpu: float = field(default_factory=time.process_time, init=False)
+    _system: float = field(default_factory=lambda: os.times().system, init=False)
 
     @property
     def wall(self) -> float:
@@ -75,6 +81,11 @@ class Stopwatch:
     @property
     def cpu(self) -> float:
         return time.process_time() - self._cpu
+
+    @property
+    def system(self) -> float:
+        """How much of the CPU time the kernel took: for reading, and for memory that was not there yet."""
+        return os.times().system - self._system
 
 
 _PAGE_KIB = os.sysconf("SC_PAGE_SIZE") // 1024

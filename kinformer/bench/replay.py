@@ -65,11 +65,13 @@ class Load:
     :param events: how many MODIFIED events
     :param rate: events a second; 0 for as many as are read
     :param last: whether the server ends the watch after them
+    :param status: whether each changes the pod's status, too; else only its resourceVersion
     """
 
     events: int
     rate: float
     last: bool
+    status: bool
 
 
 @dataclass(slots=True)
@@ -96,7 +98,8 @@ class ReplayServer:
                 query = {name: values[0] for name, values in parse_qs(url.query).items()}
                 path = url.path.rstrip("/")
                 if path == "/load":
-                    load = Load(int(query["events"]), float(query.get("rate", 0)), query.get("last") == "true")
+                    events, rate = int(query["events"]), float(query.get("rate", 0))
+                    load = Load(events, rate, query.get("last") == "true", query.get("status") == "true")
                     await self._loads.put(load)
                     self._answer(writer, b"{}")
                 elif query.get("watch") in ("true", "1", "True"):
@@ -172,7 +175,11 @@ class ReplayServer:
         while left:
             size = min(_BATCH, left)
             left -= size
-            self._chunk(writer, b"".join(self._event(next(numbers)) for _ in range(size)))
+            lines = [self._event(next(numbers)) for _ in range(size)]
+            if load.status:
+                restarted = b'"restartCount":%d' % (load.events - left)
+                lines = [line.replace(b'"restartCount":0', restarted, 1) for line in lines]
+            self._chunk(writer, b"".join(lines))
             await writer.drain()
 
     async def _at_rate(self, writer: asyncio.StreamWriter, load: Load) -> None:

@@ -7,14 +7,14 @@ this lister-watcher's view.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 from kinformer.client.types import ListOptions, ObjectList, WatchEvent
 
-__all__ = ("ListWatch", "ListerWatcher", "WatchableResource")
+__all__ = ("ListWatch", "ListerWatcher", "WatchableResource", "list_accepting")
 
 T = TypeVar("T")
 
@@ -43,10 +43,24 @@ class ListerWatcher(Protocol[T]):
         """
 
 
+async def list_accepting(
+    lister_watcher: ListerWatcher[T], options: ListOptions, accept: Callable[[T], bool]
+) -> ObjectList[T]:
+    """List what `accept` does not say False to; it is given each object as it comes, where the lister can do that."""
+    as_it_comes = getattr(lister_watcher, "list_as_it_comes", None)
+    if as_it_comes is not None:
+        found: ObjectList[T] = await as_it_comes(options, accept)
+        return found
+    found = await lister_watcher.list(options)
+    return replace(found, items=list(filter(accept, found.items)))
+
+
 class WatchableResource(Protocol[T]):
     """The part of a client's resource that :class:`ListWatch` uses."""
 
-    async def list(self, namespace: str = "", options: ListOptions = ...) -> ObjectList[T]: ...
+    async def list(
+        self, namespace: str = "", options: ListOptions = ..., *, accept: Callable[[T], bool] | None = None
+    ) -> ObjectList[T]: ...
 
     def watch(
         self, namespace: str = "", options: ListOptions = ...
@@ -69,6 +83,10 @@ class ListWatch(ListerWatcher[T]):
 
     async def list(self, options: ListOptions) -> ObjectList[T]:
         return await self.resource.list(self.namespace, self._narrowed(options))
+
+    async def list_as_it_comes(self, options: ListOptions, accept: Callable[[T], bool]) -> ObjectList[T]:
+        """:meth:`list`; `accept` is given each object while others are still coming."""
+        return await self.resource.list(self.namespace, self._narrowed(options), accept=accept)
 
     def watch(self, options: ListOptions) -> AbstractAsyncContextManager[AsyncIterator[Sequence[WatchEvent[T]]]]:
         return self.resource.watch(self.namespace, self._narrowed(options))

@@ -6,10 +6,11 @@ moment, which the server may have forgotten before the last of them is asked for
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from kinformer.cache.listwatch import ListerWatcher
+from kinformer.cache.listwatch import ListerWatcher, list_accepting
 from kinformer.client.errors import ClientError, Expired
 from kinformer.client.types import ListOptions
 
@@ -35,12 +36,15 @@ class PagedList(Generic[T]):
     paginated: bool
 
 
-async def list_in_pages(lister_watcher: ListerWatcher[T], resource_version: str, page_size: int) -> PagedList[T]:
+async def list_in_pages(
+    lister_watcher: ListerWatcher[T], resource_version: str, page_size: int, accept: Callable[[T], bool]
+) -> PagedList[T]:
     """
     List everything.
 
     :param resource_version: the version that the list is to be of, as :class:`~kinformer.client.types.ListOptions` say
     :param page_size: how many objects to ask for at once; 0 for all
+    :param accept: is given each object as soon as it is there; what it says False to is left out
     :raises ClientError: if the server refuses or cannot be reached
     """
     items: list[T] = []
@@ -49,11 +53,11 @@ async def list_in_pages(lister_watcher: ListerWatcher[T], resource_version: str,
         # The token stands for the version as well; the server refuses both together.
         options = ListOptions(resource_version="" if token else resource_version, limit=page_size, continue_token=token)
         try:
-            page = await lister_watcher.list(options)
+            page = await list_accepting(lister_watcher, options, accept)
         except ClientError as error:
             if not (token and isinstance(error, Expired)):
                 raise
-            whole = await lister_watcher.list(ListOptions(resource_version=resource_version))
+            whole = await list_accepting(lister_watcher, ListOptions(resource_version=resource_version), accept)
             return PagedList(whole.items, whole.resource_version, paginated=True)
         items.extend(page.items)
         # The first page's: a server that goes on with what is there now has no older state in a later page.

@@ -243,9 +243,19 @@ class Reflector(Generic[T]):
         """What a streaming list keeps of an object: what the store will keep of it, so that memory has no peak."""
         if not self._is_expected(obj):
             return None
-        self._detach(obj)
-        self._intern(obj)
+        if not self._take_in(obj):
+            return None
         return obj if self._transformer is None else self._transformer(obj)
+
+    def _take_in(self, obj: T) -> bool:
+        """Make an object of a list one that can be kept, at once, so that the list's bytes can be let go."""
+        try:
+            self._detach(obj)
+            self._intern(obj)
+        except Exception:  # an eager one that does not fit its type
+            log.exception("object_not_stored", reflector=self.name)
+            return False
+        return True
 
     # --- the list
 
@@ -253,20 +263,17 @@ class Reflector(Generic[T]):
         first_version = self._relist_version()
         page_size = self._limit(first_version)
         try:
-            found = await list_in_pages(self._lister_watcher, first_version, page_size)
+            found = await list_in_pages(self._lister_watcher, first_version, page_size, self._take_in)
         except ClientError as error:
             if not (is_expired(error) or is_too_large_resource_version(error)):
                 raise
             # The version to list at is not to be had. Asking for the most recent state always makes headway.
             self._version_unavailable = True
-            found = await list_in_pages(self._lister_watcher, self._relist_version(), page_size)
+            found = await list_in_pages(self._lister_watcher, self._relist_version(), page_size, self._take_in)
         if first_version == "0" and found.paginated:
             # A server that pages at version 0 has no watch cache; go on reading it in pages.
             self._paginated = True
         self._version_unavailable = False
-        for item in found.items:
-            self._detach(item)
-            self._intern(item)
         await self._replace(found.items, found.resource_version)
 
     def _limit(self, resource_version: str) -> int:

@@ -10,12 +10,14 @@ keeps objects for long calls :func:`kinformer.models.detacher_for` on them first
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import msgspec
 
 from kinformer.client.errors import DecodeError
+from kinformer.client.list_reader import ListReader
 from kinformer.client.status import Status, decode_status
 from kinformer.client.types import BOOKMARK, ObjectList, WatchEvent
 from kinformer.models import decoder_for, encode
@@ -97,6 +99,7 @@ class ObjectCodec(Generic[T]):
         self.api_version = api_version
         self.kind = kind
         self._list = decoder_for(_List[type_])  # type: ignore[valid-type]  # made for the type at hand
+        self._items = decoder_for(list[type_])  # type: ignore[valid-type]
         self._event = decoder_for(WatchEvent[type_])  # type: ignore[valid-type]
         self._complete = _completer(type_, api_version, kind)
 
@@ -143,15 +146,40 @@ class ObjectCodec(Generic[T]):
         """
         :raises DecodeError: if it is no list of such objects
         """
+        with self.reading_list(url):
+            return self._list_of(data)
+
+    def list_reader(self, accept: Callable[[T], bool]) -> ListReader[T]:
+        """
+        What decodes a list as it comes; what it raises, :meth:`reading_list` explains.
+
+        :param accept: is given each object; what it says False to is left out
+        """
+        return ListReader(self._items_of, self._list_of, accept)
+
+    @contextmanager
+    def reading_list(self, url: str) -> Iterator[None]:
+        """
+        :raises DecodeError: if what is read in this ``with`` is no list of such objects
+        """
         try:
-            found: _List[T] = self._list.decode(data)
+            yield
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise DecodeError(f"the answer from {url} is not a list of {self.type.__name__}: {error}") from error
+
+    def _list_of(self, data: bytes) -> ObjectList[T]:
+        found: _List[T] = self._list.decode(data)
         items = found.items or []
         if self._complete is not None:
             self._complete(items)
         meta = found.metadata
         return ObjectList(items, meta.resource_version, meta.continue_token, meta.remaining)
+
+    def _items_of(self, data: bytes) -> list[T]:
+        items = self._items.decode(data)
+        if self._complete is not None:
+            self._complete(items)
+        return items
 
     def decode_events(self, pieces: Iterable[Piece]) -> tuple[list[WatchEvent[T]], Status | DecodeError | None]:
         """

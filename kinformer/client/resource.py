@@ -12,7 +12,7 @@ Every verb raises :exc:`ApiError`'s subclasses for what the server refuses, :exc
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, Unpack
 from urllib.parse import quote
@@ -93,18 +93,33 @@ class Resource(Generic[T]):
         path = self.path(namespace, name)
         return self._codec.decode(await self._send("GET", path, name, params=params), path)
 
-    async def list(self, namespace: str = "", options: ListOptions = _EVERYTHING) -> ObjectList[T]:
+    async def list(
+        self,
+        namespace: str = "",
+        options: ListOptions = _EVERYTHING,
+        *,
+        accept: Callable[[T], bool] | None = None,
+    ) -> ObjectList[T]:
         """
         All of them, or as many as `options` say: one request.
 
+        :param accept: is given each object while the list is still coming, and says whether to keep it. If it gives
+            them a memory of their own (:func:`kinformer.models.detacher_for`), a list of any length takes no more
+            memory than its objects. Should the connection break, it is given all of them again, as other objects
         :raises Expired: if the resource version or the page asked for is too old
         """
         path = self.path(namespace)
-        params = options.params()
-        data = await self._transport.request(
-            "GET", path, params=params, headers=self._list_headers or None, about=self._about_all
-        )
-        return self._codec.decode_list(data, path)
+        reader = self._codec.list_reader(accept) if accept is not None else None
+        with self._codec.reading_list(path):
+            data = await self._transport.request(
+                "GET",
+                path,
+                params=options.params(),
+                headers=self._list_headers or None,
+                about=self._about_all,
+                reader=reader,
+            )
+            return self._codec.decode_list(data, path) if reader is None else reader.finish()
 
     async def pages(self, namespace: str = "", options: ListOptions = _EVERYTHING) -> AsyncIterator[ObjectList[T]]:
         """

@@ -22,7 +22,7 @@ import ssl
 import sys
 from collections.abc import Mapping
 from importlib.metadata import version
-from typing import Any, Final
+from typing import Any, Final, Protocol
 from urllib.parse import urlencode
 
 import aiohttp
@@ -38,7 +38,7 @@ from kinformer.client.metrics import HostMetrics
 from kinformer.client.status import About
 from kinformer.clock import Clock, RealClock
 
-__all__ = ("BodyStream", "Transport")
+__all__ = ("BodyReader", "BodyStream", "Transport")
 
 log = structlog.get_logger(__name__)
 
@@ -140,6 +140,7 @@ class Transport:
         headers: Mapping[str, str] | None = None,
         about: About = _NOTHING,
         retries: int = MAX_RETRIES,
+        reader: BodyReader | None = None,
     ) -> bytes:
         """
         Ask for something and return the body of the answer.
@@ -147,6 +148,7 @@ class Transport:
         :param path: as it stands in the URL, with what is special in it already escaped
         :param body: JSON, unless `headers` name another Content-Type
         :param retries: how often it is sent again at most
+        :param reader: is given the body as it comes, instead
         :raises ApiError: if the server refuses
         :raises ServerUnreachable: if there is no connection to it
         :raises ConnectionLost: if the connection breaks before the answer is complete
@@ -161,7 +163,7 @@ class Transport:
                 try:
                     async with self._in_flight:
                         response = await tries.send(headers, body)
-                        data = await response.read()  # closes it, should anything go wrong
+                        data = await _body(response, reader)
                 except _BROKEN as error:
                     await tries.broken(error)
                     continue
@@ -198,6 +200,26 @@ class Transport:
     def _url(self, path: str, params: Mapping[str, str] | None) -> URL:
         query = f"?{urlencode(params)}" if params else ""
         return URL(f"{self.endpoint.server}{path}{query}", encoded=True)
+
+
+class BodyReader(Protocol):
+    """Takes the body of a good answer, piece by piece."""
+
+    def feed(self, data: bytes) -> None: ...
+
+    def restart(self) -> None:
+        """What came is not all there is, and is sent again."""
+
+
+async def _body(response: aiohttp.ClientResponse, reader: BodyReader | None) -> bytes:
+    """All of the body, or nothing where the reader was given it."""
+    if reader is None or response.status >= 300:
+        return await response.read()  # closes it, should anything go wrong
+    reader.restart()
+    async with response:
+        async for piece in response.content.iter_any():
+            reader.feed(piece)
+    return b""
 
 
 class BodyStream:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -22,8 +23,9 @@ from kinformer.cache import (
 from kinformer.cache.shared_informer import QueueKind
 from kinformer.cache.testing import FakeControllerSource, expired
 from kinformer.client import WatchEvent
+from kinformer.client.types import INITIAL_EVENTS_ANNOTATION
 from kinformer.clock import FakeClock
-from kinformer.models import V1Pod, from_dict
+from kinformer.models import V1Pod, decode, from_dict
 from tests.cache.informers import Told, running, short
 from tests.cache.scripted import ScriptedListerWatcher, event, obj, settle, status_error
 from tests.golden.adapters import shared_informer as golden
@@ -807,3 +809,29 @@ async def test_an_eager_informer_stores_objects_that_are_decoded_already(queue: 
         await clock.settle()
 
     assert [value and value.node_name for value in stored] == ["n", "m", None]
+
+
+@pytest.mark.parametrize("watch_list", [True, False])
+async def test_an_eager_informer_leaves_out_what_does_not_fit_its_type_and_says_so(watch_list: bool) -> None:
+    def pod(name: str, node: Any) -> Any:
+        return decode(V1Pod, json.dumps({**obj(name, 1), "spec": {"nodeName": node, "containers": []}}))
+
+    server: Any = ScriptedListerWatcher(supports_watch_list=watch_list)
+    if watch_list:
+        end = {"metadata": {"resourceVersion": "2", "annotations": {INITIAL_EVENTS_ANNOTATION: "true"}}}
+        server.send(
+            WatchEvent("ADDED", pod("a", "n")),
+            WatchEvent("ADDED", pod("b", 5)),
+            WatchEvent("BOOKMARK", from_dict(V1Pod, end)),
+        )
+    else:
+        server.will_list(pod("a", "n"), pod("b", 5), rv=2)
+    clock = FakeClock()
+    informer = SharedIndexInformer(server, V1Pod, eager=True, clock=clock)
+    with capture_logs() as logs:
+        async with running(informer.run):
+            await clock.settle()
+            assert informer.has_synced
+
+    assert informer.indexer.list_keys() == ["ns/a"]
+    assert [line["event"] for line in logs if line["log_level"] == "error"] == ["object_not_stored"]

@@ -7,6 +7,7 @@ from typing import Any
 
 import aiohttp
 import anyio
+import msgspec
 import pytest
 from prometheus_client import REGISTRY
 from structlog.testing import capture_logs
@@ -17,6 +18,7 @@ from kinformer.client import (
     ClientError,
     ConnectionLost,
     Endpoint,
+    Forbidden,
     NotFound,
     ServerUnreachable,
     TokenBucket,
@@ -28,6 +30,7 @@ from kinformer.client import (
 from kinformer.client.config import Credentials
 from kinformer.client.transport import _cause
 from kinformer.clock import FakeClock
+from kinformer.models import V1ConfigMap
 from tests.client.conftest import ScriptedServer, eventually
 
 
@@ -133,6 +136,43 @@ async def test_a_get_whose_connection_broke_is_sent_again(
             clock.turn(1)
 
     assert got == [b"whole"]
+
+
+async def test_a_list_that_is_read_as_it_comes_is_read_anew_when_its_connection_broke(
+    server: ScriptedServer, client: Client, clock: FakeClock
+) -> None:
+    items = [{"metadata": {"name": f"c{n}"}, "data": {"long": "x" * 100_000}} for n in range(8)]
+    data = msgspec.json.encode({"metadata": {"resourceVersion": "7"}, "items": items})
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(data)
+    server.hang_up(head + data[:600_000])
+    server.answer(data)
+    accepted: list[str] = []
+    found: list[Any] = []
+
+    def accept(obj: V1ConfigMap) -> bool:
+        accepted.append(obj.metadata.name)
+        return bool(obj.metadata.name != "c3")
+
+    async def list_all() -> None:
+        found.extend((await client.resource(V1ConfigMap).list(accept=accept)).items)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(list_all)
+        await server.wait_for_requests(1)
+        await eventually(lambda: clock.next_due == 1)
+        broken_off = list(accepted)
+        clock.turn(1)
+
+    assert 0 < len(broken_off) < 8
+    assert accepted == broken_off + [f"c{n}" for n in range(8)]
+    assert [obj.metadata.name for obj in found] == [f"c{n}" for n in range(8) if n != 3]
+
+
+async def test_a_refused_list_is_not_read_as_one(server: ScriptedServer, client: Client) -> None:
+    server.answer({"kind": "Status", "code": 403, "reason": "Forbidden", "message": "no"}, 403)
+
+    with pytest.raises(Forbidden, match="no"):
+        await client.resource(V1ConfigMap).list(accept=lambda _: True)
 
 
 async def test_a_write_whose_connection_broke_may_have_happened_and_is_not_sent_again(
