@@ -70,6 +70,20 @@ async def test_a_watch_brings_what_was_asked_for_in_the_order_of_versions() -> N
     assert len({event.object.metadata.name for event in events}) == OBJECTS
 
 
+async def test_events_may_change_the_status_too() -> None:
+    async with replay(200) as server, connect(url=server.url) as client:
+        await server.load(400, status=True)
+        with anyio.fail_after(10):
+            events = await events_of(client, FROM_NOW, 400)
+
+    restarts: dict[str, list[int]] = {}
+    for event in events:
+        restarts.setdefault(event.object.metadata.name, []).append(
+            event.object.status.container_statuses[0].restart_count
+        )
+    assert all(before < after for before, after in restarts.values())
+
+
 async def test_events_at_a_rate_take_their_time_and_say_when_they_were_sent() -> None:
     began = time.monotonic()
     async with replay(OBJECTS) as server, connect(url=server.url) as client:
