@@ -145,22 +145,29 @@ class Evaluator(Protocol):
 
 
 class Tally:
-    """Adds up many resource lists without making one for each step."""
+    """
+    Adds up many resource lists without making one for each step.
 
-    __slots__ = ("_nanos", "_notation")
+    :param names: of what is added, if not all of it is wanted; there is at least nothing of each
+    """
+
+    __slots__ = ("_names", "_nanos", "_notation")
 
     def __init__(self, names: Iterable[str] = ()) -> None:
         self._nanos: dict[str, int] = dict.fromkeys(names, 0)
+        self._names = tuple(self._nanos)
         self._notation: dict[str, Any] = {}
 
     def add(self, amounts: Amounts, times: int = 1) -> None:
         """Add a list, so many times."""
         nanos, notation = self._nanos, self._notation
-        for name, amount in amounts.items():
-            so_far = nanos.get(name, 0)
-            if not so_far:
-                notation[name] = amount.format
-            nanos[name] = so_far + amount.nano * times
+        for name in self._names or amounts:
+            amount = amounts.get(name)
+            if amount is not None:
+                so_far = nanos.get(name, 0)
+                if not so_far:
+                    notation[name] = amount.format
+                nanos[name] = so_far + amount.nano * times
 
     def total(self) -> ResourceList:
         """All that was added."""
