@@ -142,6 +142,19 @@ async def test_a_node_has_what_it_says_once_in_both_its_forms(http: Http) -> Non
                 "resourceRules": [{"operations": ["*"], "scope": "*"}],
             },
         ),
+        (f"{RBAC}/clusterroles", {"rules": []}, "rules", None),
+        (
+            "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices",
+            {"addressType": "IPv4", "endpoints": [], "ports": []},
+            "endpoints",
+            None,
+        ),
+        (
+            "/apis/coordination.k8s.io/v1/namespaces/default/leases",
+            {"spec": {"holderIdentity": "a", "strategy": "OldestEmulationVersion"}},
+            "spec",
+            {"holderIdentity": "a"},
+        ),
         (
             "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims",
             {"spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "c"}}]}}},
@@ -188,6 +201,22 @@ BAD_POD = {
     "topologySpreadConstraints": [{"maxSkew": 0, "topologyKey": "zone", "whenUnsatisfiable": "Never"}],
     "hostAliases": [{"ip": "nowhere"}],
 }
+
+
+VARIABLES = [
+    {"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "spec.none"}}},
+    {"name": "B", "valueFrom": {"fieldRef": {"fieldPath": "status.phase"}}},
+    {"name": "C", "valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['a b']"}}},
+    {"name": "D", "valueFrom": {"resourceFieldRef": {"resource": "limits.none"}}},
+    {"name": "E", "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu", "divisor": "2"}}},
+    {"name": "F", "value": "f", "valueFrom": {"configMapKeyRef": {"name": "m"}}},
+    {"name": "G", "valueFrom": {"fieldRef": {"fieldPath": "metadata.annotations['A']"}}},
+    {"name": "H", "valueFrom": {"resourceFieldRef": {"resource": "requests.memory", "divisor": "1Mi"}}},
+]
+VOLUMES = [
+    {"name": "v", "downwardAPI": {"items": [{"path": "../up", "fieldRef": {"fieldPath": "status.podIP"}}]}},
+    {"name": "w", "projected": {"sources": [{"serviceAccountToken": {"path": "t", "expirationSeconds": 1}}]}},
+]
 
 
 @pytest.mark.parametrize(
@@ -299,6 +328,33 @@ BAD_POD = {
             ],
         ),
         (
+            "/api/v1/namespaces/default/pods",
+            {"spec": {"containers": [{"name": "c", "image": "i", "env": VARIABLES}], "volumes": VOLUMES}},
+            [
+                ("spec.volumes[0].downwardAPI.path", "Invalid"),
+                ("spec.volumes[0].downwardAPI.fieldRef.fieldPath", "NotSupported"),
+                ("spec.volumes[1].projected.sources[0].serviceAccountToken.expirationSeconds", "Invalid"),
+                ("spec.containers[0].env[0].valueFrom.fieldRef.fieldPath", "Invalid"),
+                ("spec.containers[0].env[1].valueFrom.fieldRef.fieldPath", "NotSupported"),
+                ("spec.containers[0].env[2].valueFrom.fieldRef", "Invalid"),
+                ("spec.containers[0].env[3].valueFrom.resourceFieldRef.resource", "NotSupported"),
+                ("spec.containers[0].env[4].valueFrom.resourceFieldRef.divisor", "Invalid"),
+                ("spec.containers[0].env[5].valueFrom.configMapKeyRef.key", "Required"),
+                ("spec.containers[0].env[5].valueFrom", "Invalid"),
+            ],
+        ),
+        (
+            "/api/v1/namespaces/default/secrets",
+            {"type": "kubernetes.io/dockerconfigjson", "stringData": {".dockerconfigjson": "none"}},
+            [("data[.dockerconfigjson]", "Invalid")],
+        ),
+        ("/apis/node.k8s.io/v1/runtimeclasses", {}, [("handler", "Required")]),
+        (
+            "/apis/apps/v1/namespaces/default/controllerrevisions",
+            {"revision": -1},
+            [("revision", "Invalid"), ("data", "Required")],
+        ),
+        (
             "/api/v1/nodes",
             {"spec": {"taints": [{"key": "a", "effect": "Never"}]}},
             [("metadata.taints[0].effect", "NotSupported")],
@@ -347,6 +403,13 @@ VOLUME = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "2Gi"}, "nfs
             {"spec": {"controller": "a.com/c"}},
             {"spec": {"controller": "a.com/d"}},
             [("spec.controller", "Invalid")],
+        ),
+        ("/apis/node.k8s.io/v1/runtimeclasses", {"handler": "a"}, {"handler": "b"}, [("handler", "Invalid")]),
+        (
+            "/apis/apps/v1/namespaces/default/controllerrevisions",
+            {"revision": 1, "data": {"a": 1}},
+            {"data": {"a": 2}},
+            [("data", "Invalid")],
         ),
         (
             "/api/v1/nodes",
@@ -414,3 +477,10 @@ async def test_an_event_is_patched_in_the_words_of_its_group(http: Http) -> None
     assert (patched["series"], patched["note"]) == (series, "n")
     patched = await http.merge(f"{events}/e", {"metadata": {"labels": {"a": "b"}}})
     assert (patched["note"], patched["regarding"]) == ("n", event["regarding"])
+
+
+async def test_objects_of_all_namespaces_are_not_deleted_at_once(http: Http) -> None:
+    await http.create("/api/v1/namespaces/default/configmaps", named("x"))
+    code, answer = await http("DELETE", "/api/v1/configmaps")
+    assert (code, answer["reason"]) == (405, "MethodNotAllowed")
+    assert (await http("GET", "/api/v1/namespaces/default/configmaps/x"))[0] == 200

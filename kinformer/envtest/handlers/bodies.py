@@ -52,7 +52,7 @@ def read_json(body: bytes, what: str) -> Any:
 
 def json_complaint(body: bytes) -> str:
     """What Go's JSON decoder says about text that is not JSON, found with a reader of its grammar."""
-    from kinformer.envtest.handlers.gojson import complaint
+    from kinformer.envtest.gojson import complaint
 
     return complaint(body)
 

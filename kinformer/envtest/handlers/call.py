@@ -186,8 +186,8 @@ def verb_for(method: str, target: Target, query: Mapping[str, str]) -> str:
         verb, served = _OBJECT_VERBS.get(method), resource.verbs
     else:
         verb, served = _COLLECTION_VERBS.get(method), resource.verbs
-        if verb == "create" and resource.namespaced and not target.namespace:
-            verb = None
+        if verb != "list" and resource.namespaced and not target.namespace:
+            verb = None  # all namespaces at once are only read
         if verb == "list" and query.get("watch", "false").lower() not in ("false", "0"):
             verb = "watch"
     if verb is None or verb not in served:

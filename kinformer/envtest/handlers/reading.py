@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from kinformer.envtest import status
+from kinformer.envtest.gojson import complaint
 from kinformer.envtest.handlers.call import Answer, Call
-from kinformer.envtest.handlers.gojson import complaint
 from kinformer.envtest.handlers.selecting import Selection, selection_of
 from kinformer.envtest.handlers.views import choose_view, show
 from kinformer.envtest.operations import Operations

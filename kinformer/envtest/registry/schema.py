@@ -162,6 +162,8 @@ class _Object:
             form = forms.get(name, "")
             read = _reader(type_, form)
             collection = type_.startswith(("list[", "dict("))
+            if collection and "!" in form:
+                read = _or_none(read)
             fields[name] = _Field(name, read, "~" in form or (collection and "!" not in form))
             if "=" in form:
                 of_field = _object(type_)
@@ -268,6 +270,15 @@ def _map_reader(read: Reader, type_: str) -> Reader:
         return {key: read("" if item is None else item, f"{path}.{key}", problems) for key, item in value.items()}
 
     return read_map
+
+
+def _or_none(read: Reader) -> Reader:
+    """Collections that are always written: the storage's form does not tell empty ones from none."""
+
+    def read_collection(value: Any, path: str, problems: Problems) -> Any:
+        return read(value, path, problems) or None
+
+    return read_collection
 
 
 def _word(value: Any) -> str:

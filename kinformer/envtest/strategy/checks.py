@@ -11,7 +11,7 @@ import msgspec
 from kinformer.envtest.status import Cause
 from kinformer.meta.quantity import Quantity
 from kinformer.meta.selectors import Selector, label_selector_as_selector
-from kinformer.meta.validation import dns1123_label_errors, label_key_errors, label_value_errors
+from kinformer.meta.validation import dns1123_label_errors, label_key_errors, label_value_errors, regex_error
 
 __all__ = (
     "check_label_selector",
@@ -20,6 +20,7 @@ __all__ = (
     "check_port",
     "check_port_number_or_name",
     "check_selects",
+    "data_key_errors",
     "duplicate",
     "forbidden",
     "immutable",
@@ -34,6 +35,8 @@ __all__ = (
 
 NEGATIVE = "must be greater than or equal to 0"
 _PORTS = "must be between 1 and 65535, inclusive"
+_DATA_KEY = "[-._a-zA-Z0-9]+"
+_is_data_key = re.compile(_DATA_KEY).fullmatch
 _is_port_name = re.compile("[a-z0-9-]+").fullmatch
 
 
@@ -78,7 +81,7 @@ def not_less_than_zero(obj: Mapping[str, Any], path: str, *names: str) -> Iterat
     for name in names:
         value = obj.get(name)
         if value is not None and value < 0:
-            yield invalid(f"{path}.{name}", value, NEGATIVE)
+            yield invalid(f"{path}.{name}".lstrip("."), value, NEGATIVE)
 
 
 def immutable(new: Any, old: Any, field: str) -> Iterator[Cause]:
@@ -138,6 +141,19 @@ def check_selects(selector: Any, template: Mapping[str, Any], field: str) -> Ite
 def check_port(value: int, field: str) -> Iterator[Cause]:
     if not 1 <= value <= 65535:
         yield invalid(field, value, _PORTS)
+
+
+def data_key_errors(key: str) -> Iterator[str]:
+    """What is wrong with a key of a config map or a secret."""
+    if len(key) > 253:
+        yield "must be no more than 253 bytes"
+    if not _is_data_key(key):
+        told = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'"
+        yield regex_error(told, _DATA_KEY, "key.name", "KEY_NAME", "key-name")
+    elif key in (".", ".."):
+        yield f"must not be '{key}'"
+    elif key.startswith(".."):
+        yield "must not start with '..'"
 
 
 def port_name_errors(name: str) -> list[str]:

@@ -21,8 +21,9 @@ from kinformer.envtest.strategy.checks import (
     required,
 )
 from kinformer.envtest.strategy.security_checks import check_container_security
+from kinformer.envtest.strategy.source_checks import check_env, check_env_from
 from kinformer.meta.quantity import Quantity
-from kinformer.meta.validation import dns1123_subdomain_errors, label_key_errors
+from kinformer.meta.validation import label_key_errors
 
 __all__ = ("check_containers", "check_init_containers", "check_quantity", "check_resource_name")
 
@@ -95,9 +96,9 @@ def _check_container(container: Obj, volumes: set[str], path: str) -> Iterator[C
     if ports := container.get("ports"):
         yield from _check_ports(ports, f"{path}.ports")
     if variables := container.get("env"):
-        yield from _check_env(variables, f"{path}.env")
+        yield from check_env(variables, f"{path}.env")
     for index, source in enumerate(container.get("envFrom") or ()):
-        yield from _check_env_from(source, f"{path}.envFrom", index)
+        yield from check_env_from(source, f"{path}.envFrom", index)
     if mounts := container.get("volumeMounts"):
         yield from _check_mounts(mounts, volumes, f"{path}.volumeMounts")
     policy = container.get("imagePullPolicy")
@@ -139,50 +140,6 @@ def _check_host_ports(containers: list[Obj], path: str) -> Iterator[Cause]:
                     shown = f"{port.get('protocol')}/{port.get('hostIP', '')}/{number}"
                     yield duplicate(f"{path}[{index}].ports[{place}].hostPort", shown)
                 taken.add(key)
-
-
-def _check_env(variables: list[Obj], path: str) -> Iterator[Cause]:
-    for index, variable in enumerate(variables):
-        here = f"{path}[{index}]"
-        name = variable.get("name", "")
-        if not name:
-            yield required(f"{here}.name")
-        elif "=" in name or not name.isascii() or not name.isprintable():
-            text = (
-                "a valid environment variable name must consist only of printable ASCII characters other than '=' "
-                "(regex used for validation is '[ -<>-~]+')"
-            )
-            yield invalid(f"{here}.name", name, text)
-        source = variable.get("valueFrom")
-        if source is None:
-            continue
-        if not source:
-            kinds = "`fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"
-            yield invalid(f"{here}.valueFrom", "", f"must specify one of: {kinds}")
-        elif variable.get("value"):
-            yield invalid(f"{here}.valueFrom", "", "may not be specified when `value` is not empty")
-        elif len(source) > 1:
-            yield invalid(f"{here}.valueFrom", "", "may not have more than one field specified at a time")
-        for kind in ("configMapKeyRef", "secretKeyRef"):
-            reference = source.get(kind)
-            if reference is not None and not reference.get("key"):
-                yield required(f"{here}.valueFrom.{kind}.key")
-
-
-def _check_env_from(source: Obj, path: str, index: int) -> Iterator[Cause]:
-    here = f"{path}[{index}]"
-    kinds = [kind for kind in ("configMapRef", "secretRef") if source.get(kind) is not None]
-    for kind in kinds:
-        name = source[kind].get("name", "")
-        if not name:
-            yield required(f"{here}.{kind}.name")
-        else:
-            yield from check_names(name, f"{here}.{kind}.name", dns1123_subdomain_errors)
-    # The real server tells this at the list, not at the one source.
-    if not kinds:
-        yield invalid(path, "", "must specify one of: `configMapRef` or `secretRef`")
-    elif len(kinds) > 1:
-        yield invalid(path, "", "may not have more than one field specified at a time")
 
 
 def _check_mounts(mounts: list[Obj], volumes: set[str], path: str) -> Iterator[Cause]:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import base64
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import ClassVar
 
+import msgspec
+
+from kinformer.envtest.gojson import complaint
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy.base import Obj, Strategy
 from kinformer.envtest.strategy.checks import (
+    check_labels,
     check_names,
+    data_key_errors,
     duplicate,
     forbidden,
     immutable,
@@ -19,8 +23,10 @@ from kinformer.envtest.strategy.checks import (
     required,
     too_long,
 )
+from kinformer.envtest.strategy.container_checks import check_quantity, check_resource_name
 from kinformer.envtest.strategy.metadata import check_finalizer_names
-from kinformer.meta.validation import dns1123_label_errors, label_key_errors, label_value_errors, regex_error
+from kinformer.envtest.strategy.pod_checks import check_tolerations
+from kinformer.meta.validation import dns1123_label_errors, label_key_errors, label_value_errors
 
 __all__ = (
     "ConfigMapStrategy",
@@ -28,6 +34,7 @@ __all__ = (
     "NamespaceStrategy",
     "NodeStrategy",
     "PriorityClassStrategy",
+    "RuntimeClassStrategy",
     "SecretStrategy",
     "ServiceAccountStrategy",
 )
@@ -148,21 +155,12 @@ def _check_taints(taints: Iterable[Obj]) -> Iterator[Cause]:
 
 
 _DATA_LIMIT = 1024 * 1024
-_DATA_KEY = "[-._a-zA-Z0-9]+"
-_is_data_key = re.compile(_DATA_KEY).fullmatch
 
 
 def _check_keys(data: Mapping[str, str], path: str) -> Iterator[Cause]:
     for key in sorted(data):
-        if len(key) > 253:
-            yield invalid(f"{path}[{key}]", key, "must be no more than 253 bytes")
-        if not _is_data_key(key):
-            told = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'"
-            yield invalid(f"{path}[{key}]", key, regex_error(told, _DATA_KEY, "key.name", "KEY_NAME", "key-name"))
-        elif key in (".", ".."):
-            yield invalid(f"{path}[{key}]", key, f"must not be '{key}'")
-        elif key.startswith(".."):
-            yield invalid(f"{path}[{key}]", key, "must not start with '..'")
+        for why in data_key_errors(key):
+            yield invalid(f"{path}[{key}]", key, why)
 
 
 def _check_immutable(obj: Obj, old: Obj, *names: str) -> Iterator[Cause]:
@@ -204,6 +202,15 @@ _SECRET_KEYS: dict[str, tuple[str, ...]] = {
 }
 
 
+def _not_an_object(text: bytes) -> str:
+    """What is wrong with a text that is to be an object, in Go's words."""
+    try:
+        value = msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return complaint(text)
+    return "" if value is None or isinstance(value, dict) else "json: cannot unmarshal into Go value of type map"
+
+
 class SecretStrategy(Strategy):
     checks_metadata_again = True
     selectable: ClassVar[dict[str, str]] = {"type": ""}
@@ -213,7 +220,12 @@ class SecretStrategy(Strategy):
         causes = list(_check_keys(data, "data"))
         if sum(len(text) * 3 // 4 for text in data.values()) > _DATA_LIMIT:
             causes.append(too_long("data", _DATA_LIMIT))
-        causes += [required(f"data[{key}]") for key in _SECRET_KEYS.get(obj.get("type", ""), ()) if key not in data]
+        for key in _SECRET_KEYS.get(obj.get("type", ""), ()):
+            # A private key may not be empty; others may.
+            if key not in data or (key == "ssh-privatekey" and not data[key]):
+                causes.append(required(f"data[{key}]"))
+            elif key.startswith(".docker") and (why := _not_an_object(base64.b64decode(data[key]))):
+                causes.append(invalid(f"data[{key}]", "<secret contents redacted>", why))
         if obj.get("type") == "kubernetes.io/basic-auth" and not {"username", "password"} & data.keys():
             causes += [required("data[username]"), required("data[password]")]
         if obj.get("type") == "kubernetes.io/service-account-token":
@@ -240,9 +252,25 @@ class ServiceAccountStrategy(Strategy):
     checks_metadata_again = True
 
 
+def _drop_coordination(obj: Obj, old: Obj) -> None:
+    """What only the coordinated election of leaders has, which is off by default."""
+    spec, before = obj.get("spec") or {}, old.get("spec") or {}
+    for name in ("strategy", "preferredHolder"):
+        if before.get(name) is None:
+            spec.pop(name, None)
+
+
 class LeaseStrategy(Strategy):
     allow_create_on_update = True
     allow_unconditional_update = False
+
+    def prepare_for_create(self, obj: Obj) -> None:
+        super().prepare_for_create(obj)
+        _drop_coordination(obj, {})
+
+    def prepare_for_update(self, obj: Obj, old: Obj) -> None:
+        super().prepare_for_update(obj, old)
+        _drop_coordination(obj, old)
 
     def validate(self, obj: Obj) -> list[Cause]:
         spec = obj.get("spec") or {}
@@ -252,6 +280,24 @@ class LeaseStrategy(Strategy):
         if (count := spec.get("leaseTransitions")) is not None and count < 0:
             causes.append(invalid("spec.leaseTransitions", count, "must be greater than or equal to 0"))
         return causes
+
+
+class RuntimeClassStrategy(Strategy):
+    allow_create_on_update = True
+    allow_unconditional_update = False
+
+    def validate(self, obj: Obj) -> list[Cause]:
+        handler, scheduling = obj.get("handler", ""), obj.get("scheduling") or {}
+        causes = list(check_names(handler, "handler")) if handler else [required("handler")]
+        for name, amount in ((obj.get("overhead") or {}).get("podFixed") or {}).items():
+            here = f"overhead.limits[{name}]"
+            causes += [*check_resource_name(name, here, of_container=True), *check_quantity(name, amount, here)]
+        causes += check_labels(scheduling.get("nodeSelector") or {}, "scheduling.nodeSelector")
+        causes += check_tolerations(scheduling.get("tolerations") or [], "scheduling.tolerations")
+        return causes
+
+    def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
+        return list(immutable(obj.get("handler"), old.get("handler"), "handler"))
 
 
 class PriorityClassStrategy(Strategy):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from typing import Any
 
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy.base import Obj
@@ -26,9 +25,10 @@ from kinformer.envtest.strategy.placement_checks import (
     check_spread,
 )
 from kinformer.envtest.strategy.security_checks import check_pod_security
+from kinformer.envtest.strategy.source_checks import check_volume_source
 from kinformer.meta.validation import dns1123_subdomain_errors, label_key_errors, label_value_errors
 
-__all__ = ("check_pod_spec", "check_pod_update", "check_template")
+__all__ = ("check_pod_spec", "check_pod_update", "check_template", "check_tolerations")
 
 _RESTART = ("Always", "OnFailure", "Never")
 _DNS = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
@@ -78,7 +78,7 @@ def check_pod_spec(spec: Obj, path: str, of_pod: bool = False) -> Iterator[Cause
         if value := spec.get(name):
             yield from check_names(value, f"{path}.{name}")
     if tolerations := spec.get("tolerations"):
-        yield from _check_tolerations(tolerations, f"{path}.tolerations")
+        yield from check_tolerations(tolerations, f"{path}.tolerations")
     if aliases := spec.get("hostAliases"):
         yield from check_host_aliases(aliases, f"{path}.hostAliases")
     for name in ("priorityClassName", "runtimeClassName"):
@@ -103,7 +103,7 @@ def _check_volumes(volumes: list[Obj], names: set[str], path: str) -> Iterator[C
     for index, volume in enumerate(volumes):
         here = f"{path}[{index}]"
         name = volume.get("name", "")
-        causes = list(_check_volume_source(volume, here))
+        causes = list(check_volume_source(volume, here))
         if not name:
             causes.append(required(f"{here}.name"))
         else:
@@ -113,67 +113,6 @@ def _check_volumes(volumes: list[Obj], names: set[str], path: str) -> Iterator[C
         if not causes:
             names.add(name)
         yield from causes
-
-
-def _check_volume_source(volume: Obj, path: str) -> Iterator[Cause]:
-    sources = [name for name in volume if name != "name"]
-    if not sources:
-        yield required(path, "must specify a volume type")
-    for name in sources[1:]:
-        yield forbidden(f"{path}.{name}", "may not specify more than 1 volume type")
-    for name in sources[:1]:
-        source: Any = volume[name]
-        field = _REQUIRED_IN_VOLUME.get(name)
-        if field is not None and not source.get(field):
-            yield required(f"{path}.{name}.{field}")
-        if not isinstance(source, dict):
-            continue
-        yield from _check_mode(source.get("defaultMode"), f"{path}.{name}.defaultMode")
-        if name in ("secret", "configMap"):
-            for index, item in enumerate(source.get("items") or ()):
-                yield from _check_key_to_path(item, f"{path}.{name}.items[{index}]")
-        if name == "hostPath" and source.get("path"):
-            if ".." in source["path"].split("/"):
-                yield invalid(f"{path}.hostPath.path", source["path"], "must not contain '..'")
-            if (kind := source.get("type")) not in (None, *_HOST_PATHS):
-                yield not_supported(f"{path}.hostPath.type", kind, _HOST_PATHS)
-        if name == "nfs":
-            if not source.get("path"):
-                yield required(f"{path}.nfs.path")
-            if not source.get("path", "").startswith("/"):
-                yield invalid(f"{path}.nfs.path", source.get("path", ""), "must be an absolute path")
-
-
-_HOST_PATHS = ("", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket")
-
-
-def _check_mode(mode: Any, field: str) -> Iterator[Cause]:
-    if mode is not None and not 0 <= mode <= 0o777:
-        yield invalid(field, mode, "must be a number between 0 and 0777 (octal), both inclusive")
-
-
-def _check_key_to_path(item: Obj, path: str) -> Iterator[Cause]:
-    for name in ("key", "path"):
-        if not item.get(name):
-            yield required(f"{path}.{name}")
-    target = item.get("path", "")
-    if target.startswith("/"):
-        yield invalid(f"{path}.path", target, "must be a relative path")
-    if ".." in target.split("/"):
-        yield invalid(f"{path}.path", target, "must not contain '..'")
-    elif target.startswith(".."):
-        yield invalid(f"{path}.path", target, "must not start with '..'")
-    yield from _check_mode(item.get("mode"), f"{path}.mode")
-
-
-_REQUIRED_IN_VOLUME = {
-    "secret": "secretName",
-    "configMap": "name",
-    "persistentVolumeClaim": "claimName",
-    "hostPath": "path",
-    "nfs": "server",
-    "csi": "driver",
-}
 
 
 def _check_host_network(containers: list[Obj], path: str, of_pod: bool) -> Iterator[Cause]:
@@ -186,7 +125,7 @@ def _check_host_network(containers: list[Obj], path: str, of_pod: bool) -> Itera
                 yield invalid(f"{path}[{index}].ports[{place}].hostPort", host_port, text)
 
 
-def _check_tolerations(tolerations: list[Obj], path: str) -> Iterator[Cause]:
+def check_tolerations(tolerations: list[Obj], path: str) -> Iterator[Cause]:
     for index, one in enumerate(tolerations):
         here = f"{path}[{index}]"
         key, operator = one.get("key", ""), one.get("operator", "")

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy.base import Obj, Strategy
-from kinformer.envtest.strategy.checks import forbidden, immutable, invalid, not_less_than_zero
+from kinformer.envtest.strategy.checks import forbidden, immutable, invalid, not_less_than_zero, required
 from kinformer.envtest.strategy.pod_checks import check_template
 from kinformer.envtest.strategy.podspec import default_template
 from kinformer.envtest.strategy.workload_checks import (
@@ -22,6 +22,7 @@ from kinformer.envtest.strategy.workload_checks import (
 )
 
 __all__ = (
+    "ControllerRevisionStrategy",
     "CronJobStrategy",
     "DaemonSetStrategy",
     "DeploymentStrategy",
@@ -46,6 +47,21 @@ class PodTemplateStrategy(Strategy):
 
     def validate(self, obj: Obj) -> list[Cause]:
         return list(check_template(obj["template"], "template"))
+
+
+class ControllerRevisionStrategy(Strategy):
+    """A past state of a set: it is what it is."""
+
+    def validate(self, obj: Obj) -> list[Cause]:
+        causes = list(not_less_than_zero(obj, "", "revision"))
+        if obj.get("data") is None:
+            causes.append(required("data", "data is mandatory"))
+        elif not isinstance(obj["data"], dict):
+            causes.append(required("data", "data must be a valid JSON object"))
+        return causes
+
+    def validate_replacement(self, obj: Obj, old: Obj) -> list[Cause]:
+        return [*not_less_than_zero(obj, "", "revision"), *immutable(obj.get("data"), old.get("data"), "data")]
 
 
 class _Counting(Strategy):
