@@ -6,7 +6,7 @@ out here, together with what it changes, before anything else is done to the obj
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from kinformer.envtest.admission import Attributes
@@ -56,12 +56,14 @@ def note_updated(
     obj: Obj,
     manager: str,
     now: str,
+    untouched: Collection[str] = (),
 ) -> Managed | None:
     """
     Who owns what of an object after it was changed; what it says itself is taken out of it.
 
     :param part: the subresource that was written
     :param old: `before` decoded
+    :param untouched: fields of which it is known that they are as they were
     """
     given = obj["metadata"].pop("managedFields", None)
     if isinstance(given, Managed):
@@ -77,15 +79,15 @@ def note_updated(
     if managed is None:
         return None
     scope = scope_of(resource, part)
-    changed, removed = _changes(strategies(resource), scope, old, obj)
+    changed, removed = _changes(strategies(resource), scope, old, obj, untouched)
     if not changed and not removed:
         return managed
     others = None
-    for entry in managed.entries:
-        version = entry.manager.api_version
-        if version != scope.api_version:
-            others = others or {}
-            others[version] = _in_version(registry, strategies, resource, part, version, old, obj)
+    if managed.versions != scope.versions:
+        others = {
+            version: _in_version(registry, strategies, resource, part, version, old, obj)
+            for version in managed.versions - scope.versions
+        }
     me = Manager(manager or "unknown", "Update", scope.api_version, part)
     if part == "scale":
         # The real server looks for its time among those of the whole object, where it is not.
@@ -93,10 +95,12 @@ def note_updated(
     return note_change(managed, changed, removed, me, now, others)
 
 
-def _changes(strategy: Strategy, scope: Scope, old: Obj, obj: Obj) -> tuple[Tree, Tree]:
+def _changes(
+    strategy: Strategy, scope: Scope, old: Obj, obj: Obj, untouched: Collection[str] = ()
+) -> tuple[Tree, Tree]:
     if strategy.is_converted:
         return scope.of_change(strategy.shown(old), strategy.shown(obj))
-    return scope.of_change(old, obj)
+    return scope.of_change(old, obj, untouched)
 
 
 def _in_version(

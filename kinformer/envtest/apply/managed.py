@@ -101,13 +101,15 @@ class Managed:
     """
     The managed fields of an object; never changed.
 
+    :ivar versions: the versions of the API in which somebody owns something
     :ivar text: as they stand in the object's metadata, with their name
     """
 
-    __slots__ = ("entries", "text")
+    __slots__ = ("entries", "text", "versions")
 
     def __init__(self, entries: Iterable[Entry]):
         self.entries = tuple(sorted(entries, key=_order))
+        self.versions = frozenset(entry.manager.api_version for entry in self.entries)
         self.text = b'"managedFields":[%b]' % ",".join([entry.text for entry in self.entries]).encode()
 
     def to_list(self) -> list[dict[str, Any]]:
@@ -219,12 +221,34 @@ def note_change(
     """
     if not changed and not removed and others is None:
         return managed
+    if others is not None:
+        return _note(managed, changed, removed, manager, now, others)
+    # What is done to one object is mostly done to others like it as well.
+    key = (managed, _encode(changed), _encode(removed), manager, now)
+    if key not in _noted:
+        if len(_noted) > _REMEMBERED:
+            _noted.clear()
+        _noted[key] = _note(managed, changed, removed, manager, now, {})
+    return _noted[key]
+
+
+_noted: dict[tuple[Managed, bytes, bytes, Manager, str], Managed | None] = {}
+
+
+def _note(
+    managed: Managed,
+    changed: Tree,
+    removed: Tree,
+    manager: Manager,
+    now: str,
+    others: Mapping[str, tuple[Tree, Tree] | None],
+) -> Managed | None:
     change = _Change(changed, removed)
     kept: list[Entry] = []
     is_noted = not changed
     for entry in managed.entries:
         took = change
-        if others is not None and entry.manager.api_version in others:
+        if entry.manager.api_version in others:
             of_version = others[entry.manager.api_version]
             if of_version is None:
                 continue

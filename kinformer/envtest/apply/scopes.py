@@ -6,10 +6,10 @@ leaves alone. The real server's strategies call these their reset fields.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
-from kinformer.envtest.apply.comparing import compare, text_of_new
+from kinformer.envtest.apply.comparing import compare, everything, text_of_new
 from kinformer.envtest.apply.shapes import shape_of_resource
 from kinformer.envtest.apply.trees import Fields, Path, Tree, without
 from kinformer.envtest.registry import Resource
@@ -17,6 +17,7 @@ from kinformer.envtest.registry.schema import zero_of
 
 __all__ = ("Scope", "scope_of")
 
+_MISSING: Any = object()
 #: What identifies an object, or is written by the server alone, has no owner.
 _OWNERLESS = frozenset(
     (
@@ -63,62 +64,91 @@ class Scope:
     What one request may own of an object.
 
     :ivar api_version: how its paths are meant
+    :ivar versions: the same, as a set
     """
 
     def __init__(self, resource: Resource, subresource: str):
         self.resource = resource
         self.subresource = subresource
         self.api_version = resource.api_version
+        self.versions = frozenset((resource.api_version,))
         self.shape = shape_of_resource(resource)
         self._resets = _resets_of(resource, subresource)
         self._only = _ONLY.get(subresource, ())
         self._skipped = frozenset({"kind", "apiVersion"} | {path[0][2:] for path in self._resets if len(path) == 1})
         self._deep = tuple(path for path in self._resets if len(path) > 1)
         self._metadata = self.shape.field("metadata")
-        self._zero = zero_of(resource)
+        self._is_limited = bool(self._deep or self._only)
+        self._zero = {"metadata": {}, **zero_of(resource)}
 
     def of_new(self, obj: Mapping[str, Any]) -> Fields | None:
         """The fields of a new object; None if it has none."""
+        metadata = obj.get("metadata")
         wanted = {name: value for name, value in obj.items() if name not in self._skipped}
-        if "metadata" in wanted:
-            wanted["metadata"] = {name: obj["metadata"][name] for name in obj["metadata"] if name not in _OWNERLESS}
-        text = text_of_new(wanted, self.shape, {"metadata": {}, **self._zero})
+        if metadata is not None and "metadata" in wanted:
+            wanted["metadata"] = {name: metadata[name] for name in _OWNED if name in metadata}
+        text = text_of_new(wanted, self.shape, self._zero)
         if not text:
             return None
         fields = Fields.of_text(text)
-        if self._deep or self._only:
+        if self._is_limited:
             return Fields.of_tree(tree) if (tree := self.limited(fields.tree)) else None
         return fields
 
-    def of_change(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Tree, Tree]:
+    def of_change(
+        self, old: Mapping[str, Any], new: Mapping[str, Any], untouched: Collection[str] = ()
+    ) -> tuple[Tree, Tree]:
         """
+        :param untouched: fields of which it is known that they are the same
         :return: what was changed or added, and what was removed
         """
         changed: Tree = {}
         removed: Tree = {}
         skipped = self._skipped
-        for name in new.keys() | old.keys():
-            if name in skipped:
+        for name, after in new.items():
+            if name in skipped or name in untouched:
                 continue
-            before, after = old.get(name), new.get(name)
-            if before == after and (name in old) == (name in new):
+            before = old.get(name, _MISSING)
+            if before is _MISSING:
+                changed[f"f:{name}"] = everything(after, self.shape.field(name))
                 continue
             if name == "metadata":
-                before = {key: before[key] for key in _OWNED if key in before} if before else {}
-                after = {key: after[key] for key in _OWNED if key in after} if after else {}
-                if before == after:
-                    continue
-                more, less = compare(before, after, self._metadata)
+                more, less = self._of_metadata(before, after)
+            elif before == after:
+                continue
             else:
-                more, less = compare(*_present(old, new, name), self.shape)
-                more, less = (more or {}).get(f"f:{name}"), (less or {}).get(f"f:{name}")
+                more, less = compare(before, after, self.shape.field(name))
             if more is not None:
                 changed[f"f:{name}"] = more
             if less is not None:
                 removed[f"f:{name}"] = less
-        if self._deep or self._only:
+        for name, before in old.items():
+            if name not in new and name not in skipped:
+                removed[f"f:{name}"] = everything(before, self.shape.field(name))
+        if self._is_limited:
             return self.limited(changed), self.limited(removed)
         return changed, removed
+
+    def _of_metadata(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Tree | None, Tree | None]:
+        changed: Tree = {}
+        removed: Tree = {}
+        # There are few fields that may be owned, and mostly none or one of them has changed.
+        for name in _OWNED:
+            before, after = old.get(name), new.get(name)
+            if before == after:
+                continue
+            shape = self._metadata.field(name)
+            if before is None:
+                changed[f"f:{name}"] = everything(after, shape)
+            elif after is None:
+                removed[f"f:{name}"] = everything(before, shape)
+            else:
+                more, less = compare(before, after, shape)
+                if more is not None:
+                    changed[f"f:{name}"] = more
+                if less is not None:
+                    removed[f"f:{name}"] = less
+        return changed or None, removed or None
 
     def limited(self, tree: Tree) -> Tree:
         """What of a set may be owned."""
@@ -135,11 +165,6 @@ class Scope:
             if left:
                 tree["f:metadata"] = left
         return tree
-
-
-def _present(old: Mapping[str, Any], new: Mapping[str, Any], name: str) -> tuple[Any, Any]:
-    """Two objects that have one field at most."""
-    return {name: old[name]} if name in old else {}, {name: new[name]} if name in new else {}
 
 
 def _resets_of(resource: Resource, subresource: str) -> tuple[Path, ...]:

@@ -37,7 +37,7 @@ class Shape:
     """
 
     __slots__ = (
-        *("_defaults", "_elements", "_fields", "_make"),
+        *("_defaults", "_element_pieces", "_elements", "_fields", "_make"),
         *("entry", "is_closed", "is_leaf", "is_list", "keys", "known", "pieces"),
     )
 
@@ -64,7 +64,8 @@ class Shape:
         self._make = make
         #: How fields of objects of this shape are written, by the fields that they have.
         self.pieces: dict[tuple[str, ...], tuple[list[tuple[str, str, str]], str]] = {}
-        self._elements: dict[Any, str] = {}
+        self._elements: dict[str, str] = {}
+        self._element_pieces: dict[str, str] = {}
 
     def field(self, name: str) -> Shape:
         """The shape of a field of an object."""
@@ -92,6 +93,9 @@ class Shape:
             return f"v:{_encode(entry).decode()}"
         if not isinstance(entry, dict):
             raise ValueError("an entry has no fields")  # noqa: TRY004 - it is data that is wrong, not the call
+        first = entry.get(self.keys[0])
+        if type(first) is str and (known := self._elements.get(first)) is not None:
+            return known
         key = {}
         for name in self.keys:
             value = entry.get(name)
@@ -101,22 +105,26 @@ class Shape:
                 key[name] = value
         if not key:
             raise ValueError(f"an entry has none of {', '.join(self.keys)}")
-        return f"k:{_sorted(key).decode()}"
+        element = f"k:{_sorted(key).decode()}"
+        if len(self.keys) == 1 and type(value) is str:
+            # Entries mostly have the same few names.
+            if len(self._elements) > _REMEMBERED:
+                self._elements.clear()
+            self._elements[value] = element
+        return element
 
     def element_piece(self, entry: dict[str, Any]) -> str:
         """
-        The same as the beginning of JSON; entries often have the same few names.
+        The same as the beginning of JSON.
 
         :raises ValueError: for one that is not told apart from others
         """
-        value = entry.get(self.keys[0])
-        if len(self.keys) > 1 or type(value) is not str:
-            return f"{_encode(self.element(entry)).decode()}:"
-        found = self._elements.get(value)
+        element = self.element(entry)
+        found = self._element_pieces.get(element)
         if found is None:
-            if len(self._elements) > _REMEMBERED:
-                self._elements.clear()
-            found = self._elements[value] = f"{_encode(self.element(entry)).decode()}:"
+            if len(self._element_pieces) > _REMEMBERED:
+                self._element_pieces.clear()
+            found = self._element_pieces[element] = f"{_encode(element).decode()}:"
         return found
 
 

@@ -79,14 +79,28 @@ class Fields:
 _fields: dict[str, Fields] = {}
 #: The same by their trees as they come, whose elements are in any order.
 _by_tree: dict[bytes, Fields] = {}
+#: Elements as they stand before what is below them.
+_pieces: dict[str, str] = {}
 _REMEMBERED = 5000
 
 
 def _text(tree: Tree) -> str:
     if not tree:
         return "{}"
-    names = tree if len(tree) == 1 else sorted(tree, key=_order)
-    return "{" + ",".join([f"{_encode(name).decode()}:{_text(tree[name])}" for name in names]) + "}"
+    names = sorted(tree)
+    if len(names) > 1 and names[-2][0] in "kv":
+        # Keys and values that are numbers are not in the order of their texts.
+        names.sort(key=_order)
+    parts = []
+    for name in names:
+        piece = _pieces.get(name)
+        if piece is None:
+            if len(_pieces) > _REMEMBERED:
+                _pieces.clear()
+            piece = _pieces[name] = f"{_encode(name).decode()}:"
+        below = tree[name]
+        parts.append(piece + _text(below) if below else piece + "{}")
+    return "{" + ",".join(parts) + "}"
 
 
 def _order(element: str) -> tuple[Any, ...]:

@@ -61,6 +61,8 @@ class Patcher:
         self._apply = apply
         self._sees_managed = sees_managed
         self.creates = creates
+        #: The fields that the patch has left alone, once it was applied.
+        self.untouched: set[str] = set()
 
     def __call__(self, old: Obj | None) -> Obj:
         resource = self._call.resource
@@ -81,6 +83,14 @@ class Patcher:
         for name, value in whole.items():
             if patched.get(name) is value and name != "kind" and name != "apiVersion":
                 settled[name] = patched.pop(name)
+        self.untouched.clear()
+        self.untouched.update(settled)
+        before, after = whole["metadata"], patched.get("metadata")
+        if type(after) is dict:
+            # Of the metadata mostly one field is touched; the dict is the patch's own by now.
+            kept = {name: value for name, value in before.items() if after.get(name) is value}
+            patched["metadata"] = {name: value for name, value in after.items() if name not in kept}
+            settled["metadata"] = kept
         return finish_object(self._call, self._strategy, patched, settled)
 
 

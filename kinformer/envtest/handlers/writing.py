@@ -120,7 +120,14 @@ def patch(operations: Operations, call: Call) -> Answer:
         return obj
 
     stored, created = operations.update(
-        call.resource, call.namespace, call.name, change, how, subresource=subresource, create=patcher.creates
+        call.resource,
+        call.namespace,
+        call.name,
+        change,
+        how,
+        subresource=subresource,
+        create=patcher.creates,
+        untouched=patcher.untouched,
     )
     return Answer(view.one(stored.raw) + b"\n", 201 if created else 200)
 
