@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import random
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -314,6 +314,7 @@ class Operations:
         subresource: str = "",
         create: bool = False,
         noted: str | None = None,
+        untouched: Collection[str] = (),
     ) -> tuple[Version, bool]:
         """
         Replace an object with what `change` makes of it.
@@ -322,6 +323,7 @@ class Operations:
         :param subresource: ``status``, or whatever else limits what is written
         :param noted: as which subresource it goes into managed fields, if not as that; ``-`` for not at all
         :param create: create the object if it is not there, as an apply does
+        :param untouched: the fields that `change` has left alone; it fills this itself
         :return: what is stored now, and whether it is new
         :raises StatusError: whatever stands against it
         """
@@ -340,7 +342,9 @@ class Operations:
             managed = live
         else:
             now = self._once(how, "now", self.now)
-            managed = note_updated(self.registry, self.strategy, resource, part, before, old, obj, how.manager, now)
+            managed = note_updated(
+                self.registry, self.strategy, resource, part, before, old, obj, how.manager, now, untouched
+            )
         self._check_lock(strategy, metadata, old_metadata, before)
         self._keep_metadata(metadata, old_metadata)
         attributes = Attributes(

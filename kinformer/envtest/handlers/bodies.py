@@ -248,7 +248,7 @@ def finish_object(
     """
     Bring data into the form in which it is stored: known fields only, canonical values, defaults.
 
-    :param settled: fields of the object that are in that form already
+    :param settled: fields of the object that are in that form already, and of its metadata
     :param found: what was found about the data's fields before
     :raises StatusError: BadRequest for values of wrong types; for unknown fields, if the request is strict
     """
@@ -257,6 +257,7 @@ def finish_object(
         _check_custom_kind(data, resource)
     data.pop("kind", None)
     data.pop("apiVersion", None)
+    is_metadata_alone = settled is not None and len(data) == 1 and "metadata" in data
     managed = _take_managed(data)
     problems = Problems(unknown=list(found))
     obj = strategy.check(data, problems)
@@ -275,11 +276,16 @@ def finish_object(
         if mode == "Warn":
             call.warnings += problems.unknown
     if settled:
+        metadata = obj.get("metadata")
         obj |= settled
+        if metadata is not None and "metadata" in settled:
+            obj["metadata"] = {**metadata, **settled["metadata"]}
     metadata = obj.setdefault("metadata", {})
     if managed is not None:
         metadata["managedFields"] = managed
-    strategy.default(obj)
+    # What was stored has its defaults.
+    if not (is_metadata_alone and strategy.defaults_leave_metadata):
+        strategy.default(obj)
     return obj
 
 

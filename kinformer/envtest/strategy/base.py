@@ -39,6 +39,7 @@ class Strategy:
     :cvar allow_unconditional_update: whether a PUT without a resourceVersion overwrites whatever is there
     :cvar returns_deleted: whether a delete that is done at once answers with the object, not with a Status
     :cvar is_converted: whether objects are stored in another form than this version of the API has
+    :cvar defaults_leave_metadata: whether an object's defaults have nothing to do with its metadata
     :cvar has_generation: whether changes of the spec are counted
     :cvar checks_metadata_again: whether an update of this kind looks at the whole metadata once more
     :cvar name_is_hostname: what objects' names become a part of that wants DNS labels; they are warned of others
@@ -49,6 +50,7 @@ class Strategy:
     allow_unconditional_update = True
     returns_deleted = False
     is_converted = False
+    defaults_leave_metadata = False
     has_generation = False
     checks_metadata_again = False
     name_is_hostname = ""

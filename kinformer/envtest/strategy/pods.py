@@ -40,6 +40,7 @@ class PodStrategy(Strategy):
         "status.nominatedNodeName": "",
     }
     field_aliases: ClassVar[dict[str, str]] = {"spec.host": "spec.nodeName"}
+    defaults_leave_metadata = True
 
     def default(self, obj: Obj) -> None:
         default_pod(obj.setdefault("spec", {}))
