@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -92,8 +92,11 @@ def read_yaml(call: Call) -> Obj:
         data = yaml.load(call.body, Loader=_Loader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise status.bad_request(f"error decoding YAML: {str(error).splitlines()[0]}") from None
+    if data is None:
+        return {}
     if not isinstance(data, dict):
-        raise status.bad_request(f"error decoding YAML: want an object, not {_json_type(data)}")
+        why = f"json: cannot unmarshal {_json_type(data)} into Go value of type map[string]interface {{}}"
+        raise status.bad_request(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {why}")
     return data
 
 
@@ -243,13 +246,19 @@ def _wrong_kind(got: GroupVersionKind, want: GroupVersionKind) -> status.StatusE
 
 
 def finish_object(
-    call: Call, strategy: Strategy, data: Obj, settled: Obj | None = None, found: Sequence[str] = ()
+    call: Call,
+    strategy: Strategy,
+    data: Obj,
+    settled: Obj | None = None,
+    found: Sequence[str] = (),
+    refuse: Callable[[str], status.StatusError] | None = None,
 ) -> Obj:
     """
     Bring data into the form in which it is stored: known fields only, canonical values, defaults.
 
     :param settled: fields of the object that are in that form already, and of its metadata
     :param found: what was found about the data's fields before
+    :param refuse: makes the error of what is wrong, if not the one for a body
     :raises StatusError: BadRequest for values of wrong types; for unknown fields, if the request is strict
     """
     resource = call.resource
@@ -262,17 +271,12 @@ def finish_object(
     problems = Problems(unknown=list(found))
     obj = strategy.check(data, problems)
     if problems.error is not None:
-        raise status.bad_request(
-            f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: {problems.error}'
-        )
+        raise (refuse or _refuse_body(resource))(problems.error)
     if problems.unknown:
         mode = call.query.get("fieldValidation") or "Warn"
         if mode == "Strict":
             listed = ", ".join(problems.unknown)
-            raise status.bad_request(
-                f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: '
-                f"strict decoding error: {listed}"
-            )
+            raise (refuse or _refuse_body(resource))(f"strict decoding error: {listed}")
         if mode == "Warn":
             call.warnings += problems.unknown
     if settled:
@@ -287,6 +291,11 @@ def finish_object(
     if not (is_metadata_alone and strategy.defaults_leave_metadata):
         strategy.default(obj)
     return obj
+
+
+def _refuse_body(resource: Resource) -> Callable[[str], status.StatusError]:
+    head = f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}'
+    return lambda why: status.bad_request(f"{head}: {why}")
 
 
 def _take_managed(data: Obj) -> Managed | list[Any] | None:

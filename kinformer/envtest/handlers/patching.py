@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Callable
 from typing import Any
+
+import msgspec
 
 from kinformer.envtest import status
 from kinformer.envtest.apply import (
@@ -16,6 +19,13 @@ from kinformer.envtest.apply import (
 )
 from kinformer.envtest.handlers.bodies import finish_object, media_type, read_json, read_yaml
 from kinformer.envtest.handlers.call import Call
+from kinformer.envtest.handlers.patch_errors import (
+    body_complaint,
+    no_object,
+    not_registered,
+    wrong_type_in_apply,
+    wrong_type_in_map,
+)
 from kinformer.envtest.operations import Operations
 from kinformer.envtest.registry import Resource
 from kinformer.envtest.strategy.base import Obj
@@ -25,6 +35,7 @@ from kinformer.meta.patch import (
     MalformedPatchError,
     PatchError,
     apply_json_patch,
+    go_text,
     merge_patch,
     strategic_merge_patch,
 )
@@ -76,8 +87,10 @@ class Patcher:
         patched = self._apply(whole)
         if not isinstance(patched, dict):
             raise status.unprocessable_patch()
+        refuse = self._refusal(patched)
+        self._check_kind(patched, refuse)
         if self._strategy.is_converted:
-            return finish_object(self._call, self._strategy, patched)
+            return finish_object(self._call, self._strategy, patched, refuse=refuse)
         # What a patch has not touched is still the very object that was stored, and needs no second look.
         settled = {}
         for name, value in whole.items():
@@ -91,7 +104,25 @@ class Patcher:
             kept = {name: value for name, value in before.items() if after.get(name) is value}
             patched["metadata"] = {name: value for name, value in after.items() if name not in kept}
             settled["metadata"] = kept
-        return finish_object(self._call, self._strategy, patched, settled)
+        return finish_object(self._call, self._strategy, patched, settled, refuse=refuse)
+
+    def _refusal(self, patched: Obj) -> Callable[[str], status.StatusError]:
+        """Makes the error of a patch whose result is no object."""
+        call = self._call
+        if media_type(call.content_type) == STRATEGIC_PATCH:
+            return lambda why: no_object(go_text(read_json(call.body, "")), wrong_type_in_map(why))
+        if media_type(call.content_type) == APPLY_PATCH:
+            return status.internal
+        shown = dict(patched)
+        return lambda why: no_object(msgspec.json.encode(shown, order="sorted").decode(), why)
+
+    def _check_kind(self, patched: Obj, refuse: Callable[[str], status.StatusError]) -> None:
+        # A strategic merge patch changes a typed object, which stays what it is.
+        if media_type(self._call.content_type) == STRATEGIC_PATCH or self._call.resource.is_custom:
+            return
+        kind, version = patched.get("kind"), patched.get("apiVersion")
+        if (kind, version) != (self._call.resource.kind, self._call.resource.api_version):
+            raise refuse(not_registered(str(kind or ""), str(version or "")))
 
 
 def live_managed(operations: Operations, call: Call) -> Managed | None:
@@ -131,7 +162,11 @@ def _applier(operations: Operations, call: Call) -> Patcher:
             check_mergeable({name: value for name, value in wanted.items() if name not in _OF_KIND}, scope.shape)
         except NotMergeable as error:
             raise _not_typed(error, metadata, resource) from None
-        finish_object(call, operations.strategy(resource), copy.deepcopy(wanted))  # refuses what is of a wrong type
+
+        def refuse(why: str) -> status.StatusError:
+            return _not_typed(wrong_type_in_apply(why, wanted), metadata, resource)
+
+        finish_object(call, operations.strategy(resource), copy.deepcopy(wanted), refuse=refuse)
         live = whole if whole["metadata"].get("uid") else None
         managed = live_managed(operations, call)
         applied = apply_configuration(live, managed, wanted, scope, call.manager, operations.now(), force)
@@ -142,6 +177,8 @@ def _applier(operations: Operations, call: Call) -> Patcher:
     return Patcher(operations, call, apply, creates=call.target.subresource is None)
 
 
+#: What a strategic merge patch may say that the real server has no status for: it tells the error as it is.
+_UNFORESEEN = re.compile("does not contain declared merge key|^unknown patch type")
 _OF_KIND = ("kind", "apiVersion")
 
 
@@ -160,7 +197,7 @@ def _check_configuration(wanted: Obj, resource: Resource) -> None:
         raise status.bad_request("metadata.managedFields must be nil")
 
 
-def _not_typed(error: NotMergeable, metadata: Obj, resource: Resource) -> status.StatusError:
+def _not_typed(error: NotMergeable | str, metadata: Obj, resource: Resource) -> status.StatusError:
     what = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
     kind = f"{resource.group}/{resource.version}, Kind={resource.kind}"
     return status.internal(f"failed to create typed patch object ({what}; {kind}): {error}")
@@ -174,9 +211,9 @@ def patch_function(call: Call) -> Callable[[Obj], Any]:
     """
     type_ = media_type(call.content_type)
     if type_ == MERGE_PATCH:
-        return _function(call, merge_patch)
+        return _function(call, merge_patch, MERGE_PATCH)
     if type_ == JSON_PATCH:
-        return _function(call, apply_json_patch)
+        return _function(call, apply_json_patch, JSON_PATCH)
     if type_ == STRATEGIC_PATCH and not call.resource.is_custom:
         sub = call.target.subresource
         foreign = sub is not None and sub.foreign
@@ -185,14 +222,19 @@ def patch_function(call: Call) -> Callable[[Obj], Any]:
             if sub is not None and foreign
             else GroupVersionKind(call.resource.group, call.resource.version, call.resource.kind)
         )
-        return _function(call, lambda old, patch: strategic_merge_patch(old, patch, kind))
+        return _function(call, lambda old, patch: strategic_merge_patch(old, patch or {}, kind), STRATEGIC_PATCH)
     if call.resource.is_custom:
         raise status.unsupported_media_type(_CUSTOM_TYPES)
     raise status.unsupported_patch_type()
 
 
-def _function(call: Call, apply: Callable[[Obj, Any], Any]) -> Callable[[Obj], Any]:
-    patch = read_json(call.body, "error decoding patch: ")
+def _function(call: Call, apply: Callable[[Obj, Any], Any], type_: str) -> Callable[[Obj], Any]:
+    what = "" if type_ == STRATEGIC_PATCH else "error decoding patch: "
+    patch = read_json(call.body, what)
+    if (complaint := body_complaint(patch, is_json_patch=type_ == JSON_PATCH)) is not None:
+        raise status.bad_request(f"{what}{complaint}")
+    if patch is None and type_ == MERGE_PATCH:
+        raise status.bad_request("Invalid JSON Patch")
     if isinstance(patch, list) and len(patch) > MAX_OPERATIONS:
         text = f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(patch)}"
         raise status.StatusError(413, "RequestEntityTooLarge", f"Request entity too large: {text}", {})
@@ -201,8 +243,10 @@ def _function(call: Call, apply: Callable[[Obj, Any], Any]) -> Callable[[Obj], A
         try:
             return apply(old, patch)
         except MalformedPatchError as error:
-            raise status.bad_request(f"error decoding patch: {error}") from None
-        except PatchError:
+            raise status.bad_request(f"{what}{error}") from None
+        except PatchError as error:
+            if type_ == STRATEGIC_PATCH and _UNFORESEEN.search(str(error)):
+                raise status.internal(str(error)) from None
             raise status.unprocessable_patch() from None
 
     return change

@@ -116,6 +116,10 @@ def patch(operations: Operations, call: Call) -> Answer:
 
     def change(old: Obj | None) -> Obj:
         obj = patcher(old)
+        if old is None and (uid := obj["metadata"].get("uid")):
+            why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+            raise status.conflict(call.resource.group_resource, call.name, why)
+        _own_namespace(call, obj)
         _own_name(call, obj)
         return obj
 

@@ -330,8 +330,8 @@ def check_replica_counts(status: Obj, *names: str) -> Iterator[Cause]:
     yield from not_less_than_zero(status, "status", "replicas", *names, "observedGeneration")
     total, ready = status.get("replicas", 0), status.get("readyReplicas", 0)
     for name in names:
-        if name != "unavailableReplicas" and status.get(name, 0) > total:
-            yield invalid(f"status.{name}", status[name], _TOTAL)
+        if name != "unavailableReplicas" and (count := status.get(name, 0)) > total:
+            yield invalid(f"status.{name}", count, _TOTAL)
     available = status.get("availableReplicas", 0)
     if "availableReplicas" in names and available > ready:
         yield invalid("status.availableReplicas", available, "cannot be greater than readyReplicas")

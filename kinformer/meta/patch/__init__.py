@@ -11,7 +11,7 @@ first.
 
 from __future__ import annotations
 
-from kinformer.meta.patch.errors import MalformedPatchError, PatchError
+from kinformer.meta.patch.errors import MalformedPatchError, PatchError, go_text
 from kinformer.meta.patch.json_patch import MAX_OPERATIONS, apply_json_patch
 from kinformer.meta.patch.merge import create_merge_patch, merge_patch
 from kinformer.meta.patch.schema import TYPES, Field, Schema, schema_for
@@ -28,6 +28,7 @@ __all__ = (
     "apply_json_patch",
     "create_merge_patch",
     "create_two_way_merge_patch",
+    "go_text",
     "merge_patch",
     "schema_for",
     "strategic_merge_patch",

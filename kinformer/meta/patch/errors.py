@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
-__all__ = ("MalformedPatchError", "PatchError", "refusing_depth")
+__all__ = ("MalformedPatchError", "PatchError", "go_text", "refusing_depth")
 
 
 class PatchError(ValueError):
@@ -23,3 +24,14 @@ def refusing_depth() -> Iterator[None]:
         yield
     except RecursionError:
         raise MalformedPatchError("the patch or the object is nested too deeply") from None
+
+
+def go_text(value: Any) -> str:
+    """A value as Go prints it, and so kube-apiserver in the errors of patches."""
+    if isinstance(value, dict):
+        return f"map[{' '.join(f'{name}:{go_text(item)}' for name, item in sorted(value.items()))}]"
+    if isinstance(value, list):
+        return f"[{' '.join(map(go_text, value))}]"
+    if value is None:
+        return "<nil>"
+    return str(value).lower() if isinstance(value, bool) else str(value)

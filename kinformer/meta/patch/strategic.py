@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from kinformer.meta.names import GroupVersionKind
 from kinformer.meta.patch._json import kind_of, same, scalar_key
-from kinformer.meta.patch.errors import MalformedPatchError, PatchError, refusing_depth
+from kinformer.meta.patch.errors import MalformedPatchError, PatchError, go_text, refusing_depth
 from kinformer.meta.patch.merge import without_nulls
 from kinformer.meta.patch.schema import TYPES, Field, Schema, schema_for
 
@@ -92,7 +92,7 @@ def _directed(patch: Object) -> Object:
         return {key: value for key, value in patch.items() if key != DIRECTIVE}
     if directive == "delete":
         return {}
-    raise PatchError(f"unknown patch type: {directive} in map: {patch}")
+    raise PatchError(f"unknown patch type: {directive} in map: {go_text(patch)}")
 
 
 def _retain(merged: Object, patch: Object) -> None:
@@ -191,7 +191,7 @@ def _carry_out_directives(current: list[Object], change: list[Object], key: str)
             case "merge":
                 raise PatchError("merging lists cannot yet be specified in the patch")
             case directive:
-                raise PatchError(f"unknown patch type: {directive} in map: {item}")
+                raise PatchError(f"unknown patch type: {directive} in map: {go_text(item)}")
     return (remaining, []) if replaces else (current, remaining)
 
 
@@ -323,4 +323,4 @@ def _require_key(key: str, *lists: Iterable[Any]) -> None:
     for items in lists:
         for item in items:
             if not isinstance(item, dict) or key not in item:
-                raise PatchError(f"map: {item} does not contain declared merge key: {key}")
+                raise PatchError(f"map: {go_text(item)} does not contain declared merge key: {key}")
