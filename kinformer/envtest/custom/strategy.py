@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
+from kinformer.envtest.custom.invariants import check_embedded, check_lists, check_scale
 from kinformer.envtest.custom.rules import Rules, has_rules
 from kinformer.envtest.custom.structural import NOWHERE, fill_defaults, problems_of, prune
 from kinformer.envtest.expressions import is_available
@@ -29,6 +30,9 @@ class CustomStrategy(Strategy):
         super().__init__(resource)
         version = resource.definition or {}
         self._schema: dict[str, Any] = (version.get("schema") or {}).get("openAPIV3Schema") or {}
+        self._scale: dict[str, str] = version.get("scale") or {}
+        self._has_embedded = _mentions(self._schema, "x-kubernetes-embedded-resource")
+        self._has_lists = _mentions(self._schema, "x-kubernetes-list-type")
         paths = [one.get("jsonPath", "").lstrip(".") for one in version.get("selectableFields") or ()]
         self._kind = {"apiVersion": resource.api_version, "kind": resource.kind}
         self.selectable = dict.fromkeys(paths, "")  # type: ignore[misc]  # each definition has its own
@@ -72,10 +76,17 @@ class CustomStrategy(Strategy):
         if status_only:
             causes = self._status_problems(obj.get("status"), (old or {}).get("status"))
         else:
-            causes = list(problems_of(_without_metadata(obj), self._body, "", _without_metadata(old) if old else None))
+            before = None if old is None else _without_metadata(old)
+            causes = list(dict.fromkeys(problems_of(_without_metadata(obj), self._body, "", before)))
+        if self._scale:
+            causes += check_scale(obj, self._scale, status_only=status_only)
+        if self._has_embedded and not status_only:
+            causes += check_embedded(obj, self._schema)
+        if self._has_lists and (old is None or not any(check_lists(old, self._schema))):
+            causes += check_lists(obj, self._schema)
         if self._rules is not None:
-            shown, before = (None if one is None else {**self._kind, **one} for one in (obj, old))
-            causes += self._rules.check(shown, before, causes)
+            shown, shown_before = (None if one is None else {**self._kind, **one} for one in (obj, old))
+            causes += self._rules.check(shown, shown_before, causes)
         return causes
 
     def _status_problems(self, status: Any, old: Any) -> list[Cause]:
@@ -83,7 +94,7 @@ class CustomStrategy(Strategy):
         schema = (self._schema.get("properties") or {}).get("status")
         if schema is None or status is None:
             return []
-        causes = problems_of(status, schema, "", old)
+        causes = dict.fromkeys(problems_of(status, schema, "", old))
         return [
             cause._replace(field=f"status.{cause.field}" if cause.field not in ("", NOWHERE) else "status")
             for cause in causes
@@ -120,6 +131,13 @@ def finalizer_warnings(name: str) -> list[str]:
         why = "to avoid accidental conflicts with other finalizer writers"
         told.append(f"{said}prefer a domain-qualified finalizer name{how} {why}")
     return told
+
+
+def _mentions(schema: Any, name: str) -> bool:
+    """Whether a schema, or one within it, has something to say by a name."""
+    if isinstance(schema, dict):
+        return name in schema or any(_mentions(one, name) for one in schema.values())
+    return isinstance(schema, list) and any(_mentions(one, name) for one in schema)
 
 
 def _without_metadata(obj: Obj) -> Obj:

@@ -2,7 +2,7 @@
 
 :func:`prune` leaves out what the schema does not know, :func:`fill_defaults` puts in what it says of what is not there,
 :func:`problems_of` tells what does not fit, in the words of the API. Rules (``x-kubernetes-validations``) are not for
-here: see :mod:`.rules`.
+here: see :mod:`.rules`; nor is what is asked of lists and embedded objects: see :mod:`.invariants`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Any
 
 import msgspec
 
-from kinformer.envtest.custom.formats import fits
+from kinformer.envtest.custom.formats import fits, is_known
 from kinformer.envtest.status import Cause
-from kinformer.envtest.strategy.checks import duplicate, invalid, not_supported, required, too_long
+from kinformer.envtest.strategy.checks import invalid, not_supported, required, shown_float, too_long
 
 __all__ = ("NOWHERE", "fill_defaults", "problems_of", "prune")
 
@@ -28,6 +28,12 @@ NOWHERE = "<nil>"
 _KEEP = "x-kubernetes-preserve-unknown-fields"
 _EMBEDDED = "x-kubernetes-embedded-resource"
 _INT_OR_STRING = "x-kubernetes-int-or-string"
+#: The integer from which on floating point numbers leave some out.
+_FIRST_INEXACT = 1 << 53
+#: The number from which on none is the nearest that fits in 32 bits.
+_FIRST_BEYOND_FLOAT = (2 - 2**-24) * 2.0**127
+#: How far a number may be from a multiple and still be one.
+_CLOSE = 1e-9
 _OF_ANY_OBJECT = ("apiVersion", "kind", "metadata")
 
 
@@ -97,21 +103,20 @@ def problems_of(value: Any, schema: Schema, path: str, old: Any = None) -> Itera
         return
     if old is not None and _is_same(value, old):
         return
-    wrong = _type_problem(value, schema, path)
-    if wrong is not None:
+    if (wrong := _type_problem(value, schema, path)) is not None:
         yield wrong
-    elif value is not None:
+    if value is not None:
         yield from _combined_problems(value, schema, path)
-    if isinstance(value, str) and wrong is None:
+    if isinstance(value, str):
         yield from _string_problems(value, schema, path)
-    elif isinstance(value, int | float) and not isinstance(value, bool) and wrong is None:
+    elif isinstance(value, int | float) and not isinstance(value, bool):
         yield from _number_problems(value, schema, path)
-    elif isinstance(value, list) and wrong is None:
+    elif isinstance(value, list):
         yield from _list_problems(value, schema, path, old if isinstance(old, list) else [])
     options = schema.get("enum")
     if options is not None and not any(_is_same(value, one) for one in options):
         yield not_supported(path, value, [one if isinstance(one, str) else _text(one) for one in options])
-    if isinstance(value, dict) and wrong is None:
+    if isinstance(value, dict):
         yield from _object_problems(value, schema, path, old if isinstance(old, dict) else {})
 
 
@@ -125,9 +130,9 @@ def _type_of(value: Any) -> str:
             return "null"
         case bool():
             return "boolean"
-        case int():
+        case int() if _is_integer(value, 64):
             return "integer"
-        case float():
+        case int() | float():
             return "number"
         case str():
             return "string"
@@ -137,7 +142,7 @@ def _type_of(value: Any) -> str:
 
 
 #: What numbers are called where a text of a format is wanted.
-_FORMATS_OF = {"integer": "int64", "number": "double"}
+_FORMATS_OF = {"integer": "int64", "number": "float64"}
 
 
 def _type_problem(value: Any, schema: Schema, path: str) -> Cause | None:
@@ -146,9 +151,13 @@ def _type_problem(value: Any, schema: Schema, path: str) -> Cause | None:
         wanted = "integer,string"
     if not wanted or found in wanted.split(",") or _passes_as(value, wanted):
         return None
-    if schema.get("format") and wanted == "string":
-        # What is of a format is called by that.
-        wanted, found = schema["format"], _FORMATS_OF.get(found, "")
+    form = schema.get("format") or ""
+    if is_known(form, "" if "," in wanted else wanted):
+        if found == "array" and wanted == "string":
+            return None  # the API takes it for a format that will be looked at later, and then does not
+        if found not in ("array", "null", "string"):
+            # What is of a format is called by that.
+            wanted, found = form, _FORMATS_OF.get(found, "")
     text = f'Invalid value: "{found}": {path} in body must be of type {wanted}: "{found}"'
     return Cause(path, "FieldValueTypeInvalid", text)
 
@@ -157,7 +166,11 @@ def _passes_as(value: Any, wanted: str) -> bool:
     """Whole numbers are integers however they are written, and integers are numbers."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
-    return wanted == "number" or (wanted == "integer" and float(value).is_integer())
+    return wanted == "number" or ("integer" in wanted and float(value).is_integer() and abs(value) < _FIRST_INEXACT)
+
+
+def _is_integer(value: float, bits: int) -> bool:
+    return value == int(value) and -(1 << bits - 1) <= value < 1 << bits - 1
 
 
 def _is_same(value: Any, old: Any) -> bool:
@@ -169,10 +182,10 @@ def _object_problems(value: Mapping[str, Any], schema: Schema, path: str, old: M
     properties = schema.get("properties") or {}
     additional = schema.get("additionalProperties")
     count = len(value)
-    if (most := schema.get("maxProperties")) is not None and count > most:
-        yield Cause(path, "FieldValueTooMany", f"Too many: {count}: must have at most {most} items")
     if (least := schema.get("minProperties")) is not None and count < least:
         yield invalid(path, count, f"{path} in body should have at least {least} properties")
+    if (most := schema.get("maxProperties")) is not None and count > most:
+        yield Cause(path, "FieldValueTooMany", f"Too many: {count}: must have at most {most} items")
     for key, item in sorted(value.items()):
         here = f"{path}.{key}" if path else key
         if key in properties:
@@ -186,26 +199,17 @@ def _object_problems(value: Mapping[str, Any], schema: Schema, path: str, old: M
 
 def _list_problems(value: list[Any], schema: Schema, path: str, old: list[Any]) -> Iterator[Cause]:
     count = len(value)
-    if (most := schema.get("maxItems")) is not None and count > most:
-        yield Cause(path, "FieldValueTooMany", f"Too many: {count}: must have at most {most} items")
-    if (least := schema.get("minItems")) is not None and count < least:
-        yield invalid(path, count, f"{path} in body should have at least {least} items")
-    if schema.get("uniqueItems") and len({_text(item) for item in value}) < count:
-        yield invalid(path, value, f"{path} in body shouldn't contain duplicates")
     items = schema.get("items")
     if isinstance(items, dict):
         before = _by_key(old, schema)
         for index, item in enumerate(value):
             yield from problems_of(item, items, f"{path}[{index}]", before.get(_key_of(item, schema)))
-    kind = schema.get("x-kubernetes-list-type")
-    if kind in ("set", "map"):
-        keys = schema.get("x-kubernetes-list-map-keys") or ()
-        seen: set[str] = set()
-        for index, item in enumerate(value):
-            own = {key: item.get(key) for key in keys} if kind == "map" and isinstance(item, dict) else item
-            if _text(own) in seen:
-                yield duplicate(f"{path}[{index}]", own)
-            seen.add(_text(own))
+    if (least := schema.get("minItems")) is not None and count < least:
+        yield invalid(path, count, f"{path} in body should have at least {least} items")
+    if (most := schema.get("maxItems")) is not None and count > most:
+        yield Cause(path, "FieldValueTooMany", f"Too many: {count}: must have at most {most} items")
+    if schema.get("uniqueItems") and len({_text(item) for item in value}) < count:
+        yield invalid(path, value, f"{path} in body shouldn't contain duplicates")
 
 
 def _by_key(items: list[Any], schema: Schema) -> dict[str, Any]:
@@ -250,18 +254,50 @@ def _compiled(pattern: str) -> re.Pattern[str] | None:
 
 
 def _number_problems(value: float, schema: Schema, path: str) -> Iterator[Cause]:
-    if (factor := schema.get("multipleOf")) and value % factor:
-        yield invalid(path, value, f"{path} in body should be a multiple of {_text(factor)}")
+    yield from _range_problems(value, schema, path)
+    if (factor := schema.get("multipleOf")) and not _is_multiple(value, factor):
+        yield invalid(path, value, f"{path} in body should be a multiple of {_bound(factor, value)}")
     if (least := schema.get("minimum")) is not None:
-        strict = schema.get("exclusiveMinimum")
+        strict, least = schema.get("exclusiveMinimum"), _as(value, least)
         if value < least or (strict and value == least):
             text = "greater than" if strict else "greater than or equal to"
-            yield invalid(path, value, f"{path} in body should be {text} {_text(least)}")
+            yield invalid(path, value, f"{path} in body should be {text} {_bound(least, value)}")
     if (most := schema.get("maximum")) is not None:
-        strict = schema.get("exclusiveMaximum")
+        strict, most = schema.get("exclusiveMaximum"), _as(value, most)
         if value > most or (strict and value == most):
             text = "less than" if strict else "less than or equal to"
-            yield invalid(path, value, f"{path} in body should be {text} {_text(most)}")
+            yield invalid(path, value, f"{path} in body should be {text} {_bound(most, value)}")
+
+
+def _range_problems(value: float, schema: Schema, path: str) -> Iterator[Cause]:
+    """What has no place in a number of its type and format; the API says it of no field."""
+    type_, form = schema.get("type"), schema.get("format") or ""
+    if type_ not in ("integer", "number") or schema.get(_INT_OR_STRING):
+        return
+    if type_ == "integer":
+        fits_in = _is_integer(value, 32 if form == "int32" else 64)
+    else:
+        fits_in = form != "float" or abs(value) < _FIRST_BEYOND_FLOAT
+    if not fits_in:
+        shown = f"with format {form}" if is_known(form, type_) else "(default format)"
+        yield invalid(NOWHERE, "", f"Checked value must be of type {type_} {shown} in {path}")
+
+
+def _as(value: float, bound: float) -> float:
+    """A bound as it is compared with a value: with integers as one, whatever comes after its point."""
+    return int(bound) if isinstance(value, int) else bound
+
+
+def _is_multiple(value: float, factor: float) -> bool:
+    if isinstance(value, int) and (whole := int(factor)):
+        return value % whole == 0
+    times = 1 / factor * value if factor < 1 else value / factor
+    near = round(times)
+    return times == near or (near != 0 and abs(times - near) < _CLOSE * abs(near))
+
+
+def _bound(bound: float, value: float) -> str:
+    return str(int(bound)) if isinstance(value, int) else shown_float(float(bound))
 
 
 def _combined_problems(value: Any, schema: Schema, path: str) -> Iterator[Cause]:

@@ -90,7 +90,8 @@ def _write_scale(operations: Operations, call: Call) -> Answer:
         assert old is not None
         scale = check_foreign(gvk, make(_scale_of(call, old)))
         replicas = (scale.get("spec") or {}).get("replicas", 0)
-        if replicas < 0:
+        if replicas < 0 and call.resource.definition is None:
+            # A custom resource is looked at as a whole, with its replicas in it.
             text = f"Invalid value: {replicas}: must be greater than or equal to 0"
             cause = status.Cause("spec.replicas", "FieldValueInvalid", text)
             kind = GroupKind("autoscaling", "Scale")

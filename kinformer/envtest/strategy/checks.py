@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from decimal import Decimal
 from typing import Any
 
 import msgspec
@@ -30,6 +31,7 @@ __all__ = (
     "not_supported",
     "port_name_errors",
     "required",
+    "shown_float",
     "too_long",
 )
 
@@ -44,7 +46,20 @@ def _said(value: Any) -> str:
     """A value as an error shows it."""
     if isinstance(value, Quantity):
         value = str(value)
+    elif isinstance(value, float):
+        return shown_float(value)
     return msgspec.json.encode(value).decode()
+
+
+def shown_float(value: float) -> str:
+    """A floating point number as Go shows it."""
+    number = Decimal(repr(value)).normalize()
+    exponent = number.adjusted()
+    if -4 <= exponent < 6:
+        return f"{number:f}"
+    sign, digits, _ = number.as_tuple()
+    whole, *rest = (str(digit) for digit in digits)
+    return f"{'-' * sign}{whole}{'.' * bool(rest)}{''.join(rest)}e{exponent:+03d}"
 
 
 def required(field: str, detail: str = "") -> Cause:

@@ -236,10 +236,11 @@ def check_url(url: str, field: str) -> Iterator[Cause]:
         return
     if parts.scheme != "https":
         yield invalid(field, parts.scheme, f"'https' is the only allowed URL scheme{_URL}")
-    if not parts.hostname:
-        yield invalid(field, parts.netloc, f"host must be specified{_URL}")
-    if parts.username is not None:
-        yield invalid(field, parts.username, "user information is not permitted in the URL")
+    user, at, host = parts.netloc.rpartition("@")
+    if not host:
+        yield invalid(field, host, f"host must be specified{_URL}")
+    if at:
+        yield invalid(field, user, "user information is not permitted in the URL")
     if parts.fragment:
         yield invalid(field, parts.fragment, "fragments are not permitted in the URL")
     if parts.query:

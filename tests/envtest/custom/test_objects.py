@@ -161,3 +161,161 @@ async def test_a_status_is_looked_at_by_itself(http: Http) -> None:
     [cause] = await refused(http, "PATCH", f"{WIDGETS}/w/status", {"status": {"ready": "no"}}, MERGE)
     told = 'Invalid value: "string": ready in body must be of type integer: "string"'
     assert cause == {"field": "status.ready", "reason": "FieldValueTypeInvalid", "message": told}
+
+
+SCALE = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
+INTEGER = {"type": "integer"}
+COUNT = {"type": "object", "properties": {"replicas": INTEGER, "selector": {"type": "string"}}}
+
+
+def scaled(**scale: str) -> dict[str, Any]:
+    schema = of_spec(replicas=INTEGER, other={"type": "string"})
+    schema["properties"]["status"] = COUNT
+    body = definition(schema)
+    body["spec"]["versions"][0]["subresources"] = {"status": {}, "scale": {**SCALE, **scale}}
+    return body
+
+
+@pytest.mark.parametrize(
+    ("replicas", "told"),
+    [(-1, "should be a non-negative integer"), (2**31, "should be less than or equal to 2147483647")],
+)
+async def test_what_scales_has_as_many_replicas_as_there_can_be(http: Http, replicas: int, told: str) -> None:
+    await http.create(DEFINITIONS, scaled())
+    [cause] = await refused(http, "POST", WIDGETS, widget(replicas=replicas))
+    message = f"Invalid value: {replicas}: {told}"
+    assert cause == {"field": ".spec.replicas", "reason": "FieldValueInvalid", "message": message}
+    await http.create(WIDGETS, widget(replicas=1))
+    body = {"status": {"replicas": replicas}}
+    [cause] = await refused(http, "PATCH", f"{WIDGETS}/w/status", body, MERGE)
+    assert cause == {"field": ".status.replicas", "reason": "FieldValueInvalid", "message": message}
+
+
+async def test_a_scale_says_of_its_replicas_what_its_object_says(http: Http) -> None:
+    await http.create(DEFINITIONS, scaled())
+    await http.create(WIDGETS, widget(replicas=1))
+    _, refusal = await http("PATCH", f"{WIDGETS}/w/scale", {"spec": {"replicas": -1}}, MERGE)
+    told = 'Widget.example.com "w" is invalid: .spec.replicas: Invalid value: -1: should be a non-negative integer'
+    assert (refusal["code"], refusal["message"]) == (422, told)
+
+
+async def test_replicas_that_are_no_number_are_told_of_as_what_they_are(http: Http) -> None:
+    await http.create(DEFINITIONS, scaled(specReplicasPath=".spec.other", labelSelectorPath=".status.selector"))
+    [cause] = await refused(http, "POST", WIDGETS, widget(other="many"))
+    told = "Invalid value: 0: .spec.other accessor error: many is of the type string, expected int64"
+    assert cause == {"field": ".spec.other", "reason": "FieldValueInvalid", "message": told}
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "problems"),
+    [
+        (
+            INTEGER,
+            1.5,
+            [
+                ("spec.it", 'Invalid value: "number": spec.it in body must be of type integer: "number"'),
+                (
+                    "<nil>",
+                    'Invalid value: "": Checked value must be of type integer (default format) in spec.it',
+                ),
+            ],
+        ),
+        (
+            {"type": "integer", "format": "int32"},
+            2**31,
+            [("<nil>", 'Invalid value: "": Checked value must be of type integer with format int32 in spec.it')],
+        ),
+        (
+            {"type": "number", "format": "float"},
+            1e39,
+            [("<nil>", 'Invalid value: "": Checked value must be of type number with format float in spec.it')],
+        ),
+        (
+            {"type": "integer", "format": "int32"},
+            "three",
+            [("spec.it", 'Invalid value: "string": spec.it in body must be of type integer: "string"')],
+        ),
+        (
+            {"type": "integer", "format": "int32"},
+            True,
+            [("spec.it", 'Invalid value: "": spec.it in body must be of type int32: ""')],
+        ),
+        (
+            {"type": "string", "format": "date"},
+            1.5,
+            [("spec.it", 'Invalid value: "float64": spec.it in body must be of type date: "float64"')],
+        ),
+        (
+            {"type": "string", "enum": ["a"]},
+            1,
+            [
+                ("spec.it", 'Invalid value: "integer": spec.it in body must be of type string: "integer"'),
+                ("spec.it", 'Unsupported value: 1: supported values: "a"'),
+            ],
+        ),
+        (
+            {"type": "number", "maximum": 2.5, "multipleOf": 0.1},
+            3.0,
+            [("spec.it", "Invalid value: 3: spec.it in body should be less than or equal to 2.5")],
+        ),
+        (
+            {"type": "number", "multipleOf": 0.1},
+            0.25,
+            [("spec.it", "Invalid value: 0.25: spec.it in body should be a multiple of 0.1")],
+        ),
+        (
+            {"type": "number", "maximum": 1000000},
+            1500000.5,
+            [("spec.it", "Invalid value: 1.5000005e+06: spec.it in body should be less than or equal to 1e+06")],
+        ),
+        (
+            {"x-kubernetes-int-or-string": True, "anyOf": [{"type": "integer"}, {"type": "string"}]},
+            True,
+            [
+                ("spec.it", 'Invalid value: "boolean": spec.it in body must be of type integer,string: "boolean"'),
+                ("<nil>", 'Invalid value: "": "spec.it" must validate at least one schema (anyOf)'),
+                ("spec.it", 'Invalid value: "boolean": spec.it in body must be of type integer: "boolean"'),
+            ],
+        ),
+    ],
+)
+async def test_numbers_are_in_the_range_and_of_the_type_that_the_schema_says(
+    http: Http, schema: dict[str, Any], value: Any, problems: list[tuple[str, str]]
+) -> None:
+    await define(http, of_spec(it=schema))
+    causes = await refused(http, "POST", WIDGETS, widget(it=value))
+    assert [(cause["field"], cause["message"]) for cause in causes] == problems
+
+
+async def test_lists_that_are_sets_or_maps_have_nothing_twice(http: Http) -> None:
+    names = {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"}
+    item = {"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}}}
+    ports = {
+        "type": "array",
+        "items": item,
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["name"],
+    }
+    await define(http, of_spec(names=names, ports=ports))
+    body = widget(names=["a", "b", "a", "a"], ports=[{"name": "x"}, {"name": "x"}])
+    causes = await refused(http, "POST", WIDGETS, body)
+    assert [(cause["field"], cause["message"]) for cause in causes] == [
+        ("spec.names[2]", 'Duplicate value: "a"'),
+        ("spec.ports[1]", 'Duplicate value: {"name":"x"}'),
+    ]
+
+
+async def test_an_embedded_object_is_an_object_of_the_api(http: Http) -> None:
+    embedded = {
+        "type": "object",
+        "x-kubernetes-embedded-resource": True,
+        "x-kubernetes-preserve-unknown-fields": True,
+    }
+    await define(http, of_spec(template=embedded))
+    causes = await refused(http, "POST", WIDGETS, widget(template={"kind": "A_b", "metadata": {"labels": {"a b": ""}}}))
+    assert [(cause["field"], cause["message"].partition(":")[0]) for cause in causes] == [
+        ("spec.template.apiVersion", "Required value"),
+        ("spec.template.kind", "Invalid value"),
+        ("spec.template.metadata.labels", "Invalid value"),
+    ]
+    await http.create(WIDGETS, widget(template={"apiVersion": "v1", "kind": "Pod", "metadata": {}}))

@@ -1,0 +1,176 @@
+"""What holds for custom resources besides what their schemas say of single values.
+
+Numbers that a definition uses for scaling must do for that, embedded objects must be objects of the API, and lists that
+are sets or maps must not have anything twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from kinformer.envtest.status import Cause
+from kinformer.envtest.strategy.base import Obj
+from kinformer.envtest.strategy.checks import duplicate, invalid, required, shown_float
+from kinformer.envtest.strategy.metadata import path_segment, validate_metadata
+from kinformer.meta.validation import dns1035_label_errors
+
+__all__ = ("check_embedded", "check_lists", "check_scale")
+
+_MOST_REPLICAS = (1 << 31) - 1
+_GO_TYPES = {str: "string", bool: "bool", int: "int64", float: "float64", list: "[]interface {}", type(None): "<nil>"}
+
+
+# -- numbers for scaling ---------------------------------------------------------------------------------------------
+
+
+def check_scale(obj: Obj, scale: Mapping[str, str], *, status_only: bool = False) -> Iterator[Cause]:
+    """
+    The fields that a definition's scale subresource uses.
+
+    :param scale: their paths
+    :param status_only: whether nothing but the status can have changed
+    """
+    for name in ("statusReplicasPath",) if status_only else ("specReplicasPath", "statusReplicasPath"):
+        path = scale.get(name, "")
+        value, wrong = _nested(obj, path, int)
+        if wrong:
+            yield invalid(path, 0, wrong)
+        elif value is not None and value < 0:
+            yield invalid(path, value, "should be a non-negative integer")
+        elif value is not None and value > _MOST_REPLICAS:
+            yield invalid(path, value, f"should be less than or equal to {_MOST_REPLICAS}")
+    if path := scale.get("labelSelectorPath", ""):
+        _, wrong = _nested(obj, path, str)
+        if wrong:
+            yield invalid(path, "", wrong)
+
+
+def _nested(obj: Obj, path: str, wanted: type) -> tuple[Any, str]:
+    """A value of a type within an object, None if there is none; or what is wrong with it."""
+    value: Any = obj
+    keys = path.lstrip(".").split(".")
+    for index, key in enumerate(keys):
+        if value is None:
+            return None, ""
+        if not isinstance(value, dict):
+            return None, _wrong_type(value, keys[: index + 1], "map[string]interface{}")
+        if key not in value:
+            return None, ""
+        value = value[key]
+    if type(value) is not wanted:
+        return None, _wrong_type(value, keys, _GO_TYPES[wanted])
+    return value, ""
+
+
+def _wrong_type(value: Any, keys: Sequence[str], wanted: str) -> str:
+    found = _GO_TYPES.get(type(value), "map[string]interface {}")
+    return f".{'.'.join(keys)} accessor error: {_shown(value)} is of the type {found}, expected {wanted}"
+
+
+def _shown(value: Any) -> str:
+    """A value as Go shows it."""
+    match value:
+        case None:
+            return "<nil>"
+        case bool():
+            return str(value).lower()
+        case float():
+            return shown_float(value)
+        case list():
+            return f"[{' '.join(map(_shown, value))}]"
+        case dict():
+            return f"map[{' '.join(f'{key}:{_shown(one)}' for key, one in sorted(value.items()))}]"
+    return str(value)
+
+
+# -- embedded objects ------------------------------------------------------------------------------------------------
+
+
+def check_embedded(value: Any, schema: Mapping[str, Any], path: str = "") -> Iterator[Cause]:
+    """The objects of the API that a value contains."""
+    if isinstance(value, list):
+        items = schema.get("items")
+        if isinstance(items, dict):
+            for index, item in enumerate(value):
+                yield from check_embedded(item, items, f"{path}[{index}]")
+    elif isinstance(value, dict):
+        if schema.get("x-kubernetes-embedded-resource"):
+            yield from _check_object(value, f"{path}." if path else "")
+        for key, item, of_item in _items(value, schema):
+            yield from check_embedded(item, of_item, _below(path, key, schema))
+
+
+def _items(value: Obj, schema: Mapping[str, Any]) -> Iterator[tuple[str, Any, Mapping[str, Any]]]:
+    """The fields of an object of which a schema says something."""
+    properties, additional = schema.get("properties") or {}, schema.get("additionalProperties")
+    for key, item in sorted(value.items()):
+        if key in properties:
+            yield key, item, properties[key]
+        elif isinstance(additional, dict):
+            yield key, item, additional
+
+
+def _below(path: str, key: str, schema: Mapping[str, Any]) -> str:
+    if key not in (schema.get("properties") or {}):
+        return f"{path}[{key}]"
+    return f"{path}.{key}" if path else key
+
+
+def _check_object(value: Obj, prefix: str) -> Iterator[Cause]:
+    for name in ("apiVersion", "kind"):
+        if name not in value:
+            yield required(f"{prefix}{name}")
+        elif not isinstance(value[name], str):
+            yield invalid(f"{prefix}{name}", value[name], "must be a string")
+        elif not value[name]:
+            yield invalid(f"{prefix}{name}", "", "must not be empty")
+        elif name == "apiVersion" and value[name].count("/") > 1:
+            yield invalid(f"{prefix}{name}", value[name], f"unexpected GroupVersion string: {value[name]}")
+        elif name == "kind" and (wrong := dns1035_label_errors(value[name].lower())):
+            text = f"may have mixed case, but should otherwise match: {','.join(wrong)}"
+            yield invalid(f"{prefix}{name}", value[name], text)
+    if isinstance(metadata := value.get("metadata"), dict):
+        named = {**metadata, "name": metadata.get("name") or "fakename"}
+        for cause in validate_metadata(named, path_segment):
+            yield cause._replace(field=prefix + cause.field)
+
+
+# -- lists -----------------------------------------------------------------------------------------------------------
+
+
+def check_lists(value: Any, schema: Mapping[str, Any], path: str = "") -> Iterator[Cause]:
+    """What lists that are sets, or maps by keys of their items, have more than once."""
+    if isinstance(value, dict):
+        for key, item, of_item in _items(value, schema):
+            yield from check_lists(item, of_item, _below(path, key, schema))
+    elif isinstance(value, list):
+        match schema.get("x-kubernetes-list-type"):
+            case "set":
+                yield from _repeated(value, path)
+            case "map":
+                yield from _check_map(value, schema.get("x-kubernetes-list-map-keys") or (), path)
+        items = schema.get("items")
+        if isinstance(items, dict):
+            for index, item in enumerate(value):
+                yield from check_lists(item, items, f"{path}[{index}]")
+
+
+def _check_map(value: list[Any], keys: Sequence[str], path: str) -> Iterator[Cause]:
+    for index, item in enumerate(value):
+        if item is not None and not isinstance(item, dict):
+            yield invalid(f"{path}[{index}]", item, "must be an object for an array of list-type map")
+            return
+    yield from _repeated([{key: item[key] for key in keys if key in (item or {})} for item in value], path)
+
+
+def _repeated(items: list[Any], path: str) -> Iterator[Cause]:
+    """Tell of each item that comes again, once."""
+    seen: dict[bytes, int] = {}
+    for index, item in enumerate(items):
+        text = msgspec.json.encode(item, order="sorted")
+        seen[text] = seen.get(text, 0) + 1
+        if seen[text] == 2:
+            yield duplicate(f"{path}[{index}]", item)
