@@ -7,7 +7,7 @@ from typing import Any
 
 from kinformer.envtest import status
 from kinformer.envtest.handlers.call import Call
-from kinformer.envtest.operations import DeleteOptions, Operations
+from kinformer.envtest.operations import DeleteOptions, Operations, WriteOptions
 from kinformer.envtest.registry import Resource
 from kinformer.envtest.strategy.base import Obj
 from kinformer.meta.selectors import label_selector_as_selector
@@ -26,8 +26,12 @@ def evict(
     :raises StatusError: NotFound; TooManyRequests, if a budget does not allow it now
     """
     pod = operations.find(pods, namespace, name).decode()
+    # The eviction was reviewed; what it comes down to is not.
+    how = replace(call.write_options("DeleteOptions"), review=None)
+    if options.get("dryRun"):
+        how = replace(how, dry_run=True)
     if not _may_go_anyway(pod):
-        _charge_budget(operations, namespace, name, pod)
+        _charge_budget(operations, namespace, name, pod, how.dry_run)
     preconditions = options.get("preconditions") or {}
     delete = DeleteOptions(
         options.get("gracePeriodSeconds"),
@@ -36,8 +40,6 @@ def evict(
         preconditions.get("uid"),
         preconditions.get("resourceVersion"),
     )
-    # The eviction was reviewed; what it comes down to is not.
-    how = replace(call.write_options("DeleteOptions"), review=None)
     operations.delete(pods, namespace, name, delete, how)
 
 
@@ -47,7 +49,7 @@ def _may_go_anyway(pod: Obj) -> bool:
     return phase in ("Succeeded", "Failed", "Pending") or "deletionTimestamp" in pod["metadata"]
 
 
-def _charge_budget(operations: Operations, namespace: str, name: str, pod: Obj) -> None:
+def _charge_budget(operations: Operations, namespace: str, name: str, pod: Obj, dry_run: bool) -> None:
     resource = operations.registry.find(*_BUDGETS)
     assert resource is not None
     labels = pod["metadata"].get("labels") or {}
@@ -66,7 +68,7 @@ def _charge_budget(operations: Operations, namespace: str, name: str, pod: Obj) 
     budget = covering[0]
     if not _is_ready(pod) and _healthy_enough(budget):
         return
-    _take_one(operations, resource, namespace, name, budget)
+    _take_one(operations, resource, namespace, name, budget, dry_run)
 
 
 def _is_ready(pod: Obj) -> bool:
@@ -81,7 +83,9 @@ def _healthy_enough(budget: Obj) -> bool:
     return bool(0 < state.get("desiredHealthy", 0) <= state.get("currentHealthy", 0))
 
 
-def _take_one(operations: Operations, resource: Resource, namespace: str, pod_name: str, budget: Obj) -> None:
+def _take_one(
+    operations: Operations, resource: Resource, namespace: str, pod_name: str, budget: Obj, dry_run: bool
+) -> None:
     name = budget["metadata"]["name"]
     state = budget.get("status", {})
     message = "Cannot evict pod as it would violate the pod's disruption budget."
@@ -102,7 +106,7 @@ def _take_one(operations: Operations, resource: Resource, namespace: str, pod_na
         current.setdefault("disruptedPods", {})[pod_name] = operations.now()
         return old
 
-    operations.update(resource, namespace, name, change, subresource="status")
+    operations.update(resource, namespace, name, change, WriteOptions(dry_run=dry_run), subresource="status")
 
 
 def _why_not(name: str, state: Obj) -> str:

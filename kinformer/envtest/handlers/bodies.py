@@ -178,14 +178,17 @@ def decode_foreign(call: Call, gvk: GroupVersionKind) -> Obj:
     return check_foreign(gvk, _of_kind(_read(call, gvk.kind), gvk))
 
 
-def check_foreign(gvk: GroupVersionKind, data: Any) -> Obj:
+def check_foreign(gvk: GroupVersionKind, data: Any, refuse: Callable[[str], status.StatusError] | None = None) -> Obj:
     """
     An object of such a kind, checked against its type.
 
+    :param refuse: makes the error of what is wrong, if not the one for a body
     :raises StatusError: BadRequest
     """
     problems = Problems()
     checked = check_model(_FOREIGN[gvk.kind], data, problems)
+    if problems.error is not None and refuse is not None:
+        raise refuse(problems.error)
     if problems.error is not None:
         raise status.bad_request(
             f'{gvk.kind} in version "{gvk.version}" cannot be handled as a {gvk.kind}: {problems.error}'

@@ -40,7 +40,7 @@ from kinformer.meta.patch import (
     strategic_merge_patch,
 )
 
-__all__ = ("Patcher", "patch_function", "read_patch")
+__all__ = ("Patcher", "patch_function", "read_patch", "refusal_of")
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -87,7 +87,7 @@ class Patcher:
         patched = self._apply(whole)
         if not isinstance(patched, dict):
             raise status.unprocessable_patch()
-        refuse = self._refusal(patched)
+        refuse = refusal_of(self._call, patched)
         self._check_kind(patched, refuse)
         if self._strategy.is_converted:
             return finish_object(self._call, self._strategy, patched, refuse=refuse)
@@ -106,16 +106,6 @@ class Patcher:
             settled["metadata"] = kept
         return finish_object(self._call, self._strategy, patched, settled, refuse=refuse)
 
-    def _refusal(self, patched: Obj) -> Callable[[str], status.StatusError]:
-        """Makes the error of a patch whose result is no object."""
-        call = self._call
-        if media_type(call.content_type) == STRATEGIC_PATCH:
-            return lambda why: no_object(go_text(read_json(call.body, "")), wrong_type_in_map(why))
-        if media_type(call.content_type) == APPLY_PATCH:
-            return status.internal
-        shown = dict(patched)
-        return lambda why: no_object(msgspec.json.encode(shown, order="sorted").decode(), why)
-
     def _check_kind(self, patched: Obj, refuse: Callable[[str], status.StatusError]) -> None:
         # A strategic merge patch changes a typed object, which stays what it is.
         if media_type(self._call.content_type) == STRATEGIC_PATCH or self._call.resource.is_custom:
@@ -123,6 +113,17 @@ class Patcher:
         kind, version = patched.get("kind"), patched.get("apiVersion")
         if (kind, version) != (self._call.resource.kind, self._call.resource.api_version):
             raise refuse(not_registered(str(kind or ""), str(version or "")))
+
+
+def refusal_of(call: Call, patched: Obj) -> Callable[[str], status.StatusError]:
+    """Makes the error of a patch whose result is no object."""
+    type_ = media_type(call.content_type)
+    if type_ == STRATEGIC_PATCH:
+        return lambda why: no_object(go_text(read_json(call.body, "")), wrong_type_in_map(why))
+    if type_ == APPLY_PATCH:
+        return status.internal
+    shown = dict(patched)
+    return lambda why: no_object(msgspec.json.encode(shown, order="sorted").decode(), why)
 
 
 def live_managed(operations: Operations, call: Call) -> Managed | None:

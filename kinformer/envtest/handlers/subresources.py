@@ -9,7 +9,7 @@ from typing import Any
 from kinformer.envtest import status
 from kinformer.envtest.handlers.bodies import check_foreign, decode_foreign, decode_object
 from kinformer.envtest.handlers.call import Answer, Call, encode
-from kinformer.envtest.handlers.patching import patch_function
+from kinformer.envtest.handlers.patching import patch_function, refusal_of
 from kinformer.envtest.handlers.reading import get
 from kinformer.envtest.handlers.writing import patch, update
 from kinformer.envtest.operations import Operations
@@ -88,7 +88,8 @@ def _write_scale(operations: Operations, call: Call) -> Answer:
 
     def change(old: Obj | None) -> Obj:
         assert old is not None
-        scale = check_foreign(gvk, make(_scale_of(call, old)))
+        made = make(_scale_of(call, old))
+        scale = check_foreign(gvk, made, refusal_of(call, made) if call.verb == "patch" else None)
         replicas = (scale.get("spec") or {}).get("replicas", 0)
         if replicas < 0 and call.resource.definition is None:
             # A custom resource is looked at as a whole, with its replicas in it.

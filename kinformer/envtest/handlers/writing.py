@@ -21,8 +21,8 @@ def _check_options(call: Call, kind: str) -> None:
     :raises StatusError: Invalid, for options that do not exist
     """
     causes = []
-    if (dry_run := call.query.get("dryRun")) and dry_run != "All":
-        text = f'Unsupported value: ["{dry_run}"]: supported values: "All"'
+    if (dry_run := call.query.get("dryRun")) and set(said := dry_run.split(",")) != {"All"}:
+        text = f'Unsupported value: {encode(said).decode().strip()}: supported values: "All"'
         causes.append(status.Cause("dryRun", "FieldValueNotSupported", text))
     if (mode := call.query.get("fieldValidation")) and mode not in ("Ignore", "Warn", "Strict"):
         text = f'Unsupported value: "{mode}": supported values: "", "Ignore", "Warn", "Strict"'
