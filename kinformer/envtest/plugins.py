@@ -8,6 +8,7 @@ from typing import Any
 from kinformer.envtest import status
 from kinformer.envtest.admission import Attributes
 from kinformer.envtest.storage import Storage
+from kinformer.envtest.strategy import SYSTEM_CLASSES
 from kinformer.meta.names import GroupResource
 from kinformer.meta.quantity import Quantity
 
@@ -49,7 +50,7 @@ class NamespaceLifecycle:
         """Nothing: all is said in :meth:`admit`, before anybody works on the object."""
 
 
-_SYSTEM_PRIORITIES = {"system-cluster-critical": 2000000000, "system-node-critical": 2000001000}
+_SYSTEM_PRIORITIES = frozenset(one["metadata"]["name"] for one in SYSTEM_CLASSES)
 
 
 class Priority:
@@ -59,8 +60,11 @@ class Priority:
         self._storage = storage
 
     def admit(self, attributes: Attributes) -> None:
-        pod = attributes.object
-        if attributes.operation != "CREATE" or attributes.resource.group_resource != _PODS or pod is None:
+        pod, kind = attributes.object, attributes.resource.group_resource
+        if attributes.operation == "DELETE" and kind == _PRIORITY_CLASSES and attributes.name in _SYSTEM_PRIORITIES:
+            why = "this is a system priority class and cannot be deleted"
+            raise status.forbidden(_PRIORITY_CLASSES, attributes.name, why)
+        if attributes.operation != "CREATE" or kind != _PODS or pod is None:
             return
         spec = pod["spec"]
         found = self._class_of(attributes, spec.get("priorityClassName") or "")
@@ -82,8 +86,6 @@ class Priority:
         version = self._storage.get(_PRIORITY_CLASSES, "", name)
         if version is not None:
             return {**version.decode(), "name": name}
-        if name in _SYSTEM_PRIORITIES:
-            return {"name": name, "value": _SYSTEM_PRIORITIES[name], "preemptionPolicy": "PreemptLowerPriority"}
         raise status.forbidden(_PODS, attributes.name, f"no PriorityClass with name {name} was found")
 
     def validate(self, attributes: Attributes) -> None:

@@ -35,6 +35,7 @@ from kinformer.envtest.policies import Policies
 from kinformer.envtest.registry import Registry
 from kinformer.envtest.storage import Journal, JournalError, Storage, first_version
 from kinformer.envtest.strategies import Strategies
+from kinformer.envtest.strategy import SYSTEM_CLASSES
 from kinformer.envtest.webhooks import ServiceResolver, Webhooks
 
 __all__ = ("ApiServer", "ServerError")
@@ -302,6 +303,10 @@ class ApiServer:
         assert namespaces is not None
         for name in _SYSTEM_NAMESPACES:
             self.operations.create(namespaces, "", {"metadata": {"name": name}})
+        priorities = self.registry.find("scheduling.k8s.io", "v1", "priorityclasses")
+        assert priorities is not None
+        for priority in SYSTEM_CLASSES:
+            self.operations.create(priorities, "", {**priority, "metadata": {**priority["metadata"]}})
 
     async def _start_loops(self, stack: AsyncExitStack) -> None:
         if not self._controllers:

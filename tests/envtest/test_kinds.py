@@ -484,3 +484,11 @@ async def test_objects_of_all_namespaces_are_not_deleted_at_once(http: Http) -> 
     code, answer = await http("DELETE", "/api/v1/configmaps")
     assert (code, answer["reason"]) == (405, "MethodNotAllowed")
     assert (await http("GET", "/api/v1/namespaces/default/configmaps/x"))[0] == 200
+
+
+@pytest.mark.parametrize("parameter", ["limit", "timeoutSeconds"])
+@pytest.mark.parametrize("value", ["", "1_0", "ten", "9223372036854775808"])
+async def test_parameters_that_are_no_numbers_are_refused(http: Http, parameter: str, value: str) -> None:
+    code, answer = await http("GET", f"/api/v1/namespaces/default/configmaps?{parameter}={value}")
+    assert (code, answer["reason"]) == (400, "BadRequest")
+    assert answer["message"].startswith(f'strconv.ParseInt: parsing "{value}": ')

@@ -129,3 +129,14 @@ async def test_a_claim_grows_only_once_it_is_bound_and_if_its_class_lets_it(http
     assert "must support resize" in await why_not(http, f"{CLAIMS}/fixed", larger, "PATCH")
     grown = await http.merge(f"{CLAIMS}/growing", larger)
     assert grown["spec"]["resources"]["requests"]["storage"] == "2Gi"
+
+
+async def test_the_priorities_of_the_system_are_there_from_the_start_and_stay(http: Http) -> None:
+    classes = "/apis/scheduling.k8s.io/v1/priorityclasses"
+    _, found = await http("GET", classes)
+    assert {one["metadata"]["name"]: one["value"] for one in found["items"]} == {
+        "system-cluster-critical": 2000000000,
+        "system-node-critical": 2000001000,
+    }
+    code, answer = await http("DELETE", f"{classes}/system-node-critical")
+    assert (code, answer["reason"]) == (403, "Forbidden")

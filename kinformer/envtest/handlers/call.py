@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -20,6 +21,7 @@ __all__ = ("Answer", "Call", "Target", "find_target")
 
 _COLLECTION_VERBS = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
 _OBJECT_VERBS = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_is_number = re.compile(r"[+-]?[0-9]+").fullmatch
 _SUBRESOURCE_VERBS = {"GET": "get", "PUT": "update", "PATCH": "patch", "POST": "create", "DELETE": "delete"}
 
 
@@ -105,13 +107,14 @@ class Call:
         :raises StatusError: BadRequest if it is not a number
         """
         text = self.query.get(parameter)
-        if not text:
+        if text is None:
             return None
-        try:
-            return int(text)
-        except ValueError:
-            message = f'strconv.ParseInt: parsing "{text}": invalid syntax'
-            raise status.bad_request(message) from None
+        wrong = "invalid syntax"
+        if _is_number(text):
+            if -(1 << 63) <= (value := int(text)) < 1 << 63:
+                return value
+            wrong = "value out of range"
+        raise status.bad_request(f'strconv.ParseInt: parsing "{text}": {wrong}')
 
     def write_options(self, kind: str) -> WriteOptions:
         """The options that admission sees."""

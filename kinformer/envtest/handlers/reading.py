@@ -99,6 +99,7 @@ def list_options(call: Call, operations: Operations) -> ListOptions:
     :raises StatusError: BadRequest, Invalid
     """
     query = call.query
+    call.number("timeoutSeconds")  # that it is one; lists are answered at once
     options = ListOptions(
         selection_of(call, operations.strategy(call.resource)),
         query.get("resourceVersion", ""),

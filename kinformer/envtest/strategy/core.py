@@ -29,6 +29,7 @@ from kinformer.envtest.strategy.pod_checks import check_tolerations
 from kinformer.meta.validation import dns1123_label_errors, label_key_errors, label_value_errors
 
 __all__ = (
+    "SYSTEM_CLASSES",
     "ConfigMapStrategy",
     "LeaseStrategy",
     "NamespaceStrategy",
@@ -313,7 +314,7 @@ class PriorityClassStrategy(Strategy):
         name, value = obj["metadata"].get("name", ""), obj.get("value", 0)
         causes: list[Cause] = []
         if name.startswith("system-"):
-            if _SYSTEM_CLASSES.get(name) != value or obj.get("globalDefault"):
+            if _SYSTEM_PRIORITIES.get(name) != value or obj.get("globalDefault"):
                 text = "priority class names with 'system-' prefix are reserved for system use only. error: "
                 text += f"{name} is not a known system priority class"
                 causes.append(forbidden("metadata.name", text))
@@ -332,4 +333,20 @@ class PriorityClassStrategy(Strategy):
 
 
 _HIGHEST_PRIORITY = 1000000000
-_SYSTEM_CLASSES = {"system-cluster-critical": 2000000000, "system-node-critical": 2000001000}
+#: The priority classes that there are from the start.
+SYSTEM_CLASSES: tuple[Obj, ...] = (
+    {
+        "metadata": {"name": "system-node-critical"},
+        "value": 2000001000,
+        "preemptionPolicy": "PreemptLowerPriority",
+        "description": "Used for system critical pods that must not be moved from their current node.",
+    },
+    {
+        "metadata": {"name": "system-cluster-critical"},
+        "value": 2000000000,
+        "preemptionPolicy": "PreemptLowerPriority",
+        "description": "Used for system critical pods that must run in the cluster, but can be moved to another node "
+        "if necessary.",
+    },
+)
+_SYSTEM_PRIORITIES = {one["metadata"]["name"]: one["value"] for one in SYSTEM_CLASSES}
