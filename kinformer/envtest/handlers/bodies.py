@@ -146,10 +146,11 @@ def _gvk(call: Call) -> tuple[str, str, str]:
     return call.resource.group, call.resource.version, call.resource.kind
 
 
-def _check_custom_kind(data: Obj, resource: Resource) -> None:
+def _check_custom_kind(data: Obj, resource: Resource, name: str = "") -> None:
     """
     A custom resource says what it is: nothing is taken for granted that no code knows.
 
+    :param name: its name, if it does not say that itself
     :raises StatusError: BadRequest; Invalid if it is of another kind
     """
     api_version, kind = data.get("apiVersion"), data.get("kind")
@@ -159,7 +160,7 @@ def _check_custom_kind(data: Obj, resource: Resource) -> None:
         text = f"the API version in the data () does not match the expected API version ({resource.api_version})"
         raise status.bad_request(text)
     if api_version == resource.api_version and isinstance(kind, str) and kind != resource.kind:
-        name = (data.get("metadata") or {}).get("name") or ""
+        name = (data.get("metadata") or {}).get("name") or name
         cause = status.Cause("kind", "FieldValueInvalid", f'Invalid value: "{kind}": must be {resource.kind}')
         raise status.invalid(GroupKind(resource.group, kind), str(name), [cause])
 
@@ -266,7 +267,7 @@ def finish_object(
     """
     resource = call.resource
     if resource.is_custom and data.get("kind", resource.kind) != resource.kind:
-        _check_custom_kind(data, resource)
+        _check_custom_kind(data, resource, call.name)
     data.pop("kind", None)
     data.pop("apiVersion", None)
     is_metadata_alone = settled is not None and len(data) == 1 and "metadata" in data

@@ -109,7 +109,8 @@ def _write_scale(operations: Operations, call: Call) -> Answer:
         for name in ("resourceVersion", "uid"):
             if metadata.get(name):
                 old["metadata"][name] = metadata[name]
-            elif name == "resourceVersion":
+            elif name == "resourceVersion" and call.resource.definition is None:
+                # Of a custom resource, a scale without a version is that of the last.
                 old["metadata"].pop(name)
         target = old
         *parents, last = path.strip(".").split(".")

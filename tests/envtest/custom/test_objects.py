@@ -199,6 +199,21 @@ async def test_a_scale_says_of_its_replicas_what_its_object_says(http: Http) -> 
     assert (refusal["code"], refusal["message"]) == (422, told)
 
 
+async def test_a_scale_that_says_no_version_is_that_of_the_last(http: Http) -> None:
+    await http.create(DEFINITIONS, scaled())
+    await http.create(WIDGETS, widget(replicas=1))
+    scale = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "w"}, "spec": {"replicas": 2}}
+    assert (await http("PUT", f"{WIDGETS}/w/scale", scale))[0] == 200
+    assert (await http.get(f"{WIDGETS}/w"))["spec"]["replicas"] == 2
+
+
+async def test_a_patch_makes_no_other_kind(http: Http) -> None:
+    await define(http, of_spec())
+    await http.create(WIDGETS, widget())
+    _, refusal = await http("PATCH", f"{WIDGETS}/w", {"kind": "Other"}, MERGE)
+    assert refusal["message"] == 'Other.example.com "w" is invalid: kind: Invalid value: "Other": must be Widget'
+
+
 async def test_replicas_that_are_no_number_are_told_of_as_what_they_are(http: Http) -> None:
     await http.create(DEFINITIONS, scaled(specReplicasPath=".spec.other", labelSelectorPath=".status.selector"))
     [cause] = await refused(http, "POST", WIDGETS, widget(other="many"))
