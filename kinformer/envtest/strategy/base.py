@@ -15,6 +15,7 @@ from kinformer.envtest.registry import Resource
 from kinformer.envtest.registry.schema import Problems, check, zero_of
 from kinformer.envtest.status import Cause
 from kinformer.envtest.storage import Version
+from kinformer.envtest.strategy.pod_warnings import pod_warnings
 from kinformer.meta.validation import dns1123_label_errors, dns1123_subdomain_errors
 
 __all__ = ("Obj", "Strategy", "with_field")
@@ -31,6 +32,10 @@ def with_field(obj: Obj, name: str, value: Any) -> None:
         obj[name] = value
 
 
+def _generation(obj: Obj) -> Any:
+    return obj["metadata"].get("generation")
+
+
 class Strategy:
     """
     How objects of one resource are written.
@@ -43,6 +48,7 @@ class Strategy:
     :cvar has_generation: whether changes of the spec are counted
     :cvar checks_metadata_again: whether an update of this kind looks at the whole metadata once more
     :cvar name_is_hostname: what objects' names become a part of that wants DNS labels; they are warned of others
+    :cvar template: where it has a template of pods
     :cvar default_propagation: what happens to dependents when a delete does not say it
     """
 
@@ -54,6 +60,7 @@ class Strategy:
     has_generation = False
     checks_metadata_again = False
     name_is_hostname = ""
+    template = ""
     default_propagation: Literal["Background", "Orphan"] = "Background"
 
     def __init__(self, resource: Resource):
@@ -157,7 +164,12 @@ class Strategy:
 
     def warnings_of_change(self, obj: Obj, old: Obj | None) -> list[str]:
         """What the user is told about what has come to an object, or with a new one."""
-        return []
+        if not self.template or (old is not None and _generation(old) == _generation(obj)):
+            return []
+        template: Any = obj
+        for part in self.template.split("."):
+            template = template.get(part) or {}
+        return list(pod_warnings(template, f"{self.template}."))
 
     def deletion_warnings(self, said_what_happens: bool) -> list[str]:
         """

@@ -8,6 +8,7 @@ from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy.base import Obj, Strategy, with_field
 from kinformer.envtest.strategy.checks import invalid
 from kinformer.envtest.strategy.pod_checks import check_pod_spec, check_pod_update
+from kinformer.envtest.strategy.pod_warnings import pod_warnings
 from kinformer.envtest.strategy.podspec import default_pod
 
 __all__ = ("PodStrategy",)
@@ -41,6 +42,10 @@ class PodStrategy(Strategy):
     }
     field_aliases: ClassVar[dict[str, str]] = {"spec.host": "spec.nodeName"}
     defaults_leave_metadata = True
+
+    def warnings_of_change(self, obj: Obj, old: Obj | None) -> list[str]:
+        # Changes of pods are mostly not made by people, whom warnings are for.
+        return list(pod_warnings(obj)) if old is None else []
 
     def default(self, obj: Obj) -> None:
         default_pod(obj.setdefault("spec", {}))

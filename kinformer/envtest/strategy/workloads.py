@@ -38,6 +38,7 @@ __all__ = (
 class PodTemplateStrategy(Strategy):
     returns_deleted = True
     has_generation = True
+    template = "template"
 
     def default(self, obj: Obj) -> None:
         default_template(obj.setdefault("template", {}))
@@ -72,6 +73,7 @@ class _Counting(Strategy):
     """
 
     has_generation = True
+    template = "spec.template"
     counted: ClassVar[tuple[str, ...]] = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
 
     def initial_status(self, obj: Obj) -> Obj:
@@ -85,6 +87,7 @@ class _Selecting(Strategy):
     """Kinds whose selector never changes: the pods that it no longer selected would be nobody's."""
 
     has_generation = True
+    template = "spec.template"
 
     def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
         return list(immutable(obj["spec"].get("selector"), old["spec"].get("selector"), "spec.selector"))
@@ -259,6 +262,7 @@ class JobStrategy(Strategy):
     """A job is told from all others by its uid, which its pods' labels and its selector have."""
 
     has_generation = True
+    template = "spec.template"
     name_is_hostname = "Pod names and hostnames"
     default_propagation: Literal["Background", "Orphan"] = "Orphan"
     selectable: ClassVar[dict[str, str]] = {"status.successful": "0"}
@@ -333,6 +337,7 @@ _LONGEST_CRON_JOB = 52  # its jobs' names are eleven longer
 
 class CronJobStrategy(Strategy):
     has_generation = True
+    template = "spec.jobTemplate.spec.template"
     name_is_hostname = "Pod names and hostnames"
 
     def default(self, obj: Obj) -> None:

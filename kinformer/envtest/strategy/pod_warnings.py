@@ -1,0 +1,174 @@
+"""What the API says about pods that are right, but hardly meant so: in the words, and the order, of kube-apiserver."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from kinformer.meta.quantity import Quantity
+
+__all__ = ("pod_warnings",)
+
+Obj = dict[str, Any]
+
+_OLD_LABELS = {
+    "beta.kubernetes.io/arch": 'deprecated since v1.14; use "kubernetes.io/arch" instead',
+    "beta.kubernetes.io/os": 'deprecated since v1.14; use "kubernetes.io/os" instead',
+    "failure-domain.beta.kubernetes.io/region": 'deprecated since v1.17; use "topology.kubernetes.io/region" instead',
+    "failure-domain.beta.kubernetes.io/zone": 'deprecated since v1.17; use "topology.kubernetes.io/zone" instead',
+    "beta.kubernetes.io/instance-type": 'deprecated since v1.17; use "node.kubernetes.io/instance-type" instead',
+    "app.kubernetes.io/created-by": "deprecated since v1.9",
+    "scheduler.alpha.kubernetes.io/preferAvoidPods": "deprecated since v1.22; use Taints and Tolerations instead",
+    "node-role.kubernetes.io/master": 'use "node-role.kubernetes.io/control-plane" instead',
+}
+_OLD_ANNOTATIONS = {
+    "scheduler.alpha.kubernetes.io/critical-pod": (
+        'non-functional in v1.16+; use the "priorityClassName" field instead'
+    ),
+    "security.alpha.kubernetes.io/sysctls": 'non-functional in v1.11+; use the "sysctls" field instead',
+    "security.alpha.kubernetes.io/unsafe-sysctls": 'non-functional in v1.11+; use the "sysctls" field instead',
+}
+_OLD_VOLUMES = {
+    "photonPersistentDisk": "deprecated in v1.11, non-functional in v1.16+",
+    "gitRepo": "deprecated in v1.11, and disabled by default in v1.33+",
+    "scaleIO": "deprecated in v1.16, non-functional in v1.22+",
+    "flocker": "deprecated in v1.22, non-functional in v1.25+",
+    "storageos": "deprecated in v1.22, non-functional in v1.25+",
+    "quobyte": "deprecated in v1.22, non-functional in v1.25+",
+    "glusterfs": "deprecated in v1.25, non-functional in v1.26+",
+    "cephfs": "deprecated in v1.28, non-functional in v1.31+",
+    "rbd": "deprecated in v1.28, non-functional in v1.31+",
+}
+_AFFINITIES = ("podAffinity", "podAntiAffinity")
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+_NO_SELECTOR = "a null labelSelector results in matching no pod"
+
+
+def pod_warnings(pod: Obj, path: str = "") -> Iterator[str]:
+    """
+    :param pod: a pod, or a template of some
+    :param path: where the template is, with a dot at the end
+    """
+    spec, annotations = pod.get("spec") or {}, (pod.get("metadata") or {}).get("annotations") or {}
+    here = f"{path}spec"
+    affinity = spec.get("affinity") or {}
+    for label in spec.get("nodeSelector") or ():
+        if label in _OLD_LABELS:
+            yield f"{here}.nodeSelector[{label}]: {_OLD_LABELS[label]}"
+    if nodes := affinity.get("nodeAffinity"):
+        yield from _node_terms(nodes, f"{here}.affinity.nodeAffinity")
+    for index, constraint in enumerate(spec.get("topologySpreadConstraints") or ()):
+        place, key = f"{here}.topologySpreadConstraints[{index}]", constraint.get("topologyKey", "")
+        if key in _OLD_LABELS:
+            yield f"{place}.topologyKey: {key} is {_OLD_LABELS[key]}"
+        if constraint.get("labelSelector") is None:
+            yield f"{place}.labelSelector: {_NO_SELECTOR}"
+    for name, text in _OLD_ANNOTATIONS.items():
+        if name in annotations:
+            yield f"{path}metadata.annotations[{name}]: {text}"
+    for index, volume in enumerate(spec.get("volumes") or ()):
+        for name in volume.keys() & _OLD_VOLUMES.keys():
+            yield f"{here}.volumes[{index}].{name}: {_OLD_VOLUMES[name]}"
+    yield from _repeated(spec.get("hostAliases") or (), "ip", f"{here}.hostAliases")
+    secrets = spec.get("imagePullSecrets") or ()
+    yield from _repeated(secrets, "name", f"{here}.imagePullSecrets")
+    for index, secret in enumerate(secrets):
+        if not secret.get("name"):
+            yield f'{here}.imagePullSecrets[{index}].name: invalid empty name ""'
+    yield from _parts_of_bytes(spec.get("overhead"), f"{here}.overhead")
+    containers = [
+        (container, f"{here}.{kind}[{index}]")
+        for kind in ("initContainers", "containers", "ephemeralContainers")
+        for index, container in enumerate(spec.get(kind) or ())
+    ]
+    for container, place in containers:
+        resources = container.get("resources") or {}
+        for kind in ("limits", "requests"):
+            yield from _parts_of_bytes(resources.get(kind), f"{place}.resources.{kind}")
+        if len(variables := container.get("env") or ()) > 1:
+            yield from _hidden_variables(variables, f"{place}.env")
+    yield from _ports(containers)
+    if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
+        told = "must be >= 0; negative values are invalid and will be treated as 1"
+        yield f"{here}.terminationGracePeriodSeconds: {told}"
+    for kind in _AFFINITIES:
+        terms = affinity.get(kind) or {}
+        for index, term in enumerate(terms.get(_REQUIRED) or ()):
+            if term.get("labelSelector") is None:
+                yield f"{here}.affinity.{kind}.{_REQUIRED}[{index}].labelSelector: {_NO_SELECTOR}"
+        for index, term in enumerate(terms.get(_PREFERRED) or ()):
+            if (term.get("podAffinityTerm") or {}).get("labelSelector") is None:
+                yield f"{here}.affinity.{kind}.{_PREFERRED}[{index}].podAffinityTerm.labelSelector: {_NO_SELECTOR}"
+
+
+def _node_terms(affinity: Obj, path: str) -> Iterator[str]:
+    terms = [
+        (term, f"{path}.{_REQUIRED}.nodeSelectorTerms[{index}]")
+        for index, term in enumerate((affinity.get(_REQUIRED) or {}).get("nodeSelectorTerms") or ())
+    ]
+    terms += [
+        (term.get("preference") or {}, f"{path}.{_PREFERRED}[{index}].preference")
+        for index, term in enumerate(affinity.get(_PREFERRED) or ())
+    ]
+    for term, here in terms:
+        for index, one in enumerate(term.get("matchExpressions") or ()):
+            if (key := one.get("key")) in _OLD_LABELS:
+                yield f"{here}.matchExpressions[{index}].key: {key} is {_OLD_LABELS[key]}"
+
+
+def _repeated(items: Any, name: str, path: str) -> Iterator[str]:
+    seen: set[str] = set()
+    for index, item in enumerate(items):
+        value = item.get(name, "")
+        if value in seen:
+            yield f'{path}[{index}].{name}: duplicate {name} "{value}"'
+        seen.add(value)
+
+
+def _parts_of_bytes(amounts: Obj | None, path: str) -> Iterator[str]:
+    for name in ("memory", "ephemeral-storage"):
+        text = (amounts or {}).get(name)
+        # Only thousandths make parts of bytes; most amounts have none, and are not parsed for it.
+        if text and text[-1] == "m" and Quantity.parse(text).milli_value() % 1000:
+            yield f'{path}[{name}]: fractional byte value "{text}" is invalid, must be an integer'
+
+
+def _hidden_variables(variables: Any, path: str) -> Iterator[str]:
+    seen: set[str] = set()
+    for index, variable in enumerate(variables):
+        name, value = variable.get("name", ""), variable.get("value", "")
+        reference = f"$({name})"
+        # One that says more than the one before is fine: PATH=$(PATH):/more.
+        builds_on = variable.get("valueFrom") is None and reference in value and value != reference
+        if name in seen and not builds_on:
+            yield f'{path}[{index}]: hides previous definition of "{name}", which may be dropped when using apply'
+        seen.add(name)
+
+
+def _ports(containers: list[tuple[Obj, str]]) -> Iterator[str]:
+    ports = [
+        (port, f"{place}.ports[{index}]")
+        for container, place in containers
+        for index, port in enumerate(container.get("ports") or ())
+    ]
+    seen: dict[tuple[int, str], list[tuple[Obj, str]]] = {}
+    for port, here in ports:
+        others = seen.setdefault((port.get("containerPort", 0), port.get("protocol", "")), [])
+        address, number = port.get("hostIP", ""), port.get("hostPort", 0)
+        for other, place in others:
+            its_address, its_number = other.get("hostIP", ""), other.get("hostPort", 0)
+            if (address, number) == (its_address, its_number):
+                yield f"{here}: duplicate port definition with {place}"
+            elif not number or not its_number:
+                yield f"{here}: overlapping port definition with {place}"
+            elif number == its_number and bool(address) != bool(its_address):
+                yield f"{here}: dangerously ambiguous port definition with {place}"
+        others.append((port, here))
+    names: dict[str, str] = {}
+    for port, here in ports:
+        if not (name := port.get("name")):
+            continue
+        if (first := names.setdefault(name, here)) != here:
+            told = f'duplicate port name "{name}" with {first}'
+            yield f"{here}: {told}, services and probes that select ports by name will use {first}"
