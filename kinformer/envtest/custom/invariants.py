@@ -11,13 +11,14 @@ from typing import Any
 
 import msgspec
 
+from kinformer.envtest.registry.schema import Problems, check_model
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy.base import Obj
 from kinformer.envtest.strategy.checks import duplicate, invalid, required, shown_float
 from kinformer.envtest.strategy.metadata import path_segment, validate_metadata
 from kinformer.meta.validation import dns1035_label_errors
 
-__all__ = ("check_embedded", "check_lists", "check_scale")
+__all__ = ("check_embedded", "check_lists", "check_scale", "prune_embedded")
 
 _MOST_REPLICAS = (1 << 31) - 1
 _GO_TYPES = {str: "string", bool: "bool", int: "int64", float: "float64", list: "[]interface {}", type(None): "<nil>"}
@@ -89,18 +90,37 @@ def _shown(value: Any) -> str:
 # -- embedded objects ------------------------------------------------------------------------------------------------
 
 
-def check_embedded(value: Any, schema: Mapping[str, Any], path: str = "") -> Iterator[Cause]:
-    """The objects of the API that a value contains."""
+def check_embedded(value: Any, schema: Mapping[str, Any]) -> Iterator[Cause]:
+    """What is wrong with the objects of the API that a value contains."""
+    for embedded, path in _embedded(value, schema, ""):
+        yield from _check_object(embedded, f"{path}." if path else "")
+
+
+def prune_embedded(value: Any, schema: Mapping[str, Any]) -> list[str]:
+    """Take out of the metadata of embedded objects, in place, what metadata does not have, and tell of it."""
+    unknown: list[str] = []
+    for embedded, path in _embedded(value, schema, ""):
+        if path and isinstance(metadata := embedded.get("metadata"), dict):
+            found = Problems()
+            kept = check_model("V1ObjectMeta", metadata, found)
+            if found.error is None:
+                embedded["metadata"] = kept
+                unknown += [text.replace('"', f'"{path}.metadata.', 1) for text in found.unknown]
+    return sorted(unknown)
+
+
+def _embedded(value: Any, schema: Mapping[str, Any], path: str) -> Iterator[tuple[Obj, str]]:
+    """Embedded objects, and where each is."""
     if isinstance(value, list):
         items = schema.get("items")
         if isinstance(items, dict):
             for index, item in enumerate(value):
-                yield from check_embedded(item, items, f"{path}[{index}]")
+                yield from _embedded(item, items, f"{path}[{index}]")
     elif isinstance(value, dict):
         if schema.get("x-kubernetes-embedded-resource"):
-            yield from _check_object(value, f"{path}." if path else "")
+            yield value, path
         for key, item, of_item in _items(value, schema):
-            yield from check_embedded(item, of_item, _below(path, key, schema))
+            yield from _embedded(item, of_item, _below(path, key, schema))
 
 
 def _items(value: Obj, schema: Mapping[str, Any]) -> Iterator[tuple[str, Any, Mapping[str, Any]]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-from kinformer.envtest.custom.invariants import check_embedded, check_lists, check_scale
+from kinformer.envtest.custom.invariants import check_embedded, check_lists, check_scale, prune_embedded
 from kinformer.envtest.custom.rules import Rules, has_rules
 from kinformer.envtest.custom.structural import NOWHERE, fill_defaults, problems_of, prune
 from kinformer.envtest.expressions import is_available
@@ -17,6 +17,7 @@ from kinformer.meta.validation import dns1123_subdomain_errors, label_key_errors
 
 __all__ = ("CustomStrategy",)
 
+_JSON_TYPES: dict[type, str] = {str: "string", list: "array"}
 _STANDARD_FINALIZERS = ("orphan", "foregroundDeletion", "kubernetes")
 
 
@@ -45,10 +46,13 @@ class CustomStrategy(Strategy):
             problems.error = found.error
             problems.unknown += [text.replace('"', '"metadata.', 1) for text in found.unknown]
         elif metadata is not None:
-            problems.error = "json: cannot unmarshal value into Go struct field .metadata of type v1.ObjectMeta"
+            found_type = "bool" if isinstance(metadata, bool) else _JSON_TYPES.get(type(metadata), "number")
+            problems.error = f"json: cannot unmarshal {found_type} into Go value of type v1.ObjectMeta"
         else:
             data["metadata"] = {}
         prune(data, self._schema, "", problems.unknown, ("metadata",))
+        if self._has_embedded:
+            problems.unknown += prune_embedded(data, self._schema)
         return data
 
     def default(self, obj: Obj) -> None:

@@ -334,3 +334,26 @@ async def test_an_embedded_object_is_an_object_of_the_api(http: Http) -> None:
         ("spec.template.metadata.labels", "Invalid value"),
     ]
     await http.create(WIDGETS, widget(template={"apiVersion": "v1", "kind": "Pod", "metadata": {}}))
+
+
+async def test_the_metadata_of_an_embedded_object_has_only_what_metadata_has(http: Http) -> None:
+    embedded = {
+        "type": "object",
+        "x-kubernetes-embedded-resource": True,
+        "x-kubernetes-preserve-unknown-fields": True,
+    }
+    await define(http, of_spec(template=embedded))
+    body = widget(template={"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "other": 1}, "more": 1})
+    assert await warnings(http, "POST", WIDGETS, body) == ['unknown field "spec.template.metadata.other"']
+    template = (await http.get(f"{WIDGETS}/w"))["spec"]["template"]
+    assert template == {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "more": 1}
+
+
+async def test_metadata_that_is_none_is_refused_as_what_it_is(http: Http) -> None:
+    await define(http, of_spec())
+    code, refusal = await http("POST", WIDGETS, {**widget(), "metadata": "w"})
+    told = 'Widget in version "v1" cannot be handled as a Widget: '
+    assert (code, refusal["message"]) == (
+        400,
+        told + "json: cannot unmarshal string into Go value of type v1.ObjectMeta",
+    )
