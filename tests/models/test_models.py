@@ -217,7 +217,8 @@ OWNED = {
     "metadata": {
         "namespace": "team-1",
         "labels": {"app": "web-2"},
-        "annotations": {"a": "b"},
+        "annotations": {"a": "on-1"},
+        "generateName": "web-1-",
         "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-1", "uid": "u-1"}],
     },
     "spec": {"nodeName": "n"},
@@ -232,7 +233,12 @@ def test_interned_objects_share_the_strings_that_recur() -> None:
 
     assert one.metadata.labels["app"] is other.metadata.labels["app"]
     assert one.metadata.namespace is other.metadata.namespace
-    assert one.metadata.owner_references[0].uid is other.metadata.owner_references[0].uid
+    assert one.metadata.generate_name is other.metadata.generate_name
+    assert one.metadata.annotations["a"] is other.metadata.annotations["a"]
+    for attribute in ("api_version", "kind", "name", "uid"):
+        assert getattr(one.metadata.owner_references[0], attribute) is getattr(
+            other.metadata.owner_references[0], attribute
+        )
     assert to_dict(one) == OWNED
 
 
