@@ -260,7 +260,9 @@ async def indexes(count: int, objects: int = 10_000, events: int = 100_000) -> F
 
 async def growth(objects: int, events: int = 50_000) -> Figures:
     async with informing(objects) as bench:
-        figures = await bench.load(events)
+        # The one in the middle: so many objects are gigabytes, and the system is still busy with them at first.
+        loads = [await bench.load(events) for _ in range(3)]
+        figures = sorted(loads, key=lambda load: load["events/CPU-s"])[1]
         return {**figures, "us CPU/event": round(1e6 / figures["events/CPU-s"], 2)}
 
 
