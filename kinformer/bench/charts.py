@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 import re
 import sys
 from pathlib import Path
@@ -45,6 +46,7 @@ def draw(name: str, table: Table, folder: Path) -> Path | None:
         return None
     values = {figure: [table.figure(row.label, figure) for row in rows] for figure in table.chart}
     positive = [value for series in values.values() for value in series if value]
+    is_wide = len(positive) > 1 and max(positive) / min(positive) > _WIDE
     chart = pygal.HorizontalBar(
         style=importlib.import_module("pygal.style").CleanStyle(
             font_family="sans-serif",
@@ -65,7 +67,7 @@ def draw(name: str, table: Table, folder: Path) -> Path | None:
         print_values=True,
         truncate_label=-1,
         truncate_legend=-1,
-        logarithmic=len(positive) > 1 and max(positive) / min(positive) > _WIDE,
+        logarithmic=is_wide,
         value_formatter=lambda value: f"{value:,.10g}",
         disable_xml_declaration=True,
         js=[],
@@ -73,6 +75,12 @@ def draw(name: str, table: Table, folder: Path) -> Path | None:
     chart.title = f"{table.title}\n{', '.join(table.chart)}: {'less' if table.lower_is_better else 'more'} is better"
     # Otherwise a new one each time, and with it another file.
     chart.uuid = name
+    if is_wide:
+        # From below the smallest, which would have no bar otherwise, and a number at powers of ten only.
+        least = math.floor(math.log10(min(positive) / 2))
+        chart.zero = 10.0**least
+        chart.range = (chart.zero, max(positive))
+        chart.y_labels = [10.0**power for power in range(least, math.floor(math.log10(max(positive))) + 1)]
     # It draws upwards from the bottom.
     chart.x_labels = [row.label for row in reversed(rows)]
     for figure, series in values.items():
