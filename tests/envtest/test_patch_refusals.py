@@ -8,6 +8,7 @@ import pytest
 
 from tests.envtest.apply.test_managed_fields import APPLY, DEPLOYMENTS, JSON, MERGE, STRATEGIC, deployment
 from tests.envtest.conftest import Http
+from tests.envtest.test_server import CONFIG_MAPS
 
 IN_YAML = "error unmarshaling JSON: while decoding JSON"
 INTO_MAP = "into Go value of type map[string]interface {}"
@@ -120,3 +121,55 @@ async def test_what_has_a_uid_is_not_created_by_an_apply(http: Http) -> None:
     assert (code, refused["reason"]) == (409, "Conflict")
     why = "uid mismatch: the provided object specified uid u, and no existing object was found"
     assert refused["message"].endswith(why)
+
+
+TWICE = b'{"spec":{"paused":true,"paused":false},"zzz":1,"aaa":2}'
+SAID_TWICE = [
+    (MERGE, TWICE, ['duplicate field "spec.paused"', 'unknown field "aaa"', 'unknown field "zzz"']),
+    (STRATEGIC, TWICE, ['duplicate field "spec.paused"', 'unknown field "aaa"', 'unknown field "zzz"']),
+    (STRATEGIC, b'{"spec":{"paused":true,"paused":false}}', ['duplicate field "spec.paused"']),
+    (
+        JSON,
+        b'[{"op":"test","op":"add","path":"/spec/paused","value":true,"to":{"a":1,"a":2},"to":1}]',
+        ['json patch duplicate field "[0].op"', 'json patch unknown field "[0].to"'],
+    ),
+    (
+        JSON,
+        b'[{"op":"add","path":"/metadata/labels","value":{"a":"b","a":"c"}}]',
+        ['json patch duplicate field "[0].value.a"'],
+    ),
+    (
+        JSON,
+        b'[{"op":"add","path":"/spec/nope","value":1,"nope":1}]',
+        ['json patch unknown field "[0].nope"', 'unknown field "spec.nope"'],
+    ),
+]
+
+
+@pytest.mark.parametrize(("type_", "body", "told"), SAID_TWICE)
+async def test_a_strict_patch_says_nothing_twice(http: Http, type_: str, body: bytes, told: list[str]) -> None:
+    await http.create(DEPLOYMENTS, deployment("d"))
+    code, refused = await http("PATCH", f"{DEPLOYMENTS}/d?fieldValidation=Strict", body, type_)
+    assert (code, refused["reason"]) == (422, "Invalid")
+    assert refused["message"].endswith(f": strict decoding error: {', '.join(told)}")
+
+
+@pytest.mark.parametrize(("type_", "body", "told"), SAID_TWICE)
+async def test_what_a_patch_says_twice_is_warned_of_unless_it_is_ignored(
+    http: Http, type_: str, body: bytes, told: list[str]
+) -> None:
+    await http.create(DEPLOYMENTS, deployment("d"))
+    for query, expected in (("", told), ("?fieldValidation=Ignore", [])):
+        url = f"{http.server.url}{DEPLOYMENTS}/d{query}"
+        async with http.session.patch(url, data=body, headers={"Content-Type": type_}) as response:
+            assert response.status == 200
+            warnings = response.headers.getall("Warning", [])
+        assert [one[7:-1].replace('\\"', '"') for one in warnings] == expected
+
+
+async def test_a_body_is_told_of_in_the_order_of_its_text(http: Http) -> None:
+    body = b'{"bogus":{"a":1,"a":2},"metadata":{"name":"a","name":"b"},"bogus":1,"other":1}'
+    code, refused = await http("POST", f"{CONFIG_MAPS}?fieldValidation=Strict", body)
+    assert code == 400
+    told = 'unknown field "bogus", duplicate field "metadata.name", unknown field "other"'
+    assert refused["message"].endswith(f"strict decoding error: {told}")

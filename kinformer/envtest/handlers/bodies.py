@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -11,7 +11,7 @@ import yaml
 from kinformer.envtest import status
 from kinformer.envtest.apply import Managed
 from kinformer.envtest.handlers.call import Call
-from kinformer.envtest.handlers.duplicates import duplicate_fields
+from kinformer.envtest.handlers.duplicates import duplicate_fields, told_in_order
 from kinformer.envtest.operations import DeleteOptions
 from kinformer.envtest.registry import Resource
 from kinformer.envtest.registry.schema import Problems, check_model
@@ -139,7 +139,13 @@ def decode_object(call: Call, strategy: Strategy) -> Obj:
     if resource.is_custom and isinstance(data, dict):
         _check_custom_kind(data, resource)
     twice = duplicate_fields(call.body, data) if media_type(call.content_type) != _YAML else []
-    return finish_object(call, strategy, _of_kind(data, GroupVersionKind(*_gvk(call))), found=twice)
+
+    def tell(unknown: list[str]) -> list[str]:
+        if twice and unknown and not resource.is_custom:
+            return told_in_order(call.body, unknown)
+        return twice + unknown
+
+    return finish_object(call, strategy, _of_kind(data, GroupVersionKind(*_gvk(call))), tell=tell)
 
 
 def _gvk(call: Call) -> tuple[str, str, str]:
@@ -254,14 +260,14 @@ def finish_object(
     strategy: Strategy,
     data: Obj,
     settled: Obj | None = None,
-    found: Sequence[str] = (),
+    tell: Callable[[list[str]], list[str]] | None = None,
     refuse: Callable[[str], status.StatusError] | None = None,
 ) -> Obj:
     """
     Bring data into the form in which it is stored: known fields only, canonical values, defaults.
 
     :param settled: fields of the object that are in that form already, and of its metadata
-    :param found: what was found about the data's fields before
+    :param tell: given what is told of unknown fields, all that is told of the data's fields
     :param refuse: makes the error of what is wrong, if not the one for a body
     :raises StatusError: BadRequest for values of wrong types; for unknown fields, if the request is strict
     """
@@ -272,17 +278,15 @@ def finish_object(
     data.pop("apiVersion", None)
     is_metadata_alone = settled is not None and len(data) == 1 and "metadata" in data
     managed = _take_managed(data)
-    problems = Problems(unknown=list(found))
+    problems = Problems()
     obj = strategy.check(data, problems)
     if problems.error is not None:
         raise (refuse or _refuse_body(resource))(problems.error)
-    if problems.unknown:
-        mode = call.query.get("fieldValidation") or "Warn"
+    mode = call.query.get("fieldValidation") or "Warn"
+    if mode != "Ignore" and (told := problems.unknown if tell is None else tell(problems.unknown)):
         if mode == "Strict":
-            listed = ", ".join(problems.unknown)
-            raise (refuse or _refuse_body(resource))(f"strict decoding error: {listed}")
-        if mode == "Warn":
-            call.warnings += problems.unknown
+            raise (refuse or _refuse_body(resource))(f"strict decoding error: {', '.join(told)}")
+        call.warnings += told
     if settled:
         metadata = obj.get("metadata")
         obj |= settled

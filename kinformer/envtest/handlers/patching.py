@@ -19,6 +19,7 @@ from kinformer.envtest.apply import (
 )
 from kinformer.envtest.handlers.bodies import finish_object, media_type, read_json, read_yaml
 from kinformer.envtest.handlers.call import Call
+from kinformer.envtest.handlers.duplicates import duplicate_fields, operation_fields
 from kinformer.envtest.handlers.patch_errors import (
     body_complaint,
     no_object,
@@ -90,7 +91,7 @@ class Patcher:
         refuse = refusal_of(self._call, patched)
         self._check_kind(patched, refuse)
         if self._strategy.is_converted:
-            return finish_object(self._call, self._strategy, patched, refuse=refuse)
+            return finish_object(self._call, self._strategy, patched, tell=self._tell, refuse=refuse)
         # What a patch has not touched is still the very object that was stored, and needs no second look.
         settled = {}
         for name, value in whole.items():
@@ -104,7 +105,17 @@ class Patcher:
             kept = {name: value for name, value in before.items() if after.get(name) is value}
             patched["metadata"] = {name: value for name, value in after.items() if name not in kept}
             settled["metadata"] = kept
-        return finish_object(self._call, self._strategy, patched, settled, refuse=refuse)
+        return finish_object(self._call, self._strategy, patched, settled, tell=self._tell, refuse=refuse)
+
+    def _tell(self, unknown: list[str]) -> list[str]:
+        """What is wrong with the patch's own fields comes first, then what the object does not have."""
+        type_ = media_type(self._call.content_type)
+        if type_ == APPLY_PATCH:
+            return unknown
+        if len(unknown) > 1 and not self._call.resource.is_custom:
+            # Merged as text, or as maps whose faults are sorted.
+            unknown = sorted(unknown, key=None if type_ == STRATEGIC_PATCH else _by_path)
+        return repeated_in_patch(self._call) + unknown
 
     def _check_kind(self, patched: Obj, refuse: Callable[[str], status.StatusError]) -> None:
         # A strategic merge patch changes a typed object, which stays what it is.
@@ -113,6 +124,19 @@ class Patcher:
         kind, version = patched.get("kind"), patched.get("apiVersion")
         if (kind, version) != (self._call.resource.kind, self._call.resource.api_version):
             raise refuse(not_registered(str(kind or ""), str(version or "")))
+
+
+def _by_path(text: str) -> list[tuple[int, str]]:
+    """Orders what is told of fields as they stand in a text whose objects have theirs sorted."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"[.\[\]]+", text)]
+
+
+def repeated_in_patch(call: Call) -> list[str]:
+    """What is told of a patch's fields that stand there twice, and of those that are none."""
+    patch = read_json(call.body, "")
+    if media_type(call.content_type) == JSON_PATCH:
+        return operation_fields(call.body, patch)
+    return duplicate_fields(call.body, patch)
 
 
 def refusal_of(call: Call, patched: Obj) -> Callable[[str], status.StatusError]:
