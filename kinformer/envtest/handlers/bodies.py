@@ -6,15 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
-import yaml
 
 from kinformer.envtest import status
 from kinformer.envtest.apply import Managed
 from kinformer.envtest.handlers.call import Call
-from kinformer.envtest.handlers.duplicates import duplicate_fields, told_in_order
+from kinformer.envtest.handlers.duplicates import duplicate_fields, in_order_of_paths, told_in_order
+from kinformer.envtest.handlers.patch_errors import not_registered
+from kinformer.envtest.handlers.yaml_bodies import BadYaml, lines_of, read_yaml_body
 from kinformer.envtest.operations import DeleteOptions
 from kinformer.envtest.registry import Resource
-from kinformer.envtest.registry.schema import Problems, check_model
+from kinformer.envtest.registry.schema import Problems, check_model, is_known
 from kinformer.envtest.strategy.base import Obj, Strategy
 from kinformer.meta.names import GroupKind, GroupVersion, GroupVersionKind
 
@@ -32,6 +33,7 @@ __all__ = (
 _JSON = "application/json"
 _YAML = "application/yaml"
 _OF_DELETES = ("dryRun", "gracePeriodSeconds", "orphanDependents", "propagationPolicy")
+Refuse = Callable[[str], status.StatusError]
 _POLICIES = ("Foreground", "Background", "Orphan")
 
 
@@ -57,57 +59,48 @@ def json_complaint(body: bytes) -> str:
     return complaint(body)
 
 
-def _read(call: Call, kind: str) -> Any:
+def _read(call: Call, refuse: Refuse) -> tuple[Any, str]:
+    """
+    What a body says, and what is told of the keys that are in its YAML twice.
+
+    :param refuse: makes the error of a body that cannot be read
+    :raises StatusError: that, or UnsupportedMediaType
+    """
     type_ = media_type(call.content_type)
     if type_ == _JSON:
-        if not call.body.strip():
-            return {}
-        complaint = json_complaint_of(call.body)
-        if complaint is not None:
-            text = call.body.decode("utf-8", "replace")
-            raise status.bad_request(
-                f"the object provided is unrecognized (must be of type {kind}): "
-                f"couldn't get version/kind; json parse error: {complaint} ({_shortened(text)})"
-            )
-        return msgspec.json.decode(call.body)
+        if (complaint := json_complaint_of(call.body)) is not None:
+            raise refuse(f"couldn't get version/kind; json parse error: {complaint}")
+        return msgspec.json.decode(call.body), ""
     if type_ == _YAML:
         try:
-            return yaml.load(call.body, Loader=_Loader)
-        except (yaml.YAMLError, ValueError, RecursionError) as error:
-            line = str(error).splitlines()[0]
-            raise status.bad_request(
-                f"the object provided is unrecognized (must be of type {kind}): "
-                f"couldn't get version/kind; json parse error: error converting YAML to JSON: yaml: {line}"
-            ) from None
+            return read_yaml_body(call.body)
+        except BadYaml as error:
+            raise refuse(str(error)) from None
     raise status.unsupported_media_type()
 
 
-def read_yaml(call: Call) -> Obj:
+def _unrecognized(call: Call, kind: str) -> Refuse:
+    """Makes the error of a body of which not even the kind can be told."""
+    head = f"the object provided is unrecognized (must be of type {kind})"
+    return lambda why: status.bad_request(f"{head}: {why} ({_shortened(call.body)})")
+
+
+def read_yaml(call: Call) -> tuple[Obj, str]:
     """
-    An object in YAML, as apply takes it.
+    An object in YAML, as apply takes it, and what is told of keys that are there twice.
 
     :raises StatusError: BadRequest
     """
     try:
-        data = yaml.load(call.body, Loader=_Loader)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise status.bad_request(f"error decoding YAML: {str(error).splitlines()[0]}") from None
+        data, twice = read_yaml_body(call.body)
+    except BadYaml as error:
+        raise status.bad_request(f"error decoding YAML: error converting YAML to JSON: {error}") from None
     if data is None:
-        return {}
+        return {}, ""
     if not isinstance(data, dict):
         why = f"json: cannot unmarshal {_json_type(data)} into Go value of type map[string]interface {{}}"
         raise status.bad_request(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {why}")
-    return data
-
-
-class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # whichever is built in
-    """YAML as JSON has it: a time is a text."""
-
-
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
+    return data, twice
 
 
 def json_complaint_of(body: bytes) -> str | None:
@@ -118,13 +111,12 @@ def json_complaint_of(body: bytes) -> str | None:
     return None
 
 
-def _shortened(text: str) -> str:
-    """What the real server shows of a body: its beginning, and in hexadecimal if it is not text."""
-    data = text.encode()
-    shown = data if len(data) <= 100 else data[:100]
-    if not all(32 <= byte < 127 or byte in (9, 10, 13) for byte in shown):
-        return shown.hex() + (" ..." if len(data) > 100 else "")
-    return shown.decode() + (" ..." if len(data) > 100 else "")
+def _shortened(body: bytes) -> str:
+    """What the real server shows of a body: its beginning, and in hexadecimal if it is no object."""
+    if not body:
+        return "<empty>"
+    shown = body[:30].decode("utf-8", "replace") if body.startswith(b"{") else body[:30].hex()
+    return shown + (" ..." if len(body) > 30 else "")
 
 
 def decode_object(call: Call, strategy: Strategy) -> Obj:
@@ -135,12 +127,18 @@ def decode_object(call: Call, strategy: Strategy) -> Obj:
     :raises StatusError: BadRequest, UnsupportedMediaType
     """
     resource = call.resource
-    data = _read(call, resource.kind)
-    if resource.is_custom and isinstance(data, dict):
+    refuse = _unrecognized(call, resource.kind)
+    data, in_yaml = _read(call, refuse)
+    data = _check_form(data, refuse)
+    if resource.is_custom:
         _check_custom_kind(data, resource)
-    twice = duplicate_fields(call.body, data) if media_type(call.content_type) != _YAML else []
+    is_yaml = media_type(call.content_type) == _YAML
+    twice = [] if is_yaml else duplicate_fields(call.body, data)
 
     def tell(unknown: list[str]) -> list[str]:
+        if is_yaml:
+            # It was made JSON first, with its fields sorted.
+            return ([in_yaml] if in_yaml else []) + in_order_of_paths(unknown)
         if twice and unknown and not resource.is_custom:
             return told_in_order(call.body, unknown)
         return twice + unknown
@@ -182,10 +180,11 @@ _FOREIGN = {
 
 def decode_foreign(call: Call, gvk: GroupVersionKind) -> Obj:
     """The body of a subresource that speaks another kind: a scale, a binding, an eviction."""
-    return check_foreign(gvk, _of_kind(_read(call, gvk.kind), gvk))
+    refuse = _unrecognized(call, gvk.kind)
+    return check_foreign(gvk, _of_kind(_check_form(_read(call, refuse)[0], refuse), gvk))
 
 
-def check_foreign(gvk: GroupVersionKind, data: Any, refuse: Callable[[str], status.StatusError] | None = None) -> Obj:
+def check_foreign(gvk: GroupVersionKind, data: Any, refuse: Refuse | None = None) -> Obj:
     """
     An object of such a kind, checked against its type.
 
@@ -212,43 +211,51 @@ def _json_type(value: Any) -> str:
     return "array" if isinstance(value, list) else "object" if isinstance(value, dict) else "number"
 
 
-def _of_kind(data: Any, want: GroupVersionKind) -> Obj:
+def _check_form(data: Any, refuse: Refuse) -> Obj:
+    """
+    Look at what a body says it is, whatever that be; nothing at all is an empty object.
+
+    :param refuse: makes the error of one that cannot say anything, or not like that
+    """
+    if data is None:
+        return {}
+    head = "couldn't get version/kind; json parse error: json: cannot unmarshal"
+    if not isinstance(data, dict):
+        fields = 'APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\""'
+        raise refuse(f"{head} {_json_type(data)} into Go value of type struct {{ {fields} }}")
+    for name in ("apiVersion", "kind"):
+        value = data.get(name)
+        if value is not None and not isinstance(value, str):
+            raise refuse(f"{head} {_json_type(value)} into Go struct field .{name} of type string")
+    version = data.get("apiVersion") or ""
+    if version.count("/") > 1:
+        raise refuse(f"unexpected GroupVersion string: {version}")
+    return data
+
+
+def _of_kind(data: Obj, want: GroupVersionKind) -> Obj:
     """
     Data that says of itself to be of a kind, or that does not say what it is.
 
     :raises StatusError: BadRequest if it is of another
     """
-    if not isinstance(data, dict):
-        text = (
-            f"the object provided is unrecognized (must be of type {want.kind}): couldn't get version/kind; "
-            f"json parse error: json: cannot unmarshal {_json_type(data)} into Go value of type struct "
-            '{ APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
-        )
-        raise status.bad_request(text)
-    api_version, kind = data.get("apiVersion") or "", data.get("kind") or ""
-    for name, value in (("apiVersion", api_version), ("kind", kind)):
-        if not isinstance(value, str):
-            raise status.bad_request(
-                f"the object provided is unrecognized (must be of type {want.kind}): couldn't get version/kind; "
-                f"json parse error: json: cannot unmarshal {_json_type(value)} into Go struct field .{name} "
-                "of type string"
-            )
-    try:
-        got = GroupVersion.parse(api_version) if api_version else GroupVersion(want.group, want.version)
-    except ValueError:
-        raise status.bad_request(f"unexpected GroupVersion string: {api_version}") from None
-    kind = kind or want.kind
+    api_version = data.get("apiVersion") or ""
+    got = GroupVersion.parse(api_version) if api_version else GroupVersion(want.group, want.version)
+    kind = data.get("kind") or want.kind
     if (got.group, got.version, kind) != want:
         raise _wrong_kind(GroupVersionKind(got.group, got.version, kind), want)
     return data
 
 
 def _wrong_kind(got: GroupVersionKind, want: GroupVersionKind) -> status.StatusError:
-    if got.group == want.group and got.version == want.version:
+    cannot = f'{got.kind} in version "{got.version}" cannot be handled as a {want.kind}'
+    is_same = got.kind == want.kind and (got.group == want.group or got.kind == "Event")
+    if is_known(want) and not is_known(got):
+        return status.bad_request(f"{cannot}: {not_registered(got.kind, got.api_version)}")
+    if is_known(want) and not is_same:
         package = want.group.partition(".")[0] or "core"
         return status.bad_request(
-            f'{got.kind} in version "{got.version}" cannot be handled as a {want.kind}: '
-            f"converting (v1.{got.kind}) to ({package}.{want.kind}): unknown conversion"
+            f"{cannot}: converting ({got.version}.{got.kind}) to ({package}.{want.kind}): unknown conversion"
         )
     return status.bad_request(
         f"the API version in the data ({got.api_version}) does not match the expected API version ({want.api_version})"
@@ -261,7 +268,7 @@ def finish_object(
     data: Obj,
     settled: Obj | None = None,
     tell: Callable[[list[str]], list[str]] | None = None,
-    refuse: Callable[[str], status.StatusError] | None = None,
+    refuse: Refuse | None = None,
 ) -> Obj:
     """
     Bring data into the form in which it is stored: known fields only, canonical values, defaults.
@@ -286,7 +293,7 @@ def finish_object(
     if mode != "Ignore" and (told := problems.unknown if tell is None else tell(problems.unknown)):
         if mode == "Strict":
             raise (refuse or _refuse_body(resource))(f"strict decoding error: {', '.join(told)}")
-        call.warnings += told
+        call.warnings += [line for text in told for line in lines_of(text)]
     if settled:
         metadata = obj.get("metadata")
         obj |= settled
@@ -301,7 +308,7 @@ def finish_object(
     return obj
 
 
-def _refuse_body(resource: Resource) -> Callable[[str], status.StatusError]:
+def _refuse_body(resource: Resource) -> Refuse:
     head = f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}'
     return lambda why: status.bad_request(f"{head}: {why}")
 
@@ -325,14 +332,11 @@ def decode_delete_options(call: Call) -> DeleteOptions:
     :raises StatusError: BadRequest; Invalid for options that contradict themselves
     """
     data: Any = {}
-    if call.body.strip():
-        data = _read(call, "DeleteOptions")
-        if not isinstance(data, dict):
-            data = _of_kind(data, GroupVersionKind("", "v1", "DeleteOptions"))
+    if call.body:
+        data = _check_form(_read(call, status.bad_request)[0], status.bad_request)
         if data.get("kind", "DeleteOptions") != "DeleteOptions":
             raise status.bad_request(
-                f"the object provided is unrecognized (must be of type DeleteOptions): "
-                f'couldn\'t get version/kind; no kind "{data["kind"]}" is registered'
+                f'no kind "{data["kind"]}" is registered for version "{data.get("apiVersion") or "v1"}"'
             )
         data = check_foreign(GroupVersionKind("", "v1", "DeleteOptions"), data)
         # Who sends a body says everything there; the query is not looked at.

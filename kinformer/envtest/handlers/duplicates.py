@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 from collections.abc import Collection
 from typing import Any
 
 import msgspec
 
-__all__ = ("duplicate_fields", "operation_fields", "told_in_order")
+__all__ = ("duplicate_fields", "in_order_of_paths", "operation_fields", "told_in_order")
 
 _MARKS = (b'":', b'" :')
 _OF_OPERATIONS = frozenset(("op", "path", "from", "value"))
@@ -45,6 +46,15 @@ def told_in_order(body: bytes, unknown: Collection[str]) -> list[str]:
     :param unknown: what is told of the latter, whose values nobody reads
     """
     return _walk_through(body, frozenset(unknown))
+
+
+def in_order_of_paths(told: list[str]) -> list[str]:
+    """What is told of fields, as these stand in a text whose objects have theirs sorted."""
+    return sorted(told, key=_by_path) if len(told) > 1 else told
+
+
+def _by_path(text: str) -> list[tuple[int, str]]:
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"[.\[\]]+", text)]
 
 
 def operation_fields(body: bytes, operations: Any) -> list[str]:

@@ -19,7 +19,7 @@ from kinformer.envtest.apply import (
 )
 from kinformer.envtest.handlers.bodies import finish_object, media_type, read_json, read_yaml
 from kinformer.envtest.handlers.call import Call
-from kinformer.envtest.handlers.duplicates import duplicate_fields, operation_fields
+from kinformer.envtest.handlers.duplicates import duplicate_fields, in_order_of_paths, operation_fields
 from kinformer.envtest.handlers.patch_errors import (
     body_complaint,
     no_object,
@@ -27,6 +27,7 @@ from kinformer.envtest.handlers.patch_errors import (
     wrong_type_in_apply,
     wrong_type_in_map,
 )
+from kinformer.envtest.handlers.yaml_bodies import lines_of
 from kinformer.envtest.operations import Operations
 from kinformer.envtest.registry import Resource
 from kinformer.envtest.strategy.base import Obj
@@ -114,7 +115,7 @@ class Patcher:
             return unknown
         if len(unknown) > 1 and not self._call.resource.is_custom:
             # Merged as text, or as maps whose faults are sorted.
-            unknown = sorted(unknown, key=None if type_ == STRATEGIC_PATCH else _by_path)
+            unknown = sorted(unknown) if type_ == STRATEGIC_PATCH else in_order_of_paths(unknown)
         return repeated_in_patch(self._call) + unknown
 
     def _check_kind(self, patched: Obj, refuse: Callable[[str], status.StatusError]) -> None:
@@ -124,11 +125,6 @@ class Patcher:
         kind, version = patched.get("kind"), patched.get("apiVersion")
         if (kind, version) != (self._call.resource.kind, self._call.resource.api_version):
             raise refuse(not_registered(str(kind or ""), str(version or "")))
-
-
-def _by_path(text: str) -> list[tuple[int, str]]:
-    """Orders what is told of fields as they stand in a text whose objects have theirs sorted."""
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"[.\[\]]+", text)]
 
 
 def repeated_in_patch(call: Call) -> list[str]:
@@ -175,7 +171,7 @@ def _applier(operations: Operations, call: Call) -> Patcher:
     if not call.manager:
         text = "Required value: is required for apply patch"
         raise status.invalid_options("PatchOptions", status.Cause("fieldManager", "FieldValueRequired", text))
-    wanted = read_yaml(call)
+    wanted, twice = read_yaml(call)
     resource, force = call.resource, call.is_set("force")
     subresource = call.target.subresource.name if call.target.subresource is not None else ""
     scope = scope_of(resource, subresource)
@@ -195,11 +191,21 @@ def _applier(operations: Operations, call: Call) -> Patcher:
         live = whole if whole["metadata"].get("uid") else None
         managed = live_managed(operations, call)
         applied = apply_configuration(live, managed, wanted, scope, call.manager, operations.now(), force)
+        if twice:
+            _tell_of_yaml(call, f"error converting YAML to JSON: {twice}")
         owned = applied.managed if applied.managed is not None else Managed(())
         metadata = {name: value for name, value in applied.obj["metadata"].items() if name != "managedFields"}
         return {**applied.obj, "metadata": {**metadata, "managedFields": owned}}
 
     return Patcher(operations, call, apply, creates=call.target.subresource is None)
+
+
+def _tell_of_yaml(call: Call, text: str) -> None:
+    mode = call.query.get("fieldValidation") or "Warn"
+    if mode == "Strict":
+        raise status.bad_request(f"error strict decoding YAML: {text}")
+    if mode == "Warn":
+        call.warnings += lines_of(text)
 
 
 #: What a strategic merge patch may say that the real server has no status for: it tells the error as it is.

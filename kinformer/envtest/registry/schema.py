@@ -28,7 +28,7 @@ from kinformer.meta.quantity import Quantity, QuantityError, canonical_quantity
 from kinformer.models._resources import model_name_of
 from kinformer.models._source import model_names, shape_of
 
-__all__ = ("Problems", "WrongType", "check", "check_model", "zero_of")
+__all__ = ("Problems", "WrongType", "check", "check_model", "is_known", "zero_of")
 
 Obj = dict[str, Any]
 _decode = msgspec.json.Decoder(Obj).decode
@@ -87,6 +87,11 @@ def check_model(model: str, data: Obj, problems: Problems) -> Obj:
     except WrongType as wrong:
         problems.error = str(wrong)
         return {}
+
+
+def is_known(kind: GroupVersionKind) -> bool:
+    """Whether it is a kind of Kubernetes' own."""
+    return _model_by_kind(kind) is not None
 
 
 def zero_of(resource: Resource) -> Obj:
