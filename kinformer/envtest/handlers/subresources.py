@@ -20,6 +20,9 @@ from kinformer.meta.selectors import label_selector_as_selector, selector_from_s
 
 __all__ = ("bind_pod", "serve_subresource")
 
+#: What stands for replicas that are not there: no count is as small.
+_NO_REPLICAS = -(1 << 31)
+
 Handler = Callable[[Operations, Call], Answer]
 
 
@@ -59,6 +62,11 @@ def _scale_of(call: Call, obj: Obj) -> Obj:
     return scale
 
 
+def _replicas_path(call: Call) -> str:
+    path: str = ((call.resource.definition or {}).get("scale") or {}).get("specReplicasPath", ".spec.replicas")
+    return path
+
+
 def _at(obj: Any, path: str) -> Any:
     for part in path.strip(".").split("."):
         obj = obj.get(part) if isinstance(obj, dict) else None
@@ -83,14 +91,21 @@ def _write_scale(operations: Operations, call: Call) -> Answer:
         make: Callable[[Obj], Any] = lambda _: body  # noqa: E731
     else:
         make = patch_function(call)
-    path = ((call.resource.definition or {}).get("scale") or {}).get("specReplicasPath", ".spec.replicas")
+    path = _replicas_path(call)
     how = call.write_options("UpdateOptions")
 
     def change(old: Obj | None) -> Obj:
         assert old is not None
-        made = make(_scale_of(call, old))
+        present = _scale_of(call, old)
+        is_open = call.resource.is_custom and _at(old, path) is None
+        if is_open:
+            # A custom resource may have no replicas yet: a scale that is patched has to bring them.
+            present["spec"]["replicas"] = _NO_REPLICAS
+        made = make(present)
         scale = check_foreign(gvk, made, refusal_of(call, made) if call.verb == "patch" else None)
         replicas = (scale.get("spec") or {}).get("replicas", 0)
+        if is_open and replicas == _NO_REPLICAS:
+            raise status.bad_request(f'the spec replicas field "{path}" cannot be empty')
         if replicas < 0 and call.resource.definition is None:
             # A custom resource is looked at as a whole, with its replicas in it.
             text = f"Invalid value: {replicas}: must be greater than or equal to 0"

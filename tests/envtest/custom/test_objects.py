@@ -168,6 +168,17 @@ INTEGER = {"type": "integer"}
 COUNT = {"type": "object", "properties": {"replicas": INTEGER, "selector": {"type": "string"}}}
 
 
+async def test_a_patched_scale_has_to_bring_the_replicas_that_its_object_has_not(http: Http) -> None:
+    scale = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}
+    await define(http, of_spec(size={"type": "integer"}), subresources={"scale": scale})
+    await http.create(WIDGETS, widget())
+    code, refusal = await http("PATCH", f"{WIDGETS}/w/scale", {"metadata": {"labels": {"a": "b"}}}, MERGE)
+    assert (code, refusal["reason"]) == (400, "BadRequest")
+    assert refusal["message"] == 'the spec replicas field ".spec.size" cannot be empty'
+    await http.merge(f"{WIDGETS}/w/scale", {"spec": {"replicas": 2}})
+    assert (await http.get(f"{WIDGETS}/w"))["spec"]["size"] == 2
+
+
 def scaled(**scale: str) -> dict[str, Any]:
     schema = of_spec(replicas=INTEGER, other={"type": "string"})
     schema["properties"]["status"] = COUNT
