@@ -42,7 +42,17 @@ from kinformer.meta.patch import (
     strategic_merge_patch,
 )
 
-__all__ = ("Patcher", "patch_function", "read_patch", "refusal_of")
+__all__ = (
+    "APPLY_PATCH",
+    "Patcher",
+    "check_configuration",
+    "live_managed",
+    "need_manager",
+    "not_typed",
+    "patch_function",
+    "read_patch",
+    "refusal_of",
+)
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -167,25 +177,32 @@ def read_patch(operations: Operations, call: Call) -> Patcher:
     return Patcher(operations, call, patch_function(call), sees_managed=sees_managed)
 
 
-def _applier(operations: Operations, call: Call) -> Patcher:
+def need_manager(call: Call) -> None:
+    """
+    :raises StatusError: Invalid, for an apply that does not say who applies
+    """
     if not call.manager:
         text = "Required value: is required for apply patch"
         raise status.invalid_options("PatchOptions", status.Cause("fieldManager", "FieldValueRequired", text))
+
+
+def _applier(operations: Operations, call: Call) -> Patcher:
+    need_manager(call)
     wanted, twice = read_yaml(call)
     resource, force = call.resource, call.is_set("force")
     subresource = call.target.subresource.name if call.target.subresource is not None else ""
     scope = scope_of(resource, subresource)
 
     def apply(whole: Obj) -> Obj:
-        _check_configuration(wanted, resource)
+        check_configuration(wanted, resource.kind, resource.api_version)
         metadata = wanted.get("metadata") or {}
         try:
             check_mergeable({name: value for name, value in wanted.items() if name not in _OF_KIND}, scope.shape)
         except NotMergeable as error:
-            raise _not_typed(error, metadata, resource) from None
+            raise not_typed(error, metadata, _gvk_of(resource)) from None
 
         def refuse(why: str) -> status.StatusError:
-            return _not_typed(wrong_type_in_apply(why, wanted), metadata, resource)
+            return not_typed(wrong_type_in_apply(why, wanted), metadata, _gvk_of(resource))
 
         finish_object(call, operations.strategy(resource), copy.deepcopy(wanted), refuse=refuse)
         live = whole if whole["metadata"].get("uid") else None
@@ -213,12 +230,12 @@ _UNFORESEEN = re.compile("does not contain declared merge key|^unknown patch typ
 _OF_KIND = ("kind", "apiVersion")
 
 
-def _check_configuration(wanted: Obj, resource: Resource) -> None:
+def check_configuration(wanted: Obj, own_kind: str, own_version: str) -> None:
     """
     :raises StatusError: BadRequest, if it is of another kind, or says who owns what
     """
     kind, version = wanted.get("kind") or "", str(wanted.get("apiVersion") or "")
-    if (kind, version) != (resource.kind, resource.api_version):
+    if (kind, version) != (own_kind, own_version):
         group, _, name = version.rpartition("/")
         raise status.bad_request(f"invalid object type: {group}/{name}, Kind={kind}")
     metadata = wanted.setdefault("metadata", {})
@@ -228,10 +245,14 @@ def _check_configuration(wanted: Obj, resource: Resource) -> None:
         raise status.bad_request("metadata.managedFields must be nil")
 
 
-def _not_typed(error: NotMergeable | str, metadata: Obj, resource: Resource) -> status.StatusError:
+def not_typed(error: NotMergeable | str, metadata: Obj, gvk: GroupVersionKind) -> status.StatusError:
     what = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
-    kind = f"{resource.group}/{resource.version}, Kind={resource.kind}"
+    kind = f"{gvk.group}/{gvk.version}, Kind={gvk.kind}"
     return status.internal(f"failed to create typed patch object ({what}; {kind}): {error}")
+
+
+def _gvk_of(resource: Resource) -> GroupVersionKind:
+    return GroupVersionKind(resource.group, resource.version, resource.kind)
 
 
 def patch_function(call: Call) -> Callable[[Obj], Any]:
@@ -248,11 +269,7 @@ def patch_function(call: Call) -> Callable[[Obj], Any]:
     if type_ == STRATEGIC_PATCH and not call.resource.is_custom:
         sub = call.target.subresource
         foreign = sub is not None and sub.foreign
-        kind = (
-            sub.gvk
-            if sub is not None and foreign
-            else GroupVersionKind(call.resource.group, call.resource.version, call.resource.kind)
-        )
+        kind = sub.gvk if sub is not None and foreign else _gvk_of(call.resource)
         return _function(call, lambda old, patch: strategic_merge_patch(old, patch or {}, kind), STRATEGIC_PATCH)
     if call.resource.is_custom:
         raise status.unsupported_media_type(_CUSTOM_TYPES)
