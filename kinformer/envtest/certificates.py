@@ -47,7 +47,7 @@ class Authority:
         self._name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "kinformer")])
         builder = self._builder(self._name, self._key.public_key())
         builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        self.certificate = self._sign(builder)
+        self.certificate = self._sign(builder.add_extension(_usage(signs_certificates=True), critical=True))
 
     def _builder(self, subject: Any, key: Any) -> Any:
         from cryptography import x509
@@ -55,6 +55,10 @@ class Authority:
         now = datetime.now(UTC)
         builder = x509.CertificateBuilder().subject_name(subject).issuer_name(self._name).public_key(key)
         builder = builder.serial_number(x509.random_serial_number())
+        # RFC 5280 asks for both in all certificates of a chain, and Python does so from 3.13 on.
+        own, issuers = x509.SubjectKeyIdentifier, x509.AuthorityKeyIdentifier
+        builder = builder.add_extension(own.from_public_key(key), critical=False)
+        builder = builder.add_extension(issuers.from_issuer_public_key(self._key.public_key()), critical=False)
         # Some machines' clocks are a little behind.
         return builder.not_valid_before(now - timedelta(hours=1)).not_valid_after(now + _LIFE)
 
@@ -71,11 +75,15 @@ class Authority:
         from cryptography import x509
         from cryptography.hazmat.primitives import serialization
         from cryptography.hazmat.primitives.asymmetric import ec
+        from cryptography.x509.oid import ExtendedKeyUsageOID
 
         key = ec.generate_private_key(ec.SECP256R1())
         parts = [x509.NameAttribute(x509.NameOID.ORGANIZATION_NAME, group) for group in groups]
         subject = x509.Name([*parts, x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
         builder = self._builder(subject, key.public_key())
+        builder = builder.add_extension(_usage(signs_certificates=False), critical=True)
+        purpose = ExtendedKeyUsageOID.SERVER_AUTH if hosts else ExtendedKeyUsageOID.CLIENT_AUTH
+        builder = builder.add_extension(x509.ExtendedKeyUsage([purpose]), critical=False)
         if hosts:
             names: list[Any] = []
             for host in hosts:
@@ -102,6 +110,22 @@ class Authority:
         context.load_verify_locations(cadata=self.certificate.decode())
         context.verify_mode = ssl.CERT_OPTIONAL
         return context
+
+
+def _usage(*, signs_certificates: bool) -> Any:
+    from cryptography import x509
+
+    return x509.KeyUsage(
+        digital_signature=not signs_certificates,
+        key_cert_sign=signs_certificates,
+        crl_sign=signs_certificates,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
 
 
 def user_of_certificate(certificate: Any) -> tuple[str, tuple[str, ...]] | None:

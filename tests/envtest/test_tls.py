@@ -20,6 +20,16 @@ async def test_the_kubeconfig_trusts_the_server(tmp_path: Path) -> None:
             assert (await client.resource(V1Namespace).get("default")).metadata.name == "default"
 
 
+async def test_certificates_are_what_a_strict_client_wants() -> None:
+    async with ApiServer(tls=True, plugins=False) as server:
+        assert server.authority is not None
+        context = ssl.create_default_context(cadata=server.authority.certificate.decode())
+        context.verify_flags |= ssl.VERIFY_X509_STRICT  # the default from Python 3.13 on
+        url, headers = f"{server.url}/version", {"Authorization": f"Bearer {server.token}"}
+        async with aiohttp.ClientSession(headers=headers) as session, session.get(url, ssl=context) as response:
+            assert response.status == 200
+
+
 async def test_a_client_certificate_says_who_asks(tmp_path: Path) -> None:
     async with ApiServer(tls=True, plugins=False) as server:
         assert server.authority is not None
