@@ -99,8 +99,8 @@ class ObjectCodec(Generic[T]):
         self.api_version = api_version
         self.kind = kind
         self._list = decoder_for(_List[type_])  # type: ignore[valid-type]  # made for the type at hand
-        self._items = decoder_for(list[type_])  # type: ignore[valid-type]
-        self._event = decoder_for(WatchEvent[type_])  # type: ignore[valid-type]
+        self._items = decoder_for(list[type_])  # type: ignore[valid-type]  # as above
+        self._event = decoder_for(WatchEvent[type_])  # type: ignore[valid-type]  # as above
         self._complete = _completer(type_, api_version, kind)
 
     def encode(self, obj: Any) -> bytes:

@@ -125,8 +125,8 @@ def test_killing_the_server_loses_nothing_that_it_acknowledged(tmp_path: Path) -
 
         async def one_round() -> None:
             assert acknowledged <= await names(url)  # noqa: B023 - run at once
-            assert process.pid is not None  # noqa: B023
-            acknowledged.update(await create_until_dead(url, number, kill_at, process.pid))  # noqa: B023
+            assert process.pid is not None  # noqa: B023 - as above
+            acknowledged.update(await create_until_dead(url, number, kill_at, process.pid))  # noqa: B023 - as above
 
         anyio.run(one_round)
         process.join()

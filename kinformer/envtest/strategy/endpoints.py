@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Iterator
-from typing import Any
 
 from kinformer.envtest.status import Cause
+from kinformer.envtest.strategy.addresses import check_endpoint_address, parse_address
 from kinformer.envtest.strategy.base import Obj, Strategy
 from kinformer.envtest.strategy.checks import check_names, check_port, immutable, invalid, not_supported, required
 
 __all__ = ("EndpointSliceStrategy", "EndpointsStrategy")
 
 _PROTOCOLS = ("SCTP", "TCP", "UDP")
-_BAD_ADDRESS = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 
 
 class EndpointsStrategy(Strategy):
@@ -38,7 +36,7 @@ def _check_subset(subset: Obj, path: str) -> Iterator[Cause]:
     for name in ("addresses", "notReadyAddresses"):
         for index, address in enumerate(subset.get(name) or ()):
             here = f"{path}.{name}[{index}]"
-            yield from _check_address(address.get("ip", ""), f"{here}.ip")
+            yield from check_endpoint_address(address.get("ip", ""), f"{here}.ip")
             if hostname := address.get("hostname"):
                 yield from check_names(hostname, f"{here}.hostname")
     ports = subset.get("ports") or ()
@@ -51,25 +49,6 @@ def _check_subset(subset: Obj, path: str) -> Iterator[Cause]:
         yield from check_port(port.get("port", 0), f"{here}.port")
         if (protocol := port.get("protocol")) not in _PROTOCOLS:
             yield not_supported(f"{here}.protocol", protocol, _PROTOCOLS)
-
-
-def _check_address(text: str, field: str) -> Iterator[Cause]:
-    address = _parse(text)
-    if address is None:
-        yield invalid(field, text, _BAD_ADDRESS)
-    elif address.is_unspecified:
-        yield invalid(field, text, f"may not be unspecified ({text})")
-    elif address.is_loopback:
-        yield invalid(field, text, "may not be in the loopback range (127.0.0.0/8, ::1/128)")
-    elif address.is_link_local:
-        yield invalid(field, text, "may not be in the link-local range (169.254.0.0/16, fe80::/10)")
-
-
-def _parse(text: str) -> Any:
-    try:
-        return ipaddress.ip_address(text)
-    except ValueError:
-        return None
 
 
 class EndpointSliceStrategy(Strategy):
@@ -117,7 +96,7 @@ def _check_slice(obj: Obj) -> Iterator[Cause]:
         for place, text in enumerate(addresses):
             if kind not in ("IPv4", "IPv6"):
                 continue
-            address = _parse(text)
+            address = parse_address(text)
             if address is not None and address.version != int(kind[-1]):
                 yield invalid(path, text, f"must be an {kind} address")
-            yield from _check_address(text, f"{path}[{place}]")
+            yield from check_endpoint_address(text, f"{path}[{place}]")

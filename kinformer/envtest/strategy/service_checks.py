@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ipaddress
-import re
 from collections.abc import Iterator
 from typing import Any
 
 from kinformer.envtest.status import Cause
+from kinformer.envtest.strategy.addresses import BAD_ADDRESS, check_endpoint_address, parse_address
 from kinformer.envtest.strategy.base import Obj
 from kinformer.envtest.strategy.checks import (
     check_labels,
@@ -32,7 +32,6 @@ _FAMILIES = ("IPv4", "IPv6")
 _FAMILY_POLICIES = ("PreferDualStack", "RequireDualStack", "SingleStack")
 _DISTRIBUTIONS = ("PreferClose", "PreferSameZone", "PreferSameNode")
 _LONGEST_AFFINITY = 86400
-_BAD_ADDRESS = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 _BAD_CIDR = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
 _FIXED = "may not change once set"
 
@@ -78,7 +77,7 @@ def check_service(spec: Obj) -> Iterator[Cause]:
     if kind != "ExternalName":
         yield from _check_addresses(spec)
     for index, address in enumerate(spec.get("externalIPs") or ()):
-        yield from _check_external(address, f"spec.externalIPs[{index}]")
+        yield from check_endpoint_address(address, f"spec.externalIPs[{index}]")
     if kind not in _TYPES:
         yield not_supported("spec.type", kind, _TYPES)
     yield from _check_ports_together(ports, kind)
@@ -120,9 +119,9 @@ def _check_addresses(spec: Obj) -> Iterator[Cause]:
             if len(addresses) > 1:
                 wrong = True
                 yield invalid("spec.clusterIPs", addresses, "'None' must be the first and only value")
-        elif not _is_address(address):
+        elif parse_address(address) is None:
             wrong = True
-            yield invalid(f"spec.clusterIPs[{index}]", address, _BAD_ADDRESS)
+            yield invalid(f"spec.clusterIPs[{index}]", address, BAD_ADDRESS)
     if len(addresses) > 2:
         yield invalid("spec.clusterIPs", addresses, "may only hold up to 2 values")
     if wrong or addresses[:1] == ["None"]:
@@ -134,27 +133,6 @@ def _check_addresses(spec: Obj) -> Iterator[Cause]:
         if family in _FAMILIES and f"IPv{version}" != family:
             text = f"expected an {family} value as indicated by `ipFamilies[{index}]`"
             yield invalid(f"spec.clusterIPs[{index}]", addresses[index], text)
-
-
-def _check_external(text: str, field: str) -> Iterator[Cause]:
-    if not _is_address(text):
-        yield invalid(field, text, _BAD_ADDRESS)
-        return
-    address = ipaddress.ip_address(text)
-    if address.is_unspecified:
-        yield invalid(field, text, f"may not be unspecified ({text})")
-    elif address.is_loopback:
-        yield invalid(field, text, "may not be in the loopback range (127.0.0.0/8, ::1/128)")
-    elif address.is_link_local:
-        yield invalid(field, text, "may not be in the link-local range (169.254.0.0/16, fe80::/10)")
-
-
-def _is_address(text: Any) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return not re.search(r"\s", text)
 
 
 def _check_ports_together(ports: list[Obj], kind: str) -> Iterator[Cause]:
