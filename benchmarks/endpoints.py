@@ -33,13 +33,13 @@ import anyio.to_thread
 import structlog
 from prometheus_client import REGISTRY
 
-from controllers.endpoint import make_controller as make_endpoint
-from controllers.endpointslice import make_controller as make_endpointslice
 from kinformer.client import connect
 from kinformer.envtest import ApiServer
 from kinformer.manager import ControllerFactory, Manager
 from kinformer.meta import GroupResource
 from kinformer.models import V1Endpoints, V1EndpointSlice
+from kinformer_controllers.endpoint import make_controller as make_endpoint
+from kinformer_controllers.endpointslice import make_controller as make_endpointslice
 
 NAMESPACE = "default"
 CONTROLLERS: dict[str, ControllerFactory] = {"endpoint": make_endpoint, "endpointslice": make_endpointslice}

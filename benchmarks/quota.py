@@ -36,8 +36,6 @@ import anyio.lowlevel
 import structlog
 import yaml
 
-from controllers.quota import InformerSource, PodEvaluator, Registry
-from controllers.resourcequota.recount import Recounter
 from kinformer.cache import NAMESPACE_INDEX, Indexer, ListWatch, SharedIndexInformer, namespace_index_func
 from kinformer.client import Client, connect
 from kinformer.meta import accessor_for
@@ -52,6 +50,8 @@ from kinformer.models import (
     encode,
     from_dict,
 )
+from kinformer_controllers.resourcequota.recount import Recounter
+from kinformer_controllers.shared.quota import InformerSource, PodEvaluator, Registry
 
 ROOT = Path(__file__).parents[1]
 CRD = ROOT / "docs" / "controllers" / "quota-webhook" / "crd.yaml"
@@ -59,7 +59,7 @@ RECORDED = ROOT / "tests" / "golden" / "streams" / "pods_list.json.gz"
 HARD = {"pods": "1k", "requests.cpu": "1k", "requests.memory": "10Ti"}
 #: How often what can be measured only once is measured, each time with new objects.
 ROUNDS = 7
-WEBHOOK = "from controllers.quota.webhook.command import quota_webhook; quota_webhook()"
+WEBHOOK = "from kinformer_controllers.groupquota.command import quota_webhook; quota_webhook()"
 
 
 class Pods:

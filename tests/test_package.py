@@ -10,12 +10,12 @@ from importlib.metadata import entry_points
 
 import pytest
 
-import controllers
 import kinformer
+import kinformer_controllers
 
 MODULES = sorted(
     module.name
-    for package in (kinformer, controllers)
+    for package in (kinformer, kinformer_controllers)
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
 )
 

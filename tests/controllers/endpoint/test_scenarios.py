@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from controllers.endpoint import make_controller
-from tests.controllers.services.scenarios import SCENARIOS, replay_scenario, replay_with_crashes
+from kinformer_controllers.endpoint import make_controller
+from tests.controllers.shared.services.scenarios import SCENARIOS, replay_scenario, replay_with_crashes
 
 KNOWN = {"endpoint": make_controller}
 

@@ -3,11 +3,11 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from controllers.endpoint.capacity import truncate
-from controllers.endpoint.subsets import repack, subsets_of
-from controllers.services.pod import EndpointPod, endpoint_pod
 from kinformer.models import CoreV1EndpointPort, V1EndpointAddress, V1EndpointSubset, V1ObjectReference, V1Service
-from tests.controllers.services.world import make_pod, make_service
+from kinformer_controllers.endpoint.capacity import truncate
+from kinformer_controllers.endpoint.subsets import repack, subsets_of
+from kinformer_controllers.shared.services.pod import EndpointPod, endpoint_pod
+from tests.controllers.shared.services.world import make_pod, make_service
 
 
 def address(ip: str, uid: str = "") -> V1EndpointAddress:

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from controllers.endpoint import EndpointController
-from controllers.endpoint.handlers import LEADER_ANNOTATION
 from kinformer.client.errors import Status, error_from_status
 from kinformer.models import V1Endpoints, V1EndpointSubset, V1Pod, V1Service, from_dict
 from kinformer.workqueue import RateLimitingQueue
-from tests.controllers.services.world import NAMESPACE_TERMINATING, World, make_pod, make_service, stamp
+from kinformer_controllers.endpoint import EndpointController
+from kinformer_controllers.endpoint.handlers import LEADER_ANNOTATION
+from tests.controllers.shared.services.world import NAMESPACE_TERMINATING, World, make_pod, make_service, stamp
 
 TRIGGER = "endpoints.kubernetes.io/last-change-trigger-time"
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 import math
 import random
 
-from controllers.endpointslice.endpoints import NO_HINTS, EndpointState, Identity, SliceView
-from controllers.endpointslice.placement import Placed, Placement, place
 from kinformer.models import V1EndpointSlice, V1ObjectMeta
+from kinformer_controllers.endpointslice.endpoints import NO_HINTS, EndpointState, Identity, SliceView
+from kinformer_controllers.endpointslice.placement import Placed, Placement, place
 
 READY = EndpointState("n1", "", True, True, False, ("Pod", "", "", ""), NO_HINTS)
 NOT_READY = READY._replace(ready=False, serving=False)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from controllers.endpointslice import make_controller
-from tests.controllers.services.scenarios import SCENARIOS, replay_scenario, replay_with_crashes
+from kinformer_controllers.endpointslice import make_controller
+from tests.controllers.shared.services.scenarios import SCENARIOS, replay_scenario, replay_with_crashes
 
 KNOWN = {"endpointslice": make_controller}
 

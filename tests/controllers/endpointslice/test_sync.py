@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from controllers.endpointslice import EndpointSliceController
-from controllers.endpointslice.handlers import MIN_SYNC_DELAY
 from kinformer.client.errors import Status, error_from_status
 from kinformer.models import V1Endpoint, V1EndpointSlice, V1Service
 from kinformer.workqueue import RateLimitingQueue
-from tests.controllers.services.world import (
+from kinformer_controllers.endpointslice import EndpointSliceController
+from kinformer_controllers.endpointslice.handlers import MIN_SYNC_DELAY
+from tests.controllers.shared.services.world import (
     NAMESPACE_TERMINATING,
     World,
     make_node,

@@ -9,15 +9,15 @@ from typing import Any
 import anyio
 import pytest
 
-from controllers.resourcequota import ResourceQuotaController, make_controller
-from controllers.resourcequota.monitor import DISCOVERY_PERIOD
 from kinformer.client import Client, Forbidden
 from kinformer.clock import FakeClock
 from kinformer.informers import SharedInformerFactory
 from kinformer.manager import ControllerContext, OptionError
 from kinformer.meta import GroupKind, GroupVersionResource
 from kinformer.models import V1ConfigMap, V1Pod, V1ResourceQuota, V1Secret
-from tests.controllers.quota.serving import make_namespace, make_pod, make_quota, quota_server
+from kinformer_controllers.resourcequota import ResourceQuotaController, make_controller
+from kinformer_controllers.shared.quota.monitor import DISCOVERY_PERIOD
+from tests.controllers.shared.quota.serving import make_namespace, make_pod, make_quota, quota_server
 from tests.turning import eventually, turn
 
 WIDGETS = GroupVersionResource("example.com", "v1", "widgets")

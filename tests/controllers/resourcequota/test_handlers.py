@@ -2,11 +2,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from controllers.quota import core_registry
-from controllers.resourcequota.handlers import QuotaHandler, QuotaQueues
 from kinformer.cache import NAMESPACE_INDEX, DeletedFinalStateUnknown, Indexer
 from kinformer.meta import GroupResource, accessor_for
 from kinformer.models import V1ResourceQuota, from_dict
+from kinformer_controllers.resourcequota.handlers import QuotaHandler, QuotaQueues
+from kinformer_controllers.shared.quota import core_registry
 
 
 class Queue:

@@ -8,8 +8,6 @@ from typing import Any
 import anyio
 import pytest
 
-from controllers.quota.pods import PodEvaluator
-from controllers.resourcequota import ResourceQuotaController
 from kinformer.client import AlreadyExists, Client, Conflict, DeleteOptions, Forbidden, NotFound
 from kinformer.envtest import ApiServer
 from kinformer.envtest.objects import StoredObjects
@@ -17,7 +15,9 @@ from kinformer.informers import SharedInformerFactory
 from kinformer.meta import Quantity
 from kinformer.meta.resourcelist import ResourceList, load, mask, total
 from kinformer.models import V1Pod
-from tests.controllers.quota.serving import make_pod, make_quota, quota_server
+from kinformer_controllers.resourcequota import ResourceQuotaController
+from kinformer_controllers.shared.quota.pods import PodEvaluator
+from tests.controllers.shared.quota.serving import make_pod, make_quota, quota_server
 from tests.turning import eventually
 
 HARD = {"pods": "6", "requests.cpu": "9", "count/pods": "8"}

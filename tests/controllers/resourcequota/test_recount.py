@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from controllers.quota import GenericEvaluator, Registry, UsageStats, UsageStatsOptions
-from controllers.resourcequota.recount import Recounter
 from kinformer.client.errors import Conflict
 from kinformer.manager import SyncError
 from kinformer.meta import GroupResource
 from kinformer.meta.resourcelist import load
 from kinformer.models import V1ResourceQuota, from_dict
+from kinformer_controllers.resourcequota.recount import Recounter
+from kinformer_controllers.shared.quota import GenericEvaluator, Registry, UsageStats, UsageStatsOptions
 from tests.controllers.objects import conflict
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import anyio
 import pytest
 
-from controllers.replication import make_controller as make_replication
-from controllers.resourcequota import make_controller as make_quota
 from kinformer.manager import Manager
-from tests.controllers.quota.serving import quota_server
+from kinformer_controllers.replicationcontroller import make_controller as make_replication
+from kinformer_controllers.resourcequota import make_controller as make_quota
+from tests.controllers.shared.quota.serving import quota_server
 from tests.golden.pace import TurnedPace, scenario_clock
 from tests.golden.scenario import Scenario, replay
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from controllers.endpoint.subsets import repack
 from kinformer.models import V1EndpointSubset, from_dict, to_dict
+from kinformer_controllers.endpoint.subsets import repack
 
 __all__ = ("answer",)
 

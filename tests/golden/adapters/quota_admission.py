@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from controllers.quota.admission.check import LimitedResource, QuotaRefused, check_request
-from controllers.quota.evaluator import Request
-from controllers.quota.limits import quota_of
-from controllers.quota.registry import core_registry
 from kinformer.meta import GroupResource
 from kinformer.meta.resourcelist import dump
+from kinformer_controllers.shared.quota.admission.check import LimitedResource, QuotaRefused, check_request
+from kinformer_controllers.shared.quota.evaluator import Request
+from kinformer_controllers.shared.quota.limits import quota_of
+from kinformer_controllers.shared.quota.registry import core_registry
 
 __all__ = ("answer",)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from controllers.quota.claims import claim_evaluator
-from controllers.quota.services import service_evaluator
 from kinformer.meta.resourcelist import dump
+from kinformer_controllers.shared.quota.claims import claim_evaluator
+from kinformer_controllers.shared.quota.services import service_evaluator
 
 __all__ = ("answer",)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from controllers.quota.evaluator import ConstraintError
-from controllers.quota.pods import PodEvaluator, is_quota_tracked
-from controllers.quota.scopes import ScopeRequirement
 from kinformer.clock import FakeClock
 from kinformer.meta.resourcelist import dump
+from kinformer_controllers.shared.quota.evaluator import ConstraintError
+from kinformer_controllers.shared.quota.pods import PodEvaluator, is_quota_tracked
+from kinformer_controllers.shared.quota.scopes import ScopeRequirement
 
 __all__ = ("answer",)
 

@@ -1,7 +1,0 @@
-"""The endpoints controller, as kube-controller-manager has it: Endpoints follow services and pods."""
-
-from __future__ import annotations
-
-from controllers.endpoint.controller import EndpointController, make_controller
-
-__all__ = ("EndpointController", "make_controller")

@@ -1,7 +1,0 @@
-"""The endpoint slice controller, as kube-controller-manager has it: EndpointSlices follow services and pods."""
-
-from __future__ import annotations
-
-from controllers.endpointslice.controller import EndpointSliceController, make_controller
-
-__all__ = ("EndpointSliceController", "make_controller")

@@ -1,0 +1,189 @@
+"""The endpoints controller: keeps for each service with a selector an Endpoints object that lists its pods' addresses.
+
+It is kube-controller-manager's: what wakes it, what it writes and what it leaves alone are the same. Two things differ.
+:mod:`~kinformer_controllers.endpoint.subsets` says how ports are ordered. Endpoints that are over capacity are not
+written again and again.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+
+import structlog
+
+from kinformer.client import Client, NotFound
+from kinformer.clock import Clock, RealClock
+from kinformer.informers import SharedInformerFactory
+from kinformer.manager import Controller, ControllerContext
+from kinformer.models import V1Endpoints, V1EndpointSubset, V1ObjectMeta, V1Service
+from kinformer.record import WARNING, EventRecorder
+from kinformer_controllers.endpoint.capacity import OVER_CAPACITY_ANNOTATION, TRUNCATED, truncate
+from kinformer_controllers.endpoint.handlers import EndpointsHandler
+from kinformer_controllers.endpoint.metrics import EndpointMetrics
+from kinformer_controllers.endpoint.subsets import same_subsets, subsets_of
+from kinformer_controllers.endpoint.versions import StaleVersions
+from kinformer_controllers.shared.owning.control import is_namespace_terminating
+from kinformer_controllers.shared.services.pod import EndpointPod
+from kinformer_controllers.shared.services.service import HEADLESS_LABEL, TRIGGER_TIME_ANNOTATION, has_cluster_ip
+from kinformer_controllers.shared.services.syncer import ServiceSyncer
+from kinformer_controllers.shared.services.trigger_time import format_trigger_time
+
+__all__ = ("MANAGED_BY", "MANAGED_BY_LABEL", "EndpointController", "make_controller")
+
+log = structlog.get_logger(__name__)
+
+#: On Endpoints that this controller made, and the value it has there. Its Events are from that component, too.
+MANAGED_BY_LABEL = "endpoints.kubernetes.io/managed-by"
+MANAGED_BY = "endpoint-controller"
+
+
+def make_controller(context: ControllerContext) -> Controller:
+    """
+    The entry point ``endpoint``.
+
+    Options: ``concurrent_endpoint_syncs`` (5), ``endpoint_updates_batch_period`` (0.0, in seconds).
+    """
+    return EndpointController(
+        context.client,
+        context.informers,
+        context.recorder(MANAGED_BY),
+        clock=context.clock,
+        workers=context.option("concurrent_endpoint_syncs", 5),
+        batch_period=context.option("endpoint_updates_batch_period", 0.0),
+    ).controller
+
+
+class EndpointController(ServiceSyncer[V1Endpoints | None]):
+    """
+    :param workers: how many are synced at once
+    :param batch_period: seconds for which changes of a service's pods are gathered into one write
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        informers: SharedInformerFactory,
+        recorder: EventRecorder,
+        *,
+        clock: Clock | None = None,
+        workers: int = 5,
+        batch_period: float = 0.0,
+    ) -> None:
+        clock = clock or RealClock()
+        self._metrics = EndpointMetrics()
+        self._versions = StaleVersions()
+        super().__init__(informers.informer_for(V1Service), self._metrics, self._versions)
+        endpoints = informers.informer_for(V1Endpoints)
+        self._endpoints = endpoints.indexer
+        self._server = client.resource(V1Endpoints)
+        self._recorder = recorder
+        self.controller = Controller("endpoint", self.sync, workers=workers, clock=clock)
+        self.follow(informers, clock, batch_period)
+        self.controller.handle(
+            endpoints, EndpointsHandler(self.controller.queue, self._services, self._versions, self._catching_up)
+        )
+
+    def _there(self, key: str) -> V1Endpoints | None:
+        return self._endpoints.get_by_key(key)
+
+    async def _write(
+        self,
+        key: str,
+        service: V1Service,
+        pods: Collection[EndpointPod],
+        there: V1Endpoints | None,
+        triggered: datetime | None,
+    ) -> None:
+        everything = subsets_of(service, pods)
+        self._metrics.desired(key, _addresses(everything))
+        subsets, truncated = truncate(everything)
+        if there is None:
+            await self._create(key, service, _endpoints(service, None, subsets, truncated, triggered))
+        elif not _up_to_date(service, there, subsets, truncated):
+            await self._update(key, service, there, _endpoints(service, there, subsets, truncated, triggered))
+
+    async def _create(self, key: str, service: V1Service, endpoints: V1Endpoints) -> None:
+        try:
+            await self._server.create(endpoints)
+        except Exception as error:
+            # None can be made there any more, and the service goes next.
+            if is_namespace_terminating(error):
+                return
+            meta = service.metadata
+            message = f"Failed to create endpoint for service {meta.namespace}/{meta.name}: {error}"
+            self._recorder.event(endpoints, WARNING, "FailedToCreateEndpoint", message)
+            raise
+        self._metrics.changed("create")
+        # The watch may be quicker than the answer: then there is nothing to wait for.
+        if self._endpoints.get_by_key(key) is None:
+            self._versions.replaced(key, None)
+
+    async def _update(self, key: str, service: V1Service, current: V1Endpoints, endpoints: V1Endpoints) -> None:
+        try:
+            updated = await self._server.update(endpoints)
+        except Exception as error:
+            message = f"Failed to update endpoint {service.metadata.namespace}/{service.metadata.name}: {error}"
+            self._recorder.event(endpoints, WARNING, "FailedToUpdateEndpoint", message)
+            raise
+        self._metrics.changed("update")
+        # A write that changed nothing in the end leaves the version as it is, and the cache as new as it will be.
+        if updated.metadata.resource_version != current.metadata.resource_version:
+            self._versions.replaced(key, current)
+
+    async def _gone(self, key: str) -> None:
+        namespace, _, name = key.partition("/")
+        try:
+            await self._server.delete(name, namespace)
+        except NotFound:
+            log.debug("endpoints_already_deleted", key=key)
+        else:
+            self._metrics.changed("delete")
+        self._metrics.desired(key, 0)
+
+
+def _endpoints(
+    service: V1Service,
+    current: V1Endpoints | None,
+    subsets: list[V1EndpointSubset],
+    truncated: bool,
+    triggered: datetime | None,
+) -> V1Endpoints:
+    """What to write: labels are the service's, annotations those that are there, and the controller's own of both."""
+    if current is None:
+        meta = V1ObjectMeta(name=service.metadata.name, namespace=service.metadata.namespace)
+    else:
+        meta = copy.copy(current.metadata)
+    annotations = dict(meta.annotations or {})
+    annotations.pop(TRIGGER_TIME_ANNOTATION, None)
+    annotations.pop(OVER_CAPACITY_ANNOTATION, None)
+    if triggered is not None:
+        annotations[TRIGGER_TIME_ANNOTATION] = format_trigger_time(triggered)
+    if truncated:
+        annotations[OVER_CAPACITY_ANNOTATION] = TRUNCATED
+    labels = _carried_over(service.metadata.labels)
+    if not has_cluster_ip(service):
+        labels[HEADLESS_LABEL] = ""
+    labels[MANAGED_BY_LABEL] = MANAGED_BY
+    meta.labels, meta.annotations = labels, annotations
+    return V1Endpoints(api_version="v1", kind="Endpoints", metadata=meta, subsets=subsets or None)
+
+
+def _up_to_date(service: V1Service, current: V1Endpoints, subsets: list[V1EndpointSubset], truncated: bool) -> bool:
+    labels, annotations = current.metadata.labels or {}, current.metadata.annotations or {}
+    return (
+        labels.get(MANAGED_BY_LABEL) == MANAGED_BY
+        and _carried_over(labels) == _carried_over(service.metadata.labels)
+        and annotations.get(OVER_CAPACITY_ANNOTATION) == (TRUNCATED if truncated else None)
+        and same_subsets(current.subsets, subsets)
+    )
+
+
+def _carried_over(labels: Mapping[str, str] | None) -> dict[str, str]:
+    """Without the controller's own. (The headless one alone is never a reason to write: an IP is for life.)"""
+    return {key: value for key, value in (labels or {}).items() if key not in (MANAGED_BY_LABEL, HEADLESS_LABEL)}
+
+
+def _addresses(subsets: Sequence[V1EndpointSubset]) -> int:
+    return sum(len(subset.addresses or ()) + len(subset.not_ready_addresses or ()) for subset in subsets)

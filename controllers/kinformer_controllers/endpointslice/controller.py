@@ -1,0 +1,145 @@
+"""The endpoint slice controller: keeps for each service with a selector slices that list its pods' addresses.
+
+It is kube-controller-manager's. What is not here are hints by the size of zones (the annotation
+``service.kubernetes.io/topology-mode``), which a service's traffic distribution has taken the place of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+
+from kinformer.client import Client
+from kinformer.clock import Clock, RealClock
+from kinformer.informers import SharedInformerFactory
+from kinformer.manager import Controller, ControllerContext
+from kinformer.models import V1EndpointSlice, V1Node, V1Service
+from kinformer.record import WARNING, EventRecorder
+from kinformer.workqueue import BucketRateLimiter, ItemExponentialFailureRateLimiter, MaxOfRateLimiter
+from kinformer_controllers.endpointslice.endpoints import SliceViews
+from kinformer_controllers.endpointslice.handlers import SliceHandler
+from kinformer_controllers.endpointslice.labels import is_managed, service_key
+from kinformer_controllers.endpointslice.metrics import SliceMetrics
+from kinformer_controllers.endpointslice.nodes import Nodes
+from kinformer_controllers.endpointslice.reconciler import Reconciler
+from kinformer_controllers.endpointslice.tracker import SliceTracker
+from kinformer_controllers.shared.services.pod import EndpointPod
+from kinformer_controllers.shared.services.syncer import ServiceSyncer
+
+__all__ = ("EndpointSliceController", "make_controller")
+
+#: The component that its Events are from.
+COMPONENT = "endpoint-slice-controller"
+#: What its queue's metrics call it.
+QUEUE = "endpoint_slice"
+
+_SERVICE_INDEX = "serviceName"
+
+#: Seconds until a service that failed is tried again, doubled each time up to the second: one sync may be many writes.
+_RETRY_FIRST, _RETRY_LAST = 1.0, 1000.0
+#: Retries of all services together: so many a second, and so many at once.
+_RETRY_QPS, _RETRY_BURST = 10.0, 100
+
+
+def make_controller(context: ControllerContext) -> Controller:
+    """
+    The entry point ``endpointslice``.
+
+    Options: ``concurrent_service_endpoint_syncs`` (5), ``max_endpoints_per_slice`` (100),
+    ``endpointslice_updates_batch_period`` (0.0, in seconds).
+    """
+    return EndpointSliceController(
+        context.client,
+        context.informers,
+        context.recorder(COMPONENT),
+        clock=context.clock,
+        workers=context.option("concurrent_service_endpoint_syncs", 5),
+        max_per_slice=context.option("max_endpoints_per_slice", 100),
+        batch_period=context.option("endpointslice_updates_batch_period", 0.0),
+    ).controller
+
+
+class EndpointSliceController(ServiceSyncer[list[V1EndpointSlice]]):
+    """
+    :param workers: how many are synced at once
+    :param max_per_slice: endpoints that a slice has at most
+    :param batch_period: seconds for which changes of a service's pods are gathered
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        informers: SharedInformerFactory,
+        recorder: EventRecorder,
+        *,
+        clock: Clock | None = None,
+        workers: int = 5,
+        max_per_slice: int = 100,
+        batch_period: float = 0.0,
+    ) -> None:
+        clock = clock or RealClock()
+        self._metrics = SliceMetrics(max_per_slice)
+        self.tracker = SliceTracker()
+        super().__init__(informers.informer_for(V1Service), self._metrics, self.tracker)
+        nodes = informers.informer_for(V1Node)
+        slices = informers.informer_for(V1EndpointSlice, indexers={_SERVICE_INDEX: _service_index})
+        self._slices = slices.indexer
+        self._recorder = recorder
+        self._views = SliceViews()
+        self.controller = Controller(
+            "endpointslice",
+            self.sync,
+            workers=workers,
+            queue_name=QUEUE,
+            limiter=MaxOfRateLimiter(
+                ItemExponentialFailureRateLimiter(_RETRY_FIRST, _RETRY_LAST),
+                BucketRateLimiter(_RETRY_QPS, _RETRY_BURST, clock),
+            ),
+            clock=clock,
+        )
+        queue = self.controller.queue
+        self._nodes = Nodes(nodes.indexer, queue)
+        self._reconciler = Reconciler(
+            client.resource(V1EndpointSlice), self._nodes, self.tracker, self._metrics, max_per_slice
+        )
+        self.follow(informers, clock, batch_period)
+        self.controller.handle(slices, SliceHandler(queue, self.tracker, self._views, self._catching_up, batch_period))
+        self.controller.handle(nodes, self._nodes)
+
+    def _there(self, key: str) -> list[V1EndpointSlice]:
+        return [
+            slice_
+            for slice_ in self._slices.by_index(_SERVICE_INDEX, key)
+            if is_managed(slice_) and slice_.metadata.deletion_timestamp is None
+        ]
+
+    async def _write(
+        self,
+        key: str,
+        service: V1Service,
+        pods: Collection[EndpointPod],
+        there: list[V1EndpointSlice],
+        triggered: datetime | None,
+    ) -> None:
+        # By name, so that the same question has the same answer.
+        existing = [self._views.of(slice_) for slice_ in sorted(there, key=_name_of)]
+        try:
+            await self._reconciler.reconcile(key, service, pods, existing, triggered)
+        except ExceptionGroup as group:
+            errors = "; ".join(map(str, group.exceptions))
+            message = f"Error updating Endpoint Slices for Service {key}: {errors}"
+            self._recorder.event(service, WARNING, "FailedToUpdateEndpointSlices", message)
+            raise
+
+    async def _gone(self, key: str) -> None:
+        # Its slices are the garbage collector's.
+        self._metrics.forget(key)
+
+
+def _service_index(slice_: V1EndpointSlice) -> tuple[str]:
+    return (service_key(slice_),)
+
+
+def _name_of(slice_: V1EndpointSlice) -> str:
+    name: str = slice_.metadata.name
+    return name

@@ -1,0 +1,77 @@
+"""What of slices themselves makes their service be synced: that somebody else has made, changed or deleted one."""
+
+from __future__ import annotations
+
+from kinformer.cache import DeletedFinalStateUnknown
+from kinformer.models import V1EndpointSlice
+from kinformer.workqueue import DelayingQueue
+from kinformer_controllers.endpointslice.endpoints import SliceViews
+from kinformer_controllers.endpointslice.labels import is_managed, service_key
+from kinformer_controllers.endpointslice.tracker import SliceTracker
+from kinformer_controllers.shared.services.catching_up import CatchingUp
+
+__all__ = ("MIN_SYNC_DELAY", "SliceHandler")
+
+#: Seconds, at least, from what somebody else does to a slice to the sync: they may be doing it to many.
+MIN_SYNC_DELAY = 1.0
+
+
+class SliceHandler:
+    """
+    Told of slices.
+
+    :param views: is kept up to date
+    :param catching_up: is told of changes
+    :param batch_period: seconds for which a service waits for further changes, if that is longer than the minimum
+    """
+
+    def __init__(
+        self,
+        queue: DelayingQueue[str],
+        tracker: SliceTracker,
+        views: SliceViews,
+        catching_up: CatchingUp,
+        batch_period: float,
+    ) -> None:
+        self._queue = queue
+        self._tracker = tracker
+        self._views = views
+        self._delay = max(batch_period, MIN_SYNC_DELAY)
+        self._catching_up = catching_up
+
+    def on_add(self, slice_: V1EndpointSlice, is_in_initial_list: bool, /) -> None:
+        self._catching_up.changed(service_key(slice_))
+        if is_managed(slice_):
+            self._views.of(slice_)
+            if self._tracker.is_news(slice_):
+                self._enqueue(slice_)
+
+    def on_update(self, old: V1EndpointSlice, new: V1EndpointSlice, /) -> None:
+        self._catching_up.changed(service_key(new))
+        if is_managed(new):
+            self._views.of(new)
+        if service_key(old) != service_key(new):
+            # Somebody has given it to another service.
+            self._tracker.lost(old)
+            self._enqueue(new)
+            self._enqueue(old)
+        elif is_managed(old) != is_managed(new):
+            # (Kubernetes goes on to wait for a slice that somebody has taken from it.)
+            self._tracker.lost(old)
+            self._enqueue(new)
+        elif is_managed(new) and self._tracker.is_news(new):
+            self._enqueue(new)
+
+    def on_delete(self, slice_: V1EndpointSlice | DeletedFinalStateUnknown[V1EndpointSlice], /) -> None:
+        known = slice_.obj if isinstance(slice_, DeletedFinalStateUnknown) else slice_
+        if known is None:
+            return
+        self._catching_up.changed(service_key(known))
+        self._views.forget(known)
+        if is_managed(known) and self._tracker.was_unexpected(known):
+            self._enqueue(known)
+
+    def _enqueue(self, slice_: V1EndpointSlice) -> None:
+        key = service_key(slice_)
+        if not key.endswith("/"):  # it says whose it is
+            self._queue.add_after(key, self._delay)

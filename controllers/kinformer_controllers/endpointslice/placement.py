@@ -1,0 +1,107 @@
+"""Placement: which endpoint goes into which slice, so that little is written and slices stay well filled.
+
+Every slice that is written is sent to every node of the cluster. So what is in a slice stays there; what is new goes
+where something has to be written anyway, then into the one slice that has room for all that is left, and only then
+into new slices. Slices that have become half empty are not put together: that would be two writes for no news.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from kinformer_controllers.endpointslice.endpoints import EndpointState, Identity, SliceView
+
+__all__ = ("Placement", "Placed", "place")
+
+Placed = list[tuple[Identity, EndpointState]]
+
+
+class Placement(NamedTuple):
+    """
+    What to do about the slices of one set of ports.
+
+    :param create: the endpoints of each new slice
+    :param update: slices, and what is to be in them
+    :param delete: slices that have become empty
+    :param added: endpoints that were in no slice; :param removed: those that are in none any more
+    """
+
+    create: list[Placed]
+    update: list[tuple[SliceView, Placed]]
+    delete: list[SliceView]
+    added: int
+    removed: int
+
+
+def place(
+    existing: Sequence[SliceView],
+    desired: dict[Identity, EndpointState],
+    max_per_slice: int,
+    relabelled: Collection[str] = (),
+) -> Placement:
+    """
+    Find a place for every endpoint.
+
+    :param existing: the slices that there are, in a fixed order, so that the same question has the same answer
+    :param desired: what should be in them; taken apart
+    :param relabelled: the names of slices that are to be written whatever is in them
+    """
+    changed: dict[str, tuple[SliceView, Placed]] = {}
+    unchanged: dict[str, SliceView] = {}
+    delete: list[SliceView] = []
+    removed = 0
+    take = desired.pop
+    for view in existing:
+        kept: Placed = []
+        differs = False
+        for identity, state in view.endpoints:
+            want = take(identity, None)
+            if want is not None:
+                kept.append((identity, want))
+                differs = differs or want != state
+        gone = len(view.endpoints) - len(kept)
+        removed += gone
+        if gone and not kept:
+            delete.append(view)
+        elif gone or differs or view.name in relabelled:
+            changed[view.name] = (view, kept)
+        else:
+            unchanged[view.name] = view
+
+    added = len(desired)
+    left = list(desired.items())
+    left.reverse()  # so that taking from the end is taking in order
+    # The fullest first: it takes least to have it full.
+    for _, placed in sorted(changed.values(), key=lambda each: -len(each[1])):
+        _fill(placed, left, max_per_slice)
+    create: list[Placed] = []
+    while left:
+        view_to_fill = _best_fit(unchanged, len(left), max_per_slice)
+        placed = []
+        if view_to_fill is None:
+            create.append(placed)
+        else:
+            del unchanged[view_to_fill.name]
+            placed = list(view_to_fill.endpoints)
+            changed[view_to_fill.name] = (view_to_fill, placed)
+        _fill(placed, left, max_per_slice)
+    return Placement(create, list(changed.values()), delete, added, removed)
+
+
+def _fill(placed: Placed, left: Placed, max_per_slice: int) -> None:
+    while left and len(placed) < max_per_slice:
+        placed.append(left.pop())
+
+
+def _best_fit(unchanged: dict[str, SliceView], count: int, max_per_slice: int) -> SliceView | None:
+    """The slice that is fullest when all that is left has gone into it, None if there is none with that much room."""
+    best: SliceView | None = None
+    least = max_per_slice
+    if count >= max_per_slice:
+        return None
+    for view in unchanged.values():
+        room = max_per_slice - count - len(view.endpoints)
+        if 0 <= room < least:
+            best, least = view, room
+    return best

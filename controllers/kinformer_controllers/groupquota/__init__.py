@@ -1,0 +1,29 @@
+"""A webhook for quotas over many namespaces: GroupQuotas, charged when a request is admitted and recounted at leisure.
+
+Between the webhook's yes and the moment that the object is stored lies time. A recount in it would not find the object,
+give its charge back, and let somebody else have it. So a charge is *reserved* until an informer has seen the object, or
+for as long as an API server could possibly take; a recount adds what is reserved to what is stored.
+
+What is reserved is in this process's memory: one process runs, and after a start it gives nothing back before the
+reservations of the one before it would have run out.
+"""
+
+from __future__ import annotations
+
+from kinformer_controllers.groupquota.accessor import GroupQuotaAccessor
+from kinformer_controllers.groupquota.controller import GroupQuotaController
+from kinformer_controllers.groupquota.group_quota import GROUP_QUOTAS, GroupQuotaError, read_group_quota
+from kinformer_controllers.groupquota.reservations import ReservationLedger
+from kinformer_controllers.groupquota.server import WebhookServer
+from kinformer_controllers.groupquota.webhook import QuotaWebhook
+
+__all__ = (
+    "GROUP_QUOTAS",
+    "GroupQuotaAccessor",
+    "GroupQuotaController",
+    "GroupQuotaError",
+    "QuotaWebhook",
+    "ReservationLedger",
+    "WebhookServer",
+    "read_group_quota",
+)

@@ -1,0 +1,146 @@
+"""GroupQuotas: limits for the objects of several namespaces, or of one application wherever it is.
+
+::
+
+    apiVersion: quota.kinformer.dev/v1
+    kind: GroupQuota
+    metadata: {name: shop}
+    spec:
+      namespaceSelector: {matchLabels: {team: shop}}      # and/or
+      application: {name: shop}                           # objects labelled app.kubernetes.io/part-of: shop
+      hard: {pods: "50", requests.cpu: "20"}
+
+Both together mean that application in those namespaces. Scopes are those of ResourceQuotas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from kinformer.meta import (
+    GroupVersionResource,
+    QuantityError,
+    Selector,
+    SelectorError,
+    accessor_of,
+    label_selector_as_selector,
+)
+from kinformer.meta.resourcelist import ResourceList, is_negative, load
+from kinformer_controllers.shared.quota.limits import Quota
+from kinformer_controllers.shared.quota.scopes import SCOPES, ScopeRequirement, matches_class, scopes_of
+
+__all__ = ("APPLICATION_LABEL", "GROUP_QUOTAS", "KIND", "GroupQuotaError", "read_group_quota", "selects_of")
+
+GROUP_QUOTAS: Final = GroupVersionResource("quota.kinformer.dev", "v1", "groupquotas")
+KIND: Final = "GroupQuota"
+
+#: The label that tells an object's application, unless the quota says another one.
+APPLICATION_LABEL: Final = "app.kubernetes.io/part-of"
+
+#: The labels of a namespace.
+LabelsOf = Callable[[str], Mapping[str, str]]
+
+
+class GroupQuotaError(ValueError):
+    """A GroupQuota does not make sense; the text names the field."""
+
+
+def read_group_quota(obj: Mapping[str, Any], labels_of: LabelsOf) -> Quota:
+    """
+    Read a GroupQuota.
+
+    :param labels_of: gives a namespace's labels, when an object of it is looked at
+    :raises GroupQuotaError: if it does not make sense
+    """
+    spec, status = _mapping(obj, "spec"), obj.get("status") or {}
+    selects = selects_of(obj, labels_of)
+    _amounts(spec.get("hard"), "spec.hard")
+    return Quota(
+        "",
+        obj["metadata"]["name"],
+        _scopes(spec),
+        _amounts(status.get("hard"), "status.hard"),
+        _amounts(status.get("used"), "status.used"),
+        obj,
+        selects,
+    )
+
+
+def selects_of(obj: Mapping[str, Any], labels_of: LabelsOf) -> Callable[[str, Any], bool]:
+    """
+    Which objects a GroupQuota is about.
+
+    :raises GroupQuotaError: if it does not say
+    """
+    spec = _mapping(obj, "spec")
+    namespaces = _namespaces(spec.get("namespaceSelector"))
+    application = spec.get("application")
+    if namespaces is None and application is None:
+        raise GroupQuotaError("spec: say a namespaceSelector, an application, or both")
+    if application is None:
+        return lambda namespace, _: namespaces is not None and namespaces.matches(labels_of(namespace))
+    if not isinstance(application, Mapping) or not isinstance(application.get("name"), str):
+        raise GroupQuotaError(f"spec.application: {application!r} has no name")
+    label, name = application.get("label") or APPLICATION_LABEL, application["name"]
+
+    def selects(namespace: str, obj: Any) -> bool:
+        if accessor_of(obj).labels(obj).get(label) != name:
+            return False
+        return namespaces is None or namespaces.matches(labels_of(namespace))
+
+    return selects
+
+
+def hard_of(obj: Mapping[str, Any]) -> ResourceList:
+    """
+    The limits that a GroupQuota asks for.
+
+    :raises GroupQuotaError: if one of them is no quantity, or negative
+    """
+    return _amounts(_mapping(obj, "spec").get("hard"), "spec.hard")
+
+
+def _mapping(obj: Mapping[str, Any], field: str) -> Mapping[str, Any]:
+    value = obj.get(field) or {}
+    if not isinstance(value, Mapping):
+        raise GroupQuotaError(f"{field}: {value!r} is not an object")
+    return value
+
+
+def _namespaces(selector: Any) -> Selector | None:
+    if selector is None:
+        return None
+    try:
+        return label_selector_as_selector(selector)
+    except (SelectorError, TypeError, AttributeError, KeyError) as error:
+        raise GroupQuotaError(f"spec.namespaceSelector: {error}") from error
+
+
+def _amounts(texts: Any, field: str) -> ResourceList:
+    if texts is not None and not isinstance(texts, Mapping):
+        raise GroupQuotaError(f"{field}: {texts!r} is not an object of amounts")
+    try:
+        amounts = load(texts)
+    except QuantityError as error:
+        raise GroupQuotaError(f"{field}: {error}") from error
+    if field == "spec.hard" and (negative := is_negative(amounts)):
+        raise GroupQuotaError(
+            f"{field}: {', '.join(f'{name} is {amounts[name]}' for name in negative)}: want 0 or more"
+        )
+    return amounts
+
+
+def _scopes(spec: Mapping[str, Any]) -> tuple[ScopeRequirement, ...]:
+    try:
+        scopes = scopes_of(spec.get("scopes"), spec.get("scopeSelector"))
+    except (AttributeError, TypeError) as error:
+        raise GroupQuotaError("spec.scopes, spec.scopeSelector: not as a ResourceQuota has them") from error
+    for requirement in scopes:
+        if requirement.scope not in SCOPES:
+            raise GroupQuotaError(f"spec: unknown scope {requirement.scope!r}: want one of {', '.join(sorted(SCOPES))}")
+        try:
+            matches_class(requirement, ())
+        except ValueError as error:
+            raise GroupQuotaError(f"spec.scopeSelector: {requirement}: {error}") from error
+    return scopes

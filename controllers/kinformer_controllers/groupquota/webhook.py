@@ -1,0 +1,192 @@
+"""The decision: an AdmissionRequest is charged to the GroupQuotas that are about it, or refused.
+
+What cannot be decided is refused: with the API server away a charge cannot be written, so that nothing gets through
+that needs one. What no GroupQuota is about is let through all the same.
+"""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
+
+import anyio
+import structlog
+
+from kinformer.client import Client
+from kinformer.client.errors import ClientError
+from kinformer.clock import Clock, RealClock
+from kinformer.informers import SharedInformerFactory
+from kinformer.meta import GroupResource
+from kinformer.models import V1Namespace
+from kinformer_controllers.groupquota.accessor import GroupQuotaAccessor, Namespaces
+from kinformer_controllers.groupquota.controller import GroupQuotaController
+from kinformer_controllers.groupquota.group_quota import GROUP_QUOTAS, KIND, GroupQuotaError, hard_of, read_group_quota
+from kinformer_controllers.groupquota.reservations import ReservationLedger
+from kinformer_controllers.groupquota.review import AdmissionRequest
+from kinformer_controllers.shared.quota.admission import (
+    EvaluationTimedOut,
+    QuotaEvaluator,
+    QuotaRefused,
+    UncoveredScopes,
+)
+from kinformer_controllers.shared.quota.evaluator import CREATE, UPDATE, Request
+from kinformer_controllers.shared.quota.registry import core_registry
+
+__all__ = ("Decision", "QuotaWebhook")
+
+log = structlog.get_logger(__name__)
+
+#: Seconds that a charge is reserved at most. A request may take a minute, its object an informer's delay more.
+RESERVATION: Final = 90.0
+
+
+class Decision(NamedTuple):
+    """
+    :param code: 200 for yes, else the HTTP status that the answer to the request is to have
+    """
+
+    code: int = 200
+    reason: str = ""
+    message: str = ""
+
+
+_YES: Final = Decision()
+
+
+class QuotaWebhook:
+    """
+    Enforces GroupQuotas, and recounts them.
+
+    :param informers: run by this
+    :param reservation: seconds that a charge is reserved at most
+    :param period: seconds between two recounts of everything
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        informers: SharedInformerFactory | None = None,
+        *,
+        reservation: float = RESERVATION,
+        period: float = 300.0,
+        clock: Clock | None = None,
+    ) -> None:
+        self._clock = clock or RealClock()
+        self._client = client
+        self._informers = informers or SharedInformerFactory(client, clock=self._clock)
+        quotas: Any = self._informers.informer_for(dict, GROUP_QUOTAS, namespaced=False, kind=KIND)
+        self._quotas = quotas
+        self._namespace_informer = self._informers.informer_for(V1Namespace)
+        self.namespaces = Namespaces(client, self._namespace_informer)
+        self.accessor = GroupQuotaAccessor(client, quotas, self.namespaces)
+        self.ledger = ReservationLedger(reservation, self._clock)
+        self.evaluator = QuotaEvaluator(
+            self.accessor,
+            core_registry(clock=self._clock),
+            # One batch for all: they may be charged to the same quotas, whatever their namespaces.
+            batch_of=lambda _: "",
+            workers=1,
+            reservations=self.ledger,
+            clock=self._clock,
+        )
+        self.controller = GroupQuotaController(
+            client,
+            self._informers,
+            quotas,
+            self.accessor,
+            self.namespaces,
+            self.ledger,
+            period=period,
+            clock=self._clock,
+        )
+
+    @property
+    def has_synced(self) -> bool:
+        """Whether it knows enough to decide."""
+        return self._quotas.has_synced and self._namespace_informer.has_synced
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        async with AsyncExitStack() as stack:
+            tasks = await stack.enter_async_context(anyio.create_task_group())
+            stack.callback(tasks.cancel_scope.cancel)
+            tasks.start_soon(self._informers.run)
+            tasks.start_soon(self.evaluator.run)
+            await self.controller.run()
+
+    async def trouble(self) -> str:
+        """What keeps it from deciding; empty when all is well."""
+        if not self.has_synced:
+            return "GroupQuotas and namespaces are not known yet"
+        try:
+            await self._client.server_version()
+        except ClientError as error:
+            return f"the API server does not answer: {error}"
+        return self.accessor.trouble
+
+    async def decide(self, asked: AdmissionRequest) -> Decision:
+        """Charge a request, or refuse it."""
+        if asked.operation not in (CREATE, UPDATE) or asked.object is None:
+            return _YES
+        resource = GroupResource(asked.resource.group, asked.resource.resource)
+        if resource == GROUP_QUOTAS.group_resource:
+            return self._check_quota(asked)
+        if not asked.namespace or resource == GroupResource("", "namespaces"):
+            return _YES
+        if not self.has_synced:
+            return Decision(503, "ServiceUnavailable", "GroupQuotas are not known yet")
+        request = Request(
+            CREATE if asked.operation == CREATE else UPDATE,
+            resource,
+            asked.namespace,
+            asked.name,
+            _placed(asked.object, asked.namespace),
+            asked.old_object,
+            asked.sub_resource,
+            bool(asked.dry_run),
+        )
+        try:
+            return await self._charge(request)
+        except QuotaRefused as refusal:
+            return Decision(403, "Forbidden", str(refusal))
+        except (UncoveredScopes, ValueError) as error:
+            return Decision(422, "Invalid", f"quota cannot be computed: {error}")
+        except EvaluationTimedOut as error:
+            return Decision(504, "Timeout", str(error))
+        except ClientError as error:
+            log.warning("request_not_checked", namespace=asked.namespace, name=asked.name, error=str(error))
+            return Decision(503, "ServiceUnavailable", f"quota cannot be checked: {error}")
+
+    async def _charge(self, request: Request) -> Decision:
+        await self.namespaces.know(request.namespace)
+        namespace, obj, old = request.namespace, request.object, request.old_object
+        for invalid in self.accessor.invalid():
+            if invalid.is_about(namespace, obj):
+                return Decision(403, "Forbidden", f"GroupQuota {invalid.name} is invalid: {invalid.error}")
+        concerned = [quota for quota in self.accessor.quotas() if quota.is_about(namespace, obj)]
+        if not concerned:
+            return _YES
+        if old is not None and not all(quota.is_about(namespace, old) for quota in concerned):
+            request = replace(request, has_moved=True)
+        await self.evaluator.evaluate(request)
+        return _YES
+
+    def _check_quota(self, asked: AdmissionRequest) -> Decision:
+        assert asked.object is not None
+        try:
+            read_group_quota({"metadata": {"name": asked.name}, **asked.object}, self.namespaces.labels)
+            hard_of(asked.object)
+        except (GroupQuotaError, KeyError) as error:
+            return Decision(422, "Invalid", f'GroupQuota "{asked.name}" is invalid: {error}')
+        return _YES
+
+
+def _placed(obj: dict[str, Any], namespace: str) -> dict[str, Any]:
+    """The object with its namespace, which a create may leave to the request."""
+    metadata = obj.get("metadata")
+    if isinstance(metadata, dict):
+        metadata.setdefault("namespace", namespace)
+    else:
+        obj["metadata"] = {"namespace": namespace}
+    return obj

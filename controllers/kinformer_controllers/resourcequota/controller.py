@@ -1,0 +1,215 @@
+"""The ResourceQuota controller: keeps the status of every quota what is really used.
+
+Admission charges; this controller recounts and gives back. It does so when a quota is new or limits something else,
+when something is freed (replenishment), and for all quotas every five minutes. It is kube-controller-manager's: two
+queues with workers of their own, so that a quota that nobody can use yet does not wait behind a full recount.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import AsyncExitStack
+from typing import Any, Final
+
+import anyio
+import structlog
+
+from kinformer.cache import NAMESPACE_INDEX
+from kinformer.client import Client
+from kinformer.clock import Clock, RealClock
+from kinformer.informers import SharedInformerFactory
+from kinformer.manager import Controller, ControllerContext
+from kinformer.meta import GroupKind, GroupResource, accessor_of
+from kinformer.models import V1ResourceQuota
+from kinformer.workqueue import until
+from kinformer_controllers.resourcequota.handlers import QuotaHandler, QuotaQueues
+from kinformer_controllers.resourcequota.recount import Recounter
+from kinformer_controllers.shared.quota.device_claims import DEVICE_CLAIMS
+from kinformer_controllers.shared.quota.monitor import QuotaMonitor
+from kinformer_controllers.shared.quota.pods import PODS, PodEvaluator
+from kinformer_controllers.shared.quota.registry import (
+    ALWAYS_THERE,
+    MODELS,
+    WHOLE,
+    Registry,
+    client_sources,
+    core_registry,
+)
+from kinformer_controllers.shared.quota.replenishment import (
+    GROUP_KINDS_TO_REPLENISH,
+    NoReplenishmentController,
+    ReplenishmentController,
+    ReplenishmentControllerFactory,
+    ReplenishmentControllerOptions,
+    UpdateFilter,
+    default_update_filter,
+)
+from kinformer_controllers.shared.quota.sources import CacheNotReady, InformerSource, ObjectSource
+
+__all__ = ("ResourceQuotaController", "make_controller")
+
+log = structlog.get_logger(__name__)
+
+NAME: Final = "resourcequota"
+
+#: Seconds after which a quota with new limits is counted again: nothing tells of what was created unlimited just before
+#: they came into force, and not seen.
+_SECOND_LOOK: Final = 1.0
+
+_QUOTAS: Final = GroupResource("", "resourcequotas")
+
+
+def make_controller(context: ControllerContext) -> ResourceQuotaController:
+    """
+    The entry point ``resourcequota``.
+
+    Options: ``concurrent_resource_quota_syncs`` (5), ``resource_quota_sync_period`` (300.0 seconds, 0 for never).
+    """
+    return ResourceQuotaController(
+        context.client,
+        context.informers,
+        clock=context.clock,
+        workers=context.option("concurrent_resource_quota_syncs", 5),
+        resync_period=context.option("resource_quota_sync_period", 300.0),
+    )
+
+
+class ResourceQuotaController:
+    """
+    Recounts quotas.
+
+    :param workers: how many are recounted at once, from each of the two queues
+    :param resync_period: seconds between two recounts of everything; 0 for never
+    :param discovery: ask the server what kinds there are and follow them all. If not, `group_kinds` are followed
+    :param group_kinds: what to follow without discovery; an unknown one is logged and only recounted in full
+    :param registry: what counts from caches, if not the evaluators of core
+    :param live: what counts on the server; core's evaluators if None
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        informers: SharedInformerFactory,
+        *,
+        clock: Clock | None = None,
+        workers: int = 5,
+        resync_period: float = 300.0,
+        discovery: bool = True,
+        group_kinds: Iterable[GroupKind] = GROUP_KINDS_TO_REPLENISH,
+        registry: Registry | None = None,
+        live: Registry | None = None,
+    ) -> None:
+        self._clock = clock or RealClock()
+        self._resync_period = resync_period
+        self._informers = informers
+        self._discovery = discovery
+        quota_informer = informers.informer_for(V1ResourceQuota)
+        self._quotas = quota_informer.indexer
+        self.registry = registry or core_registry(source_of=self._source_of, clock=self._clock)
+        live = live or core_registry(source_of=client_sources(client), clock=self._clock)
+        self._recounter = Recounter(client.resource(V1ResourceQuota), self.registry, live)
+        self.primary = Controller(NAME, self.sync, workers=workers, queue_name=f"{NAME}_primary", clock=self._clock)
+        self.priority = Controller(
+            f"{NAME}-priority", self.sync, workers=workers, queue_name=f"{NAME}_priority", clock=self._clock
+        )
+        self.queues = QuotaQueues(self.primary.queue, self.priority.queue, self._quotas, self.registry)
+        self.primary.handle(quota_informer, QuotaHandler(self.queues))
+        update_filter = self._update_filter()
+        self.monitor: QuotaMonitor | None = None
+        self.replenishment_controllers: list[ReplenishmentController] = []
+        if discovery:
+            self.monitor = QuotaMonitor(
+                client,
+                informers,
+                self.registry,
+                self.queues.replenish,
+                live=live,
+                resource_found=self.queues.resource_found,
+                update_filter=update_filter,
+                clock=self._clock,
+            )
+        else:
+            # Nobody looks whether the server has any.
+            self.registry.remove(DEVICE_CLAIMS)
+            self.replenishment_controllers = self._follow(group_kinds, update_filter)
+
+    @property
+    def has_synced(self) -> bool:
+        """Whether the caches were complete and the workers have started."""
+        return self.primary.has_synced and self.priority.has_synced
+
+    async def sync(self, key: str) -> float | None:
+        """Recount one quota; there is nothing to do for one that is gone."""
+        quota = self._quotas.get_by_key(key)
+        if quota is None:
+            log.info("quota_deleted", quota=key)
+            return None
+        return _SECOND_LOOK if await self._recounter.recount(quota) else None
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        async with AsyncExitStack() as stack:
+            tasks = await stack.enter_async_context(anyio.create_task_group())
+            # Told to end by their queues too, if it is not this that is cancelled.
+            stack.callback(tasks.cancel_scope.cancel)
+            for replenishment in self.replenishment_controllers:
+                tasks.start_soon(replenishment.run)
+            if self.monitor is not None:
+                tasks.start_soon(self.monitor.run)
+                await self.monitor.wait_synced()
+            for replenishment in self.replenishment_controllers:
+                await replenishment.informer.wait_synced()
+            await self._informers.informer_for(V1ResourceQuota).wait_synced()
+            tasks.start_soon(self.primary.run)
+            tasks.start_soon(self.priority.run)
+            if self._resync_period > 0:
+                await until(self._add_all, self._resync_period, clock=self._clock)
+            await anyio.sleep_forever()
+
+    async def _add_all(self) -> None:
+        self.queues.add_all()
+        log.debug("full_recount_queued", quotas=len(self._quotas))
+
+    def _update_filter(self) -> UpdateFilter:
+        """The updates that matter, without looking into objects where no quota is."""
+        pods = self.registry.get(PODS)
+        matters = default_update_filter(pods if isinstance(pods, PodEvaluator) else PodEvaluator(clock=self._clock))
+        quotas = self._quotas
+
+        def matters_to_a_quota(resource: GroupResource, old: Any, new: Any) -> bool:
+            namespace = accessor_of(new).namespace(new)
+            return bool(quotas.index_keys(NAMESPACE_INDEX, namespace)) and matters(resource, old, new)
+
+        return matters_to_a_quota
+
+    def _follow(self, group_kinds: Iterable[GroupKind], update_filter: UpdateFilter) -> list[ReplenishmentController]:
+        factory = ReplenishmentControllerFactory(self._informers, update_filter=update_filter)
+        controllers = []
+        for group_kind in group_kinds:
+            try:
+                options = ReplenishmentControllerOptions(group_kind, self.queues.replenish)
+                controllers.append(factory.new_controller(options))
+            except NoReplenishmentController as error:
+                log.warning("no_replenishment", group_kind=str(group_kind), error=str(error))
+        return controllers
+
+    def _source_of(self, resource: GroupResource) -> ObjectSource:
+        is_found_later = self._discovery and resource not in WHOLE and resource != _QUOTAS
+        if is_found_later or resource not in ALWAYS_THERE:
+            return _NotFoundYet(resource)
+        return InformerSource(self._informers.informer_for(MODELS[resource]))
+
+
+class _NotFoundYet:
+    """Stands for the objects of a kind until the monitor has found it."""
+
+    __slots__ = ("_resource",)
+
+    def __init__(self, resource: GroupResource) -> None:
+        self._resource = resource
+
+    async def list(self, namespace: str) -> list[object]:
+        raise CacheNotReady(f"{self._resource} not yet found on the server")
+
+    def version(self) -> str:
+        return ""

@@ -1,0 +1,116 @@
+"""What has a quota recounted: its own limits, and what becomes free in its namespace.
+
+A quota whose limits have changed, or whose usage is not known, lets nothing through until it is counted. It goes into
+the priority queue, past those that wait for their turn of the full recount.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import structlog
+
+from kinformer.cache import NAMESPACE_INDEX, DeletedFinalStateUnknown, Indexer
+from kinformer.meta import GroupResource, QuantityError
+from kinformer.meta.resourcelist import load
+from kinformer.models import V1ResourceQuota
+from kinformer.workqueue import RateLimitingQueue
+from kinformer_controllers.shared.quota.registry import Registry
+
+__all__ = ("QuotaHandler", "QuotaQueues", "key_of")
+
+log = structlog.get_logger(__name__)
+
+
+def key_of(quota: V1ResourceQuota) -> str:
+    return f"{quota.metadata.namespace}/{quota.metadata.name}"
+
+
+class QuotaQueues:
+    """
+    Puts quotas into one of the two queues.
+
+    :param quotas: all there are
+    :param registry: knows which of their limits can be counted
+    """
+
+    def __init__(
+        self,
+        primary: RateLimitingQueue[str],
+        priority: RateLimitingQueue[str],
+        quotas: Indexer[V1ResourceQuota],
+        registry: Registry,
+    ) -> None:
+        self._primary = primary
+        self._priority = priority
+        self._quotas = quotas
+        self._registry = registry
+
+    def add(self, quota: V1ResourceQuota) -> None:
+        """A quota is new, or limits something else than before."""
+        (self._priority if self._is_urgent(quota) else self._primary).add(key_of(quota))
+
+    def add_key(self, key: str) -> None:
+        """Whatever became of it."""
+        self._primary.add(key)
+
+    def add_all(self) -> None:
+        """Recount everything."""
+        for key in self._quotas.list_keys():
+            self._primary.add(key)
+
+    def replenish(self, resource: GroupResource, namespace: str) -> None:
+        """Recount those of a namespace's quotas that limit a resource."""
+        for quota in self._limiting(resource, self._quotas.by_index(NAMESPACE_INDEX, namespace), in_force=True):
+            self._primary.add(key_of(quota))
+
+    def resource_found(self, resource: GroupResource) -> None:
+        """A resource can be counted that could not be before: recount whatever limits it."""
+        for quota in self._limiting(resource, self._quotas.list(), in_force=False):
+            self._priority.add(key_of(quota))
+
+    def _limiting(
+        self, resource: GroupResource, quotas: Iterable[V1ResourceQuota], *, in_force: bool
+    ) -> Iterable[V1ResourceQuota]:
+        evaluator = self._registry.get(resource)
+        if evaluator is None:
+            return
+        for quota in quotas:
+            limits = quota.status if in_force else quota.spec
+            if limits is not None and limits.hard and evaluator.matching_resources(limits.hard):
+                yield quota
+
+    def _is_urgent(self, quota: V1ResourceQuota) -> bool:
+        spec, status = quota.spec, quota.status
+        hard = (status.hard if status is not None else None) or {}
+        if _differ(spec.hard if spec is not None else None, hard):
+            return True
+        missing = hard.keys() - ((status.used if status is not None else None) or {}).keys()
+        # What nobody can count stays unknown; there is no hurry about it.
+        return any(evaluator.matching_resources(missing) for evaluator in self._registry.list())
+
+
+class QuotaHandler:
+    """Told of quotas. Their statuses are this controller's own doing, or admission's: only limits count."""
+
+    def __init__(self, queues: QuotaQueues) -> None:
+        self._queues = queues
+
+    def on_add(self, quota: V1ResourceQuota, is_in_initial_list: bool, /) -> None:
+        self._queues.add(quota)
+
+    def on_update(self, old: V1ResourceQuota, new: V1ResourceQuota, /) -> None:
+        if old.metadata.uid != new.metadata.uid or _differ(
+            old.spec.hard if old.spec is not None else None, new.spec.hard if new.spec is not None else None
+        ):
+            self._queues.add(new)
+
+    def on_delete(self, obj: V1ResourceQuota | DeletedFinalStateUnknown[V1ResourceQuota], /) -> None:
+        self._queues.add_key(obj.key if isinstance(obj, DeletedFinalStateUnknown) else key_of(obj))
+
+
+def _differ(one: dict[str, str] | None, other: dict[str, str] | None) -> bool:
+    try:
+        return load(one) != load(other)
+    except QuantityError:
+        return True  # the sync says what is wrong

@@ -1,0 +1,1 @@
+"""What several controllers have in common. A controller imports from here, never from another controller."""

@@ -1,0 +1,87 @@
+"""What pods tell their controllers: has those synced that a change of a pod concerns, and crosses off what they expect.
+
+A pod that is being deleted counts as gone from the moment that its deletion timestamp is set: its controller makes
+another one without waiting for the node.
+"""
+
+from __future__ import annotations
+
+from kinformer.cache import DeletedFinalStateUnknown
+from kinformer.meta import meta_namespace_key
+from kinformer.models import V1Pod
+from kinformer.workqueue import RateLimitingQueue
+from kinformer_controllers.shared.owning.expectations import UIDTrackingExpectations
+from kinformer_controllers.shared.owning.owners import PodOwners, controller_of
+from kinformer_controllers.shared.owning.status import is_pod_ready
+
+__all__ = ("PodHandler",)
+
+
+class PodHandler:
+    """
+    An event handler for a pod informer.
+
+    :param queue: of the owners' keys
+    :param expectations: of the owners, by the same keys; their deletions are pods' keys
+    :param owners: finds a pod's owner
+    """
+
+    def __init__(self, queue: RateLimitingQueue[str], expectations: UIDTrackingExpectations, owners: PodOwners) -> None:
+        self._add = queue.add
+        self._add_after = queue.add_after
+        self._expectations = expectations
+        self._owners = owners
+
+    def on_add(self, pod: V1Pod, is_in_initial_list: bool, /) -> None:
+        if pod.metadata.deletion_timestamp:
+            # After a restart: it is on its way out already, and must not be taken for one that was waited for.
+            self._on_gone(pod)
+            return
+        owner = self._owners.owner_of(pod)
+        if owner is not None:
+            self._expectations.creation_observed(owner)
+            self._add(owner)
+        elif controller_of(pod) is None:
+            self._offer(pod)
+
+    def on_update(self, old: V1Pod, new: V1Pod, /) -> None:
+        if new.metadata.resource_version == old.metadata.resource_version:
+            return  # a resync
+        labels_changed = (new.metadata.labels or {}) != (old.metadata.labels or {})
+        if new.metadata.deletion_timestamp:
+            self._on_gone(new)
+            if labels_changed:
+                self._on_gone(old)
+            return
+        reference, old_reference = controller_of(new), controller_of(old)
+        owner = self._owners.owner_of(new)
+        if labels_changed or reference != old_reference:
+            old_owner = self._owners.owner_of(old)
+            if old_owner is not None:
+                self._add(old_owner)
+        if owner is not None:
+            self._add(owner)
+            self._look_again_when_available(owner, old, new)
+        elif reference is None and (labels_changed or old_reference is not None):
+            self._offer(new)
+
+    def on_delete(self, obj: V1Pod | DeletedFinalStateUnknown[V1Pod], /) -> None:
+        # A tombstone's state may be an old one; who has adopted the pod since hears of it from its next sync.
+        pod = obj.obj if isinstance(obj, DeletedFinalStateUnknown) else obj
+        if pod is not None:
+            self._on_gone(pod)
+
+    def _look_again_when_available(self, owner: str, old: V1Pod, new: V1Pod) -> None:
+        min_ready_seconds = self._owners.min_ready_seconds(owner)
+        if min_ready_seconds > 0 and not is_pod_ready(old) and is_pod_ready(new):
+            self._add_after(owner, min_ready_seconds)
+
+    def _on_gone(self, pod: V1Pod) -> None:
+        owner = self._owners.owner_of(pod)
+        if owner is not None:
+            self._expectations.deletion_observed(owner, meta_namespace_key(pod))
+            self._add(owner)
+
+    def _offer(self, pod: V1Pod) -> None:
+        for candidate in self._owners.candidates_for(pod):
+            self._add(candidate)

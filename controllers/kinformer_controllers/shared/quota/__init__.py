@@ -1,0 +1,67 @@
+"""Quota: what objects use of what is limited, and whether there is enough of it left.
+
+An :class:`Evaluator` measures the objects of one resource, a :class:`Registry` knows the evaluators, and
+:func:`calculate_usage` counts a namespace. Three parts use it:
+
+- admission (:mod:`kinformer_controllers.shared.quota.admission`) charges requests at once;
+- the quota controller (:mod:`kinformer_controllers.resourcequota`) counts again, and gives back what is no longer used;
+- the group quotas (:mod:`kinformer_controllers.groupquota`) do both for quotas over many namespaces.
+"""
+
+from __future__ import annotations
+
+from kinformer_controllers.shared.quota.claims import claim_evaluator
+from kinformer_controllers.shared.quota.counts import count_name, object_count_evaluator
+from kinformer_controllers.shared.quota.device_claims import device_claim_evaluator
+from kinformer_controllers.shared.quota.evaluator import (
+    CREATE,
+    DELETE,
+    UPDATE,
+    ConstraintError,
+    Evaluator,
+    GenericEvaluator,
+    Request,
+    UsageStats,
+    UsageStatsOptions,
+)
+from kinformer_controllers.shared.quota.limits import Quota, quota_of
+from kinformer_controllers.shared.quota.pods import PodEvaluator
+from kinformer_controllers.shared.quota.registry import IGNORED_RESOURCES, Registry, core_registry
+from kinformer_controllers.shared.quota.scopes import ScopeError, ScopeRequirement, scopes_of
+from kinformer_controllers.shared.quota.services import service_evaluator
+from kinformer_controllers.shared.quota.sources import CacheNotReady, ClientSource, InformerSource, ObjectSource
+from kinformer_controllers.shared.quota.usage import Usage, calculate_usage
+from kinformer_controllers.shared.quota.views import UnreadableObject
+
+__all__ = (
+    "CREATE",
+    "DELETE",
+    "IGNORED_RESOURCES",
+    "UPDATE",
+    "CacheNotReady",
+    "ClientSource",
+    "ConstraintError",
+    "Evaluator",
+    "GenericEvaluator",
+    "InformerSource",
+    "ObjectSource",
+    "PodEvaluator",
+    "Quota",
+    "Registry",
+    "Request",
+    "ScopeError",
+    "ScopeRequirement",
+    "UnreadableObject",
+    "Usage",
+    "UsageStats",
+    "UsageStatsOptions",
+    "calculate_usage",
+    "claim_evaluator",
+    "core_registry",
+    "count_name",
+    "device_claim_evaluator",
+    "object_count_evaluator",
+    "quota_of",
+    "scopes_of",
+    "service_evaluator",
+)

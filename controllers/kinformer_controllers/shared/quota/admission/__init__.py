@@ -1,0 +1,27 @@
+"""Quota's admission: the check that kube-apiserver makes, as a library, and as a plug-in of the embedded server."""
+
+from __future__ import annotations
+
+from kinformer_controllers.shared.quota.admission.accessor import QuotaAccessor, ResourceQuotaAccessor
+from kinformer_controllers.shared.quota.admission.check import (
+    LimitedResource,
+    QuotaRefused,
+    UncoveredScopes,
+    check_request,
+)
+from kinformer_controllers.shared.quota.admission.evaluator import EvaluationTimedOut, QuotaEvaluator, Reservations
+from kinformer_controllers.shared.quota.admission.plugin import QuotaPlugin, make_plugin
+
+__all__ = (
+    "EvaluationTimedOut",
+    "LimitedResource",
+    "QuotaAccessor",
+    "QuotaEvaluator",
+    "QuotaPlugin",
+    "QuotaRefused",
+    "Reservations",
+    "ResourceQuotaAccessor",
+    "UncoveredScopes",
+    "check_request",
+    "make_plugin",
+)

@@ -1,0 +1,114 @@
+"""Persistent volume claims: how many and how much storage, in all and by storage class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from kinformer.meta import GroupResource, Quantity
+from kinformer.meta.resourcelist import ResourceList
+from kinformer_controllers.shared.quota.counts import ONE, count_name
+from kinformer_controllers.shared.quota.evaluator import CREATE, UPDATE, GenericEvaluator
+from kinformer_controllers.shared.quota.scopes import EXISTS, VOLUME_ATTRIBUTES_CLASS, ScopeRequirement, matches_class
+from kinformer_controllers.shared.quota.sources import NoSource, ObjectSource
+from kinformer_controllers.shared.quota.views import ClaimView, claim_view
+
+__all__ = ("CLAIMS", "attributes_classes", "claim_evaluator", "claim_matches_scope", "claim_usage")
+
+CLAIMS: Final = GroupResource("", "persistentvolumeclaims")
+
+_COUNT: Final = count_name(CLAIMS)
+_CLAIMS: Final = "persistentvolumeclaims"
+_STORAGE: Final = "requests.storage"
+_NAMES: Final = (_CLAIMS, _STORAGE)
+_BY_CLASS: Final = ".storageclass.storage.k8s.io/"
+_BY_CLASS_SUFFIXES: Final = tuple(_BY_CLASS + name for name in _NAMES)
+_CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
+
+
+def claim_usage(obj: Any) -> ResourceList:
+    """
+    What a claim uses. Storage is the more of what it asks for and what it was allocated, in whole bytes.
+
+    :raises UnreadableObject: if it is no claim
+    :raises QuantityError: if it asks for something that is no quantity
+    """
+    claim = claim_view(obj)
+    storage_class = _storage_class(claim)
+    storage = _storage(claim)
+    used = {_CLAIMS: ONE, _COUNT: ONE}
+    if storage_class:
+        used[f"{storage_class}{_BY_CLASS}{_CLAIMS}"] = ONE
+    if storage is not None:
+        used[_STORAGE] = storage
+        if storage_class:
+            used[f"{storage_class}{_BY_CLASS}{_STORAGE}"] = storage
+    return used
+
+
+def claim_matches_scope(requirement: ScopeRequirement, obj: Any) -> bool:
+    """
+    Whether a claim is in a scope: VolumeAttributesClass is the only one for claims.
+
+    :raises ScopeError: if the requirement makes no sense
+    """
+    if requirement.scope != VOLUME_ATTRIBUTES_CLASS:
+        return False
+    names = attributes_classes(obj)
+    return bool(names) if requirement.operator == EXISTS else matches_class(requirement, names)
+
+
+def attributes_classes(obj: Any) -> list[str]:
+    """The volume attributes classes that a claim asks for, has, or is on its way to."""
+    claim = claim_view(obj)
+    modify = claim.status.modify_volume_status
+    names = (
+        claim.spec.volume_attributes_class_name,
+        claim.status.current_volume_attributes_class_name,
+        modify.target_volume_attributes_class_name if modify is not None else None,
+    )
+    return sorted({name for name in names if name})
+
+
+def claim_evaluator(source: ObjectSource | None = None) -> GenericEvaluator:
+    """Measures claims. An expansion of the volume shows in the status first, so that status updates count too."""
+    return _ClaimEvaluator(
+        CLAIMS,
+        (_COUNT, *_NAMES),
+        claim_usage,
+        operations={"": (CREATE, UPDATE), "status": (CREATE, UPDATE)},
+        matches_scope=claim_matches_scope,
+        source=source or NoSource(),
+    )
+
+
+class _ClaimEvaluator(GenericEvaluator):
+    def matching_resources(self, names: Iterable[str]) -> list[str]:
+        """The names of all classes are matched, whether there is such a class or not."""
+        known = self.resource_names
+        return sorted({name for name in names if name in known or name.endswith(_BY_CLASS_SUFFIXES)})
+
+
+def _storage_class(claim: ClaimView) -> str:
+    annotations = claim.metadata.annotations
+    if annotations and _CLASS_ANNOTATION in annotations:
+        return annotations[_CLASS_ANNOTATION]
+    return claim.spec.storage_class_name or ""
+
+
+def _storage(claim: ClaimView) -> Quantity | None:
+    resources = claim.spec.resources
+    asked = resources.requests.get("storage") if resources is not None and resources.requests else None
+    if asked is None:
+        return None
+    amount = _whole(Quantity.parse(asked))
+    given = (claim.status.allocated_resources or {}).get("storage")
+    if given is not None and (allocated := Quantity.parse(given)) > amount:
+        amount = _whole(allocated)
+    return amount
+
+
+def _whole(amount: Quantity) -> Quantity:
+    """Rounded up, or the very quantity: a fraction of a byte is no usage that a quota's status could hold."""
+    whole = amount.value()
+    return amount if amount.nano == whole * 10**9 else Quantity.of(whole, amount.format)

@@ -1,0 +1,256 @@
+"""Evaluators: how much of what a quota limits the objects of one resource use.
+
+There is one evaluator for each resource. Admission asks it what one object would use, the quota controller what all of
+a namespace's objects use. A :class:`GenericEvaluator` is made from a few functions and does for most; what a kind has
+that is special overrides a method.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, TypeAlias
+
+import structlog
+from anyio.lowlevel import checkpoint
+
+from kinformer.meta import GroupResource
+from kinformer.meta.quantity import ZERO, Quantity
+from kinformer.meta.resourcelist import Amounts, ResourceList, intersection
+from kinformer_controllers.shared.quota.scopes import MatchesScope, ScopeError, ScopeRequirement, matches_no_scope
+from kinformer_controllers.shared.quota.sources import NoSource, ObjectSource
+
+__all__ = (
+    "CREATE",
+    "DELETE",
+    "SLICE",
+    "UPDATE",
+    "ConstraintError",
+    "Evaluator",
+    "GenericEvaluator",
+    "Operation",
+    "Request",
+    "Tally",
+    "UsageStats",
+    "UsageStatsOptions",
+)
+
+log = structlog.get_logger(__name__)
+
+Operation: TypeAlias = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
+CREATE: Operation = "CREATE"
+UPDATE: Operation = "UPDATE"
+DELETE: Operation = "DELETE"
+
+#: Objects that are measured in one go: some 5 ms of pods at the worst, if no two of them are alike.
+SLICE = 500
+
+
+class ConstraintError(ValueError):
+    """An object lacks what every object under a quota must say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """
+    A write that may cost quota.
+
+    :param object: what is to be stored: a model, or JSON; None for a delete
+    :param old_object: what is stored; None for a create
+    :param has_moved: an update after which other quotas are about the object: it is charged even if it uses the same
+    """
+
+    operation: Operation
+    resource: GroupResource
+    namespace: str
+    name: str
+    object: Any
+    old_object: Any = None
+    subresource: str = ""
+    dry_run: bool = False
+    has_moved: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UsageStatsOptions:
+    """
+    What is to be counted.
+
+    :param scopes: all must match an object for it to count
+    :param resources: the names that are asked for
+    """
+
+    namespace: str
+    scopes: tuple[ScopeRequirement, ...] = ()
+    resources: Collection[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class UsageStats:
+    """
+    :param version: what was counted is at least as new as this; empty if that cannot be said
+    """
+
+    used: ResourceList
+    version: str = ""
+
+
+class Evaluator(Protocol):
+    """Measures the objects of one resource."""
+
+    @property
+    def group_resource(self) -> GroupResource:
+        """Whose objects it measures."""
+
+    def constraints(self, required: Collection[str], obj: Any) -> None:
+        """
+        :param required: names that a quota limits
+        :raises ConstraintError: if the object must say more about them
+        """
+
+    def handles(self, request: Request) -> bool:
+        """Whether the request can change how much is used."""
+
+    def matches(self, hard: Collection[str], scopes: Iterable[ScopeRequirement], obj: Any) -> bool:
+        """Whether a quota with these limits and scopes is about the object."""
+
+    def matching_resources(self, names: Iterable[str]) -> list[str]:
+        """Those of the names that this evaluator measures, sorted."""
+
+    def matching_scopes(self, obj: Any, scopes: Iterable[ScopeRequirement]) -> list[ScopeRequirement]:
+        """
+        Those of the scopes that the object is in.
+
+        :raises ScopeError: names the scope that makes no sense
+        """
+
+    def uncovered_scopes(
+        self, limited: Iterable[ScopeRequirement], matched: Iterable[ScopeRequirement]
+    ) -> list[ScopeRequirement]:
+        """Those of the limited scopes that no quota's scope covers."""
+
+    def usage(self, obj: Any) -> ResourceList:
+        """
+        What an object uses.
+
+        :raises ValueError: if it cannot be measured
+        """
+
+    async def usage_stats(self, options: UsageStatsOptions) -> UsageStats:
+        """
+        What a namespace's objects use, zeros included.
+
+        :raises Exception: whatever keeps it from being counted
+        """
+
+
+class Tally:
+    """
+    Adds up many resource lists without making one for each step.
+
+    :param names: of what is added, if not all of it is wanted; there is at least nothing of each
+    """
+
+    __slots__ = ("_names", "_nanos", "_notation")
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        self._nanos: dict[str, int] = dict.fromkeys(names, 0)
+        self._names = tuple(self._nanos)
+        self._notation: dict[str, Any] = {}
+
+    def add(self, amounts: Amounts, times: int = 1) -> None:
+        """Add a list, so many times."""
+        nanos, notation = self._nanos, self._notation
+        for name in self._names or amounts:
+            amount = amounts.get(name)
+            if amount is not None:
+                so_far = nanos.get(name, 0)
+                if not so_far:
+                    notation[name] = amount.format
+                nanos[name] = so_far + amount.nano * times
+
+    def total(self) -> ResourceList:
+        """All that was added."""
+        notation = self._notation
+        return {name: Quantity(nano, notation[name]) if nano else ZERO for name, nano in self._nanos.items()}
+
+
+@dataclass(eq=False)
+class GenericEvaluator:
+    """
+    An evaluator made of functions.
+
+    :param group_resource: whose objects it measures
+    :param resource_names: what it measures of them
+    :param measure: what one object uses
+    :param operations: which operations can change that, by subresource; ``""`` is the object itself
+    :param matches_scope: whether an object is in a scope
+    :param check: raises :exc:`ConstraintError` for an object that lacks what a quota requires
+    :param source: where all of a namespace's objects are had from
+    """
+
+    group_resource: GroupResource
+    resource_names: Collection[str]
+    measure: Callable[[Any], ResourceList]
+    operations: Mapping[str, Collection[Operation]] = field(default_factory=lambda: {"": (CREATE,)})
+    matches_scope: MatchesScope = matches_no_scope
+    check: Callable[[Collection[str], Any], None] | None = None
+    source: ObjectSource = field(default_factory=NoSource)
+
+    def constraints(self, required: Collection[str], obj: Any) -> None:
+        """See :meth:`Evaluator.constraints`."""
+        if self.check is not None:
+            self.check(required, obj)
+
+    def handles(self, request: Request) -> bool:
+        """See :meth:`Evaluator.handles`."""
+        return request.operation in self.operations.get(request.subresource, ())
+
+    def matches(self, hard: Collection[str], scopes: Iterable[ScopeRequirement], obj: Any) -> bool:
+        """See :meth:`Evaluator.matches`."""
+        matches_scope = self.matches_scope
+        return bool(self.matching_resources(hard)) and all(matches_scope(scope, obj) for scope in scopes)
+
+    def matching_resources(self, names: Iterable[str]) -> list[str]:
+        """See :meth:`Evaluator.matching_resources`."""
+        return intersection(names, self.resource_names)
+
+    def matching_scopes(self, obj: Any, scopes: Iterable[ScopeRequirement]) -> list[ScopeRequirement]:
+        """See :meth:`Evaluator.matching_scopes`."""
+        matched = []
+        for scope in scopes:
+            try:
+                if self.matches_scope(scope, obj):
+                    matched.append(scope)
+            except ScopeError as error:
+                raise ScopeError(f"error on matching scope {scope}: {error}") from error
+        return matched
+
+    def uncovered_scopes(
+        self, limited: Iterable[ScopeRequirement], matched: Iterable[ScopeRequirement]
+    ) -> list[ScopeRequirement]:
+        """See :meth:`Evaluator.uncovered_scopes`."""
+        covered = {one.scope for one in matched}
+        return [one for one in limited if one.scope not in covered]
+
+    def usage(self, obj: Any) -> ResourceList:
+        """See :meth:`Evaluator.usage`."""
+        return self.measure(obj)
+
+    async def usage_stats(self, options: UsageStatsOptions) -> UsageStats:
+        """See :meth:`Evaluator.usage_stats`."""
+        version = self.source.version()
+        objects = await self.source.list(options.namespace)
+        return UsageStats(await self.add_up(objects, options), version)
+
+    async def add_up(self, objects: Sequence[Any], options: UsageStatsOptions) -> ResourceList:
+        """What those of the objects use that are in all scopes; others run in between."""
+        tally = Tally(options.resources)
+        usage, scopes, matches_scope = self.usage, options.scopes, self.matches_scope
+        for begin in range(0, len(objects), SLICE):
+            if begin:
+                await checkpoint()
+            for obj in objects[begin : begin + SLICE]:
+                if all(matches_scope(scope, obj) for scope in scopes):
+                    tally.add(usage(obj))
+        return tally.total()

@@ -1,0 +1,92 @@
+"""What makes a service's endpoints be looked at again: its own changes, and those of the pods that it selects.
+
+A service's own change has it synced at once. What pods do may wait for the batch period, and is gathered meanwhile:
+however many pods of a service change, it is synced once for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kinformer.cache import DeletedFinalStateUnknown
+from kinformer.models import V1Pod, V1Service
+from kinformer.workqueue import DelayingQueue
+from kinformer_controllers.shared.services.pod import EndpointPod, differs, endpoint_pod
+from kinformer_controllers.shared.services.selection import Selection
+
+__all__ = ("PodHandler", "ServiceHandler")
+
+
+class ServiceHandler:
+    """Told of services: keeps the selection's up to date, and has each one synced that changes."""
+
+    def __init__(self, queue: DelayingQueue[str], selection: Selection) -> None:
+        self._queue = queue
+        self._selection = selection
+
+    def on_add(self, service: V1Service, is_in_initial_list: bool, /) -> None:
+        meta, spec = service.metadata, service.spec
+        key = f"{meta.namespace}/{meta.name}"
+        self._selection.set_service(key, spec.selector if spec is not None else None)
+        self._queue.add(key)
+
+    def on_update(self, old: V1Service, new: V1Service, /) -> None:
+        self.on_add(new, False)
+
+    def on_delete(self, service: V1Service | DeletedFinalStateUnknown[V1Service], /) -> None:
+        if isinstance(service, DeletedFinalStateUnknown):
+            key = service.key
+        else:
+            key = f"{service.metadata.namespace}/{service.metadata.name}"
+        self._selection.drop_service(key)
+        self._queue.add(key)
+
+
+class PodHandler:
+    """
+    Told of pods: keeps the selection's up to date, and has the services synced that a change concerns.
+
+    :param batch_period: seconds for which a service waits for further changes of its pods
+    """
+
+    def __init__(self, queue: DelayingQueue[str], selection: Selection, batch_period: float) -> None:
+        self._queue = queue
+        self._selection = selection
+        self._batch_period = batch_period
+
+    def on_add(self, pod: V1Pod, is_in_initial_list: bool, /) -> None:
+        now = endpoint_pod(pod)
+        self._changed(self._selection.set_pod(now), now)
+
+    def on_update(self, old: V1Pod, new: V1Pod, /) -> None:
+        if new.metadata.resource_version == old.metadata.resource_version:
+            return  # a resync, which services have of their own
+        now = endpoint_pod(new)
+        self._changed(self._selection.set_pod(now), now)
+
+    def on_delete(self, pod: V1Pod | DeletedFinalStateUnknown[V1Pod], /) -> None:
+        if isinstance(pod, DeletedFinalStateUnknown):
+            key = pod.key
+        else:
+            key = f"{pod.metadata.namespace}/{pod.metadata.name}"
+        gone = self._selection.drop_pod(key)
+        if gone is not None:
+            self._enqueue(self._selection.services_of(gone))
+
+    def _changed(self, before: EndpointPod | None, now: EndpointPod) -> None:
+        services = self._selection.services_of(now)
+        if before is None:
+            self._enqueue(services)
+            return
+        changed = differs(before, now)
+        if before.labels != now.labels:
+            past = self._selection.services_of(before)
+            # A service that had it and has it still does not mind its labels.
+            concerned = set(services) | set(past) if changed else set(services) ^ set(past)
+            self._enqueue(concerned)
+        elif changed:
+            self._enqueue(services)
+
+    def _enqueue(self, services: Iterable[str]) -> None:
+        for key in services:
+            self._queue.add_after(key, self._batch_period)

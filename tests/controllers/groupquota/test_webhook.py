@@ -1,0 +1,399 @@
+"""The webhook at work, against the embedded server behind a stand-in for kube-apiserver's calls to it."""
+
+from __future__ import annotations
+
+import base64
+import io
+import random
+import ssl
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import anyio
+import pytest
+import yaml
+
+from kinformer.client import AlreadyExists, ApiError, Client, DeleteOptions, Forbidden, NotFound, connect
+from kinformer.clock import FakeClock
+from kinformer.envtest import ApiServer
+from kinformer.envtest.certificates import Authority
+from kinformer.envtest.objects import StoredObjects
+from kinformer.manager import OptionError
+from kinformer.models import V1Namespace, V1Pod
+from kinformer_controllers.groupquota import GROUP_QUOTAS, QuotaWebhook, WebhookServer
+from kinformer_controllers.groupquota.server import BODY_LIMIT, tls_context
+from tests.controllers.groupquota.webhook_proxy import proxy, review
+from tests.controllers.objects import FakeInformers
+from tests.controllers.shared.quota.serving import make_namespace, make_pod, quota_server
+from tests.turning import eventually, turn
+
+CRD = Path(__file__).parents[3] / "docs" / "controllers" / "quota-webhook" / "crd.yaml"
+
+
+def group_quota(hard: dict[str, str], name: str = "g", **spec: Any) -> dict[str, Any]:
+    selector = {} if "application" in spec else {"namespaceSelector": {"matchLabels": {"team": "shop"}}}
+    return {
+        "apiVersion": "quota.kinformer.dev/v1",
+        "kind": "GroupQuota",
+        "metadata": {"name": name},
+        "spec": {**selector, "hard": hard, **spec},
+    }
+
+
+class Setting:
+    """A server with two of a team's namespaces and another one, and a webhook for it."""
+
+    def __init__(self, server: ApiServer, client: Client) -> None:
+        self.server = server
+        self.client = client
+        self.clock = client.clock
+        self.url = ""
+        self.quotas: Any = client.resource(dict, GROUP_QUOTAS, namespaced=False, kind="GroupQuota")
+        self.stored = StoredObjects(server.operations)
+
+    @asynccontextmanager
+    async def serving(self, **options: Any) -> AsyncIterator[QuotaWebhook]:
+        webhook = QuotaWebhook(self.client, clock=self.clock, **options)
+        endpoint = WebhookServer(webhook, None, "127.0.0.1", 0)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(webhook.run)
+            tasks.start_soon(endpoint.run)
+            await endpoint.listening.wait()
+            self.url = f"http://127.0.0.1:{endpoint.port}"
+            await self.eventually(lambda: webhook.controller.has_synced)
+            yield webhook
+            tasks.cancel_scope.cancel()
+
+    async def eventually(self, true: Callable[[], object]) -> None:
+        """Turn the clock until something is true."""
+        await eventually(true, self.clock)
+
+    async def turn(self, seconds: float) -> None:
+        """Let so many seconds pass."""
+        assert isinstance(self.clock, FakeClock)
+        await turn(self.clock, seconds)
+
+    def used(self, name: str = "g") -> dict[str, str]:
+        found = self.stored.get(GROUP_QUOTAS.group, GROUP_QUOTAS.resource, "", name)
+        return ((found or {}).get("status") or {}).get("used") or {}
+
+    def pods(self) -> int:
+        return sum(len(self.stored.list("", "pods", namespace)) for namespace in ("shop-1", "shop-2"))
+
+
+@asynccontextmanager
+async def setting() -> AsyncIterator[Setting]:
+    async with quota_server(enforce=False) as (server, client):
+        definitions: Any = client.resource(dict, ("apiextensions.k8s.io", "v1", "customresourcedefinitions"))
+        await definitions.create(yaml.safe_load(CRD.read_text()))
+        namespaces: Any = client.resource(dict, ("", "v1", "namespaces"))
+        for name, team in (("shop-1", "shop"), ("shop-2", "shop"), ("other", "other")):
+            await namespaces.create(make_namespace(name, team=team))
+        yield Setting(server, client)
+
+
+@asynccontextmanager
+async def through(place: Setting, **options: Any) -> AsyncIterator[Any]:
+    """Pods, as they are created through API servers that ask the webhook."""
+    async with (
+        proxy(place.server.url, place.server.token, lambda: place.url, **options) as url,
+        connect(url=url, token="any", clock=place.clock) as client,
+    ):
+        yield client.resource(dict, ("", "v1", "pods"))
+
+
+async def test_a_team_has_so_much_in_all_its_namespaces_together() -> None:
+    async with setting() as place, place.serving(), through(place) as pods:
+        await place.quotas.create(group_quota({"pods": "2", "requests.cpu": "5"}))
+        await place.eventually(lambda: place.used() == {"pods": "0", "requests.cpu": "0"})
+        await pods.create(make_pod("a", "shop-1"))
+        await pods.create(make_pod("b", "shop-2", cpu="2"))
+        assert place.used() == {"pods": "2", "requests.cpu": "3"}
+        with pytest.raises(Forbidden, match=r"exceeded quota: g, requested: pods=1, used: pods=2, limited: pods=2"):
+            await pods.create(make_pod("c", "shop-1"))
+        await pods.create(make_pod("c", "other"))
+        await place.client.resource(V1Pod).delete("a", "shop-1")
+        await place.eventually(lambda: place.used() == {"pods": "1", "requests.cpu": "2"})
+        await pods.create(make_pod("d", "shop-1"))
+
+
+async def test_an_application_has_so_much_wherever_it_is() -> None:
+    def pod(name: str, namespace: str, app: str) -> dict[str, Any]:
+        made = make_pod(name, namespace)
+        made["metadata"]["labels"] = {"app.kubernetes.io/part-of": app}
+        return made
+
+    async with setting() as place, place.serving(), through(place) as pods:
+        await place.quotas.create(group_quota({"pods": "1"}, application={"name": "till"}))
+        await place.eventually(lambda: place.used() == {"pods": "0"})
+        await pods.create(pod("a", "shop-1", "till"))
+        await pods.create(pod("b", "other", "stock"))
+        with pytest.raises(Forbidden, match="exceeded quota: g"):
+            await pods.create(pod("c", "other", "till"))
+
+
+async def test_a_namespace_that_was_made_just_now_is_known() -> None:
+    async with setting() as place, place.serving() as webhook, through(place) as pods:
+        await place.quotas.create(group_quota({"pods": "0"}))
+        await place.eventually(lambda: place.used() == {"pods": "0"})
+        silent: Any = FakeInformers().informer_for(V1Namespace)
+        webhook.namespaces._informer = silent
+        await place.client.resource(V1Namespace).create(
+            V1Namespace(metadata={"name": "new", "labels": {"team": "shop"}})
+        )
+        with pytest.raises(Forbidden, match="exceeded quota: g"):
+            await pods.create(make_pod("a", "new"))
+
+
+async def test_what_was_charged_and_not_stored_is_held_by_a_recount_until_its_reservation_ends() -> None:
+    async with setting() as place, place.serving(reservation=1.5) as webhook:
+        await place.quotas.create(group_quota({"pods": "1"}))
+        await place.eventually(lambda: place.used() == {"pods": "0"})
+        async with aiohttp.ClientSession() as session:
+
+            async def admitted() -> bool:
+                asked = review("pods", "shop-1", make_pod("never-stored", "shop-1"))
+                async with session.post(f"{place.url}/validate", json=asked) as answered:
+                    return bool((await answered.json())["response"]["allowed"])
+
+            assert await admitted()
+            for _ in range(14):
+                webhook.controller.recount_all()
+                await place.turn(0.1)
+                assert place.used() == {"pods": "1"}
+                assert not await admitted()
+            await place.turn(0.2)
+            assert place.used() == {"pods": "0"}
+            assert len(webhook.ledger) == 0
+            assert await admitted()
+
+
+async def test_a_webhook_that_was_started_anew_gives_nothing_back_before_the_old_reservations_would_have_ended() -> (
+    None
+):
+    async with setting() as place:
+        async with place.serving():
+            await place.quotas.create(group_quota({"pods": "1"}))
+            await place.eventually(lambda: place.used() == {"pods": "0"})
+            async with aiohttp.ClientSession() as session:
+                await session.post(f"{place.url}/validate", json=review("pods", "shop-1", make_pod("under-way")))
+            assert place.used() == {"pods": "1"}
+        async with place.serving(reservation=2.0) as webhook:
+            webhook.controller.recount_all()
+            await place.turn(1.9)
+            assert place.used() == {"pods": "1"}
+            await place.turn(0.2)
+            assert place.used() == {"pods": "0"}
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_no_recount_between_admission_and_storage_lets_two_through_one_place(seed: int) -> None:
+    rng = random.Random(seed)
+    most = 0
+    recounted = anyio.Event()
+
+    async with setting() as place:
+
+        async def in_between() -> None:
+            await place.clock.sleep(rng.randrange(20) * 0.001)
+            if rng.random() < 0.15:
+                raise ConnectionError("the API server died before it stored the object")
+
+        async def work(pods: Any) -> None:
+            nonlocal most
+            while not recounted.is_set():
+                name, namespace = f"p{rng.randrange(12)}", rng.choice(["shop-1", "shop-2"])
+                try:
+                    if rng.random() < 0.7:
+                        await pods.create(make_pod(name, namespace))
+                    else:
+                        await pods.delete(name, namespace, DeleteOptions(grace_period_seconds=0))
+                except (ApiError, Forbidden, NotFound, AlreadyExists):
+                    pass
+                most = max(most, place.pods())
+                await place.clock.sleep(rng.randrange(1, 4) * 0.001)
+
+        await place.quotas.create(group_quota({"pods": "4"}))
+        async with through(place, in_between=in_between) as pods, anyio.create_task_group() as workers:
+            for is_first in (True, False):
+                # Longer than anything takes between admission and storage.
+                async with place.serving(reservation=0.1) as webhook:
+                    if is_first:
+                        await place.eventually(lambda: place.used() == {"pods": "0"})
+                        for _ in range(6):
+                            workers.start_soon(work, pods)
+                    for _ in range(60):
+                        webhook.controller.recount_all()
+                        await place.turn(0.005)
+            recounted.set()
+            # Who waits between admission and storage, or for its turn.
+            await place.turn(0.05)
+        async with place.serving(reservation=0.1):
+            await place.eventually(lambda: place.used() == {"pods": str(place.pods())})
+
+    assert 0 < most <= 4
+
+
+async def test_bodies_that_are_no_reviews_get_a_status_that_says_why() -> None:
+    async with setting() as place, place.serving(), aiohttp.ClientSession() as session:
+
+        async def post(body: bytes) -> tuple[int, str]:
+            async with session.post(f"{place.url}/validate", data=io.BytesIO(body)) as answered:
+                status = await answered.json()
+                assert status["kind"] == "Status"
+                assert status["code"] == answered.status
+                return answered.status, status["message"]
+
+        assert await post(b"{") == (400, "not an AdmissionReview: Input data was truncated")
+        assert (await post(b'{"request": 3}'))[1].startswith("not an AdmissionReview: Expected `object | null`")
+        old = b'{"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1beta1"}'
+        text = "AdmissionReview of admission.k8s.io/v1beta1: want an AdmissionReview of admission.k8s.io/v1"
+        assert await post(old) == (400, text)
+        empty = b'{"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1"}'
+        assert await post(empty) == (400, "the AdmissionReview has no request")
+        assert (await post(b" " * (BODY_LIMIT + 1)))[0] == 413
+
+
+async def test_objects_and_quotas_that_make_no_sense_are_refused_with_the_reason() -> None:
+    async with setting() as place, place.serving(), aiohttp.ClientSession() as session:
+        await place.quotas.create(group_quota({"pods": "9", "requests.cpu": "9"}))
+        await place.eventually(lambda: place.used() != {})
+
+        async def said(asked: Any) -> str:
+            async with session.post(f"{place.url}/validate", json=asked) as answered:
+                response = (await answered.json())["response"]
+                return "" if response["allowed"] else response["status"]["message"]
+
+        assert "'lots' is not a quantity" in await said(review("pods", "shop-1", make_pod("a", cpu="lots")))
+        assert "quota usage is negative" in await said(review("pods", "shop-1", make_pod("a", cpu="-1")))
+        assert await said(review("pods", "shop-1", make_pod("a"), dryRun=True)) == ""
+        assert await said(review("pods", "shop-1", None, operation="DELETE")) == ""
+        assert place.used()["pods"] == "0"
+
+        def quota(obj: Any) -> Any:
+            resource = {"group": GROUP_QUOTAS.group, "version": "v1", "resource": GROUP_QUOTAS.resource}
+            asked = review("", "", obj)
+            asked["request"]["resource"] = resource
+            return asked
+
+        assert await said(quota(group_quota({"pods": "1"}))) == ""
+        assert "spec.hard: 'many' is not a quantity" in await said(quota(group_quota({"pods": "many"})))
+        assert "spec.hard: pods is -1: want 0 or more" in await said(quota(group_quota({"pods": "-1"})))
+        assert "unknown scope 'Lucky'" in await said(quota(group_quota({}, scopes=["Lucky"])))
+        assert "has no name" in await said(quota(group_quota({}, application={})))
+        nothing = group_quota({})
+        del nothing["spec"]["namespaceSelector"]
+        assert "say a namespaceSelector, an application, or both" in await said(quota(nothing))
+
+
+async def test_what_an_invalid_quota_is_about_is_refused_and_nothing_else() -> None:
+    async with setting() as place, place.serving() as webhook, through(place) as pods:
+        await place.quotas.create(group_quota({"pods": "many"}))
+        await place.eventually(lambda: webhook.accessor.invalid())
+        with pytest.raises(Forbidden, match=r"GroupQuota g is invalid: spec\.hard: 'many' is not a quantity"):
+            await pods.create(make_pod("a", "shop-1"))
+        await pods.create(make_pod("a", "other"))
+
+
+async def test_with_the_api_server_away_what_needs_a_charge_is_refused_and_the_health_check_says_so() -> None:
+    places: list[Setting] = []
+    ready, goes = anyio.Event(), anyio.Event()
+
+    async def serve() -> None:
+        async with setting() as place:
+            await place.quotas.create(group_quota({"pods": "9"}))
+            places.append(place)
+            ready.set()
+            await goes.wait()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(serve)
+        await ready.wait()
+        [place] = places
+        async with (
+            connect(url=place.server.url, token=place.server.token, clock=place.clock) as place.client,
+            place.serving(),
+            aiohttp.ClientSession() as session,
+        ):
+            await place.eventually(lambda: place.used() != {})
+            async with session.get(f"{place.url}/healthz") as health:
+                assert (health.status, await health.text()) == (200, "ok")
+            goes.set()
+
+            async def is_ill() -> bool:
+                async with session.get(f"{place.url}/healthz") as health:
+                    return (await health.text()).startswith("the API server does not answer: ")
+
+            await place.eventually(is_ill)
+            async with session.post(f"{place.url}/validate", json=review("pods", "shop-1", make_pod("a"))) as answered:
+                response = (await answered.json())["response"]
+            assert not response["allowed"]
+            assert response["status"]["message"].startswith("quota cannot be checked: ")
+            async with session.post(f"{place.url}/validate", json=review("pods", "other", make_pod("a"))) as answered:
+                assert (await answered.json())["response"]["allowed"]
+
+
+async def test_it_serves_https_with_the_certificate_it_is_given(tmp_path: Path) -> None:
+    authority = Authority()
+    pair = authority.issue("localhost", hosts=("localhost",))
+    certificate_file, key_file = tmp_path / "tls.crt", tmp_path / "tls.key"
+    certificate_file.write_bytes(pair.certificate)
+    key_file.write_bytes(pair.key)
+
+    async with setting() as place, anyio.create_task_group() as tasks:
+        server = WebhookServer(QuotaWebhook(place.client), tls_context(certificate_file, key_file), "127.0.0.1", 0)
+        tasks.start_soon(server.run)
+        await server.listening.wait()
+        trusted = ssl.create_default_context(cadata=authority.certificate.decode())
+        async with aiohttp.ClientSession() as session:
+            async with session.get(f"https://localhost:{server.port}/livez", ssl=trusted) as alive:
+                assert alive.status == 200
+            asked = review("pods", "shop-1", make_pod("a"))
+            async with session.post(f"https://localhost:{server.port}/validate", json=asked, ssl=trusted) as answered:
+                assert (await answered.json())["response"]["status"]["message"] == "GroupQuotas are not known yet"
+        tasks.cancel_scope.cancel()
+    with pytest.raises(OptionError, match="not a certificate and its key"):
+        tls_context(certificate_file, tmp_path / "missing.key")
+
+
+async def test_with_the_documented_configuration_a_server_asks_it(tmp_path: Path) -> None:
+    authority = Authority()
+    pair = authority.issue("127.0.0.1", hosts=("127.0.0.1",))
+    certificate_file, key_file = tmp_path / "tls.crt", tmp_path / "tls.key"
+    certificate_file.write_bytes(pair.certificate)
+    key_file.write_bytes(pair.key)
+    configuration = yaml.safe_load((CRD.parent / "webhook.yaml").read_text())
+
+    async with setting() as place, anyio.create_task_group() as tasks:
+        webhook = QuotaWebhook(place.client, clock=place.clock)
+        server = WebhookServer(webhook, tls_context(certificate_file, key_file), "127.0.0.1", 0)
+        tasks.start_soon(webhook.run)
+        tasks.start_soon(server.run)
+        await server.listening.wait()
+        await place.eventually(lambda: webhook.controller.has_synced)
+        for hook in configuration["webhooks"]:
+            ca = base64.b64encode(authority.certificate).decode()
+            hook["clientConfig"] = {"url": f"https://127.0.0.1:{server.port}/validate", "caBundle": ca}
+        configurations: Any = place.client.resource(
+            dict, ("admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations"), namespaced=False
+        )
+        await configurations.create(configuration)
+        await place.quotas.create(group_quota({"pods": "2"}))
+        await place.eventually(lambda: place.used() == {"pods": "0"})
+        with pytest.raises(ApiError, match=r'webhook "quota\.kinformer\.dev" denied the request: .*unknown scope'):
+            await place.quotas.create(group_quota({"pods": "2"}, "bad", scopes=["Lucky"]))
+
+        pods: Any = place.client.resource(dict, ("", "v1", "pods"))
+        for name in ("a", "b"):
+            await pods.create({**make_pod("", "shop-1"), "metadata": {"generateName": name, "namespace": "shop-1"}})
+        with pytest.raises(Forbidden, match=r"denied the request: pods .* exceeded quota: g, requested: pods=1"):
+            await pods.create(make_pod("c", "shop-2"))
+        # Seen by its informer, each by the uid it was admitted with: nothing is reserved any longer.
+        await place.eventually(lambda: len(webhook.ledger) == 0)
+        webhook.controller.recount_all()
+        await pods.delete_collection("shop-1")
+        await place.eventually(lambda: place.used() == {"pods": "0"})
+        tasks.cancel_scope.cancel()

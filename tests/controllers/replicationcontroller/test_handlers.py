@@ -1,0 +1,261 @@
+from __future__ import annotations
+
+import anyio
+import pytest
+
+from kinformer.cache import DeletedFinalStateUnknown
+from kinformer.clock import FakeClock
+from kinformer.models import V1OwnerReference, V1ReplicationController
+from kinformer.workqueue import RateLimitingQueue
+from kinformer_controllers.replicationcontroller.handlers import ReplicationControllerHandler
+from kinformer_controllers.replicationcontroller.owners import OwnersByLabels, owners_by_reference
+from kinformer_controllers.shared.owning.expectations import UIDTrackingExpectations
+from kinformer_controllers.shared.owning.handlers import PodHandler
+from kinformer_controllers.shared.owning.owners import PodOwners
+from tests.controllers.objects import FakeInformers, make_pod, make_rc
+
+NOW = FakeClock().now()
+
+
+class Wiring:
+    """The handlers over a cache with some ReplicationControllers."""
+
+    def __init__(self, *rcs: V1ReplicationController, by_labels: bool = False) -> None:
+        self.clock = FakeClock()
+        self.queue: RateLimitingQueue[str] = RateLimitingQueue(clock=self.clock)
+        self.expectations = UIDTrackingExpectations(self.clock)
+        informers = FakeInformers()
+        self.rcs = informers.informer_for(V1ReplicationController).indexer
+        for rc in rcs:
+            self.rcs.add(rc)
+        owners: PodOwners = OwnersByLabels(self.rcs) if by_labels else owners_by_reference(self.rcs)
+        self.pods = PodHandler(self.queue, self.expectations, owners)
+        self.controllers = ReplicationControllerHandler(self.queue, self.expectations)
+
+    def queued(self) -> list[str]:
+        """What the handlers asked to be synced since this was asked last."""
+        keys = []
+        while True:
+            try:
+                key = self.queue.get_nowait()
+            except anyio.WouldBlock:
+                return sorted(keys)
+            keys.append(key)
+            self.queue.done(key)
+
+
+@pytest.fixture
+def rc() -> V1ReplicationController:
+    return make_rc()
+
+
+def test_a_new_pod_wakes_its_controller_and_is_crossed_off(rc: V1ReplicationController) -> None:
+    wiring = Wiring(rc)
+    wiring.expectations.expect_creations("ns/web", 1)
+
+    wiring.pods.on_add(make_pod("a", rc), False)
+
+    assert wiring.queued() == ["ns/web"]
+    assert wiring.expectations.satisfied("ns/web")
+
+
+def test_a_new_pod_of_a_controller_of_another_uid_or_kind_wakes_nobody(rc: V1ReplicationController) -> None:
+    wiring = Wiring(rc)
+    of_a_replica_set = make_pod("b", rc)
+    of_a_replica_set.metadata.owner_references[0].kind = "ReplicaSet"
+
+    wiring.pods.on_add(make_pod("a", make_rc(uid="another")), False)
+    wiring.pods.on_add(of_a_replica_set, False)
+
+    assert wiring.queued() == []
+
+
+def test_an_orphan_wakes_all_that_match_and_none_of_them_takes_it_for_its_own(rc: V1ReplicationController) -> None:
+    twin, other = make_rc(name="twin"), make_rc(name="other")
+    twin.spec.selector = {"app": "web"}
+    wiring = Wiring(rc, twin, other)
+    wiring.expectations.expect_creations("ns/web", 1)
+
+    wiring.pods.on_add(make_pod("a"), False)
+
+    assert wiring.queued() == ["ns/twin", "ns/web"]
+    assert not wiring.expectations.satisfied("ns/web")
+
+
+def test_an_empty_selector_matches_nothing(rc: V1ReplicationController) -> None:
+    rc.spec.selector = {}
+    wiring = Wiring(rc)
+
+    wiring.pods.on_add(make_pod("a"), False)
+
+    assert wiring.queued() == []
+
+
+def test_a_new_pod_that_is_being_deleted_counts_as_deleted(rc: V1ReplicationController) -> None:
+    wiring = Wiring(rc)
+    wiring.expectations.expect(key="ns/web", creations=1)
+
+    wiring.pods.on_add(make_pod("a", rc, deleted_at=NOW), True)
+
+    assert wiring.queued() == ["ns/web"]
+    assert not wiring.expectations.satisfied("ns/web")
+
+
+def test_a_deletion_timestamp_is_a_deletion_and_the_end_is_not_another(rc: V1ReplicationController) -> None:
+    wiring = Wiring(rc)
+    wiring.expectations.expect_deletions("ns/web", ["ns/a", "ns/b"])
+    going = make_pod("a", rc, deleted_at=NOW)
+
+    wiring.pods.on_update(make_pod("a", rc), going)
+    wiring.pods.on_delete(going)
+
+    assert wiring.expectations.awaited_deletions("ns/web") == {"ns/b"}
+    assert not wiring.expectations.satisfied("ns/web")
+
+
+def test_a_tombstone_is_a_deletion(rc: V1ReplicationController) -> None:
+    wiring = Wiring(rc)
+    wiring.expectations.expect_deletions("ns/web", ["ns/a"])
+
+    wiring.pods.on_delete(DeletedFinalStateUnknown("ns/a", make_pod("a", rc)))
+    assert wiring.queued() == ["ns/web"]
+    assert wiring.expectations.satisfied("ns/web")
+
+    wiring.pods.on_delete(DeletedFinalStateUnknown("ns/b", None))
+    assert wiring.queued() == []
+
+
+def test_an_orphans_deletion_is_nobodys_business(rc: V1ReplicationController) -> None:
+    wiring = Wiring(rc)
+
+    wiring.pods.on_delete(make_pod("a"))
+
+    assert wiring.queued() == []
+
+
+def test_a_resync_of_a_pod_wakes_nobody(rc: V1ReplicationController) -> None:
+    wiring = Wiring(rc)
+    pod = make_pod("a", rc)
+
+    wiring.pods.on_update(pod, pod)
+
+    assert wiring.queued() == []
+
+
+def test_a_change_of_owner_wakes_both(rc: V1ReplicationController) -> None:
+    other = make_rc(name="other")
+    wiring = Wiring(rc, other)
+
+    wiring.pods.on_update(make_pod("a", rc), make_pod("a", other))
+
+    assert wiring.queued() == ["ns/other", "ns/web"]
+
+
+def test_a_released_pod_wakes_its_old_owner_and_those_that_match_it(rc: V1ReplicationController) -> None:
+    other = make_rc(name="other")
+    wiring = Wiring(rc, other)
+
+    wiring.pods.on_update(make_pod("a", rc), make_pod("a", app="other"))
+
+    assert wiring.queued() == ["ns/other", "ns/web"]
+
+
+def test_an_orphan_is_offered_again_only_when_its_labels_change(rc: V1ReplicationController) -> None:
+    wiring = Wiring(rc)
+
+    wiring.pods.on_update(make_pod("a"), make_pod("a", phase="Failed"))
+    assert wiring.queued() == []
+
+    wiring.pods.on_update(make_pod("a", app="other"), make_pod("a"))
+    assert wiring.queued() == ["ns/web"]
+
+
+async def test_a_pod_that_becomes_ready_wakes_its_controller_again_when_it_will_be_available() -> None:
+    rc = make_rc(min_ready_seconds=30)
+    wiring = Wiring(rc)
+
+    wiring.pods.on_update(make_pod("a", rc), make_pod("a", rc, ready_since=NOW))
+    assert wiring.queued() == ["ns/web"]
+
+    wiring.clock.turn(29)
+    assert wiring.queued() == []
+    wiring.clock.turn(1)
+    assert wiring.queued() == ["ns/web"]
+
+
+def test_every_change_of_a_controller_wakes_it(rc: V1ReplicationController) -> None:
+    wiring = Wiring(rc)
+
+    wiring.controllers.on_add(rc, True)
+    assert wiring.queued() == ["ns/web"]
+    wiring.controllers.on_update(rc, rc)
+    assert wiring.queued() == ["ns/web"]
+    wiring.controllers.on_delete(DeletedFinalStateUnknown("ns/web", None))
+    assert wiring.queued() == ["ns/web"]
+
+
+def test_a_controller_made_anew_under_its_name_does_not_wait_for_the_old_ones_pods(rc: V1ReplicationController) -> None:
+    wiring = Wiring(rc)
+    wiring.expectations.expect_creations("ns/web", 5)
+
+    wiring.controllers.on_update(rc, make_rc(uid="another"))
+
+    assert wiring.expectations.satisfied("ns/web")
+
+
+def test_by_labels_a_pod_belongs_to_the_oldest_that_matches() -> None:
+    old, young = make_rc(name="old"), make_rc(name="young")
+    for rc, seconds in ((old, 0), (young, 60)):
+        rc.spec.selector = {"app": "web"}
+        rc.metadata.creation_timestamp = NOW.fromtimestamp(NOW.timestamp() + seconds, NOW.tzinfo)
+    wiring = Wiring(young, old, by_labels=True)
+    wiring.expectations.expect_creations("ns/old", 1)
+
+    wiring.pods.on_add(make_pod("a"), False)
+
+    assert wiring.queued() == ["ns/old"]
+    assert wiring.expectations.satisfied("ns/old")
+
+
+def test_by_labels_a_pod_whose_labels_change_wakes_who_lost_it_and_who_won_it(rc: V1ReplicationController) -> None:
+    other = make_rc(name="other")
+    wiring = Wiring(rc, other, by_labels=True)
+
+    wiring.pods.on_update(make_pod("a"), make_pod("a", app="other"))
+
+    assert wiring.queued() == ["ns/other", "ns/web"]
+
+
+def test_by_labels_a_pod_that_loses_its_labels_as_it_goes_is_crossed_off_for_who_waited_for_it(
+    rc: V1ReplicationController,
+) -> None:
+    wiring = Wiring(rc, make_rc(name="other"), by_labels=True)
+    wiring.expectations.expect_deletions("ns/web", ["ns/a"])
+
+    wiring.pods.on_update(make_pod("a"), make_pod("a", app="other", deleted_at=NOW))
+
+    assert wiring.queued() == ["ns/other", "ns/web"]
+    assert wiring.expectations.satisfied("ns/web")
+
+
+@pytest.mark.parametrize("by_labels", [False, True])
+def test_an_owner_that_is_gone_asks_for_no_ready_seconds(rc: V1ReplicationController, by_labels: bool) -> None:
+    wiring = Wiring(make_rc(name="other", min_ready_seconds=5), by_labels=by_labels)
+    owners: PodOwners = OwnersByLabels(wiring.rcs) if by_labels else owners_by_reference(wiring.rcs)
+
+    assert (owners.min_ready_seconds("ns/other"), owners.min_ready_seconds("ns/web")) == (5, 0)
+
+
+def test_a_pod_is_its_controllers_whoever_else_is_named_and_of_the_right_group_only(
+    rc: V1ReplicationController,
+) -> None:
+    wiring = Wiring(rc)
+    pod, of_another_group = make_pod("a", rc), make_pod("b", rc)
+    mere_owner = V1OwnerReference(api_version="v1", kind="ConfigMap", name="c", uid="u")
+    pod.metadata.owner_references.insert(0, mere_owner)
+    of_another_group.metadata.owner_references[0].api_version = "example.com/v1"
+
+    wiring.pods.on_add(of_another_group, False)
+    assert wiring.queued() == []
+    wiring.pods.on_add(pod, False)
+    assert wiring.queued() == ["ns/web"]

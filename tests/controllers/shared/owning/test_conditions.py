@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from kinformer.models import V1ReplicationControllerCondition
+from kinformer_controllers.shared.owning.conditions import get_condition, set_condition, without_condition
+
+
+def condition(type_: str, reason: str = "", message: str = "") -> V1ReplicationControllerCondition:
+    return V1ReplicationControllerCondition(type=type_, status="True", reason=reason, message=message)
+
+
+def test_one_is_found_by_its_type() -> None:
+    conditions = [condition("A"), condition("B")]
+
+    assert get_condition(conditions, "B") is conditions[1]
+    assert get_condition(conditions, "C") is None
+    assert get_condition(None, "A") is None
+
+
+def test_one_that_says_something_new_replaces_that_of_its_type_and_leaves_the_list_alone() -> None:
+    conditions = [condition("A", "Old"), condition("B")]
+
+    assert set_condition(conditions, condition("A", "New")) == [condition("B"), condition("A", "New")]
+    assert conditions[0].reason == "Old"
+    assert set_condition(None, condition("A")) == [condition("A")]
+
+
+def test_one_that_says_the_same_is_left_as_it_was() -> None:
+    assert set_condition([condition("A", "Why", "first")], condition("A", "Why", "second")) == [
+        condition("A", "Why", "first")
+    ]
+
+
+def test_one_can_be_taken_out() -> None:
+    assert without_condition([condition("A"), condition("B")], "A") == [condition("B")]
+    assert without_condition(None, "A") == []
