@@ -23,7 +23,7 @@ from kinformer.envtest.apply import Managed
 from kinformer.envtest.ownership import note_created, note_updated, reviewed
 from kinformer.envtest.registry import Registry, Resource
 from kinformer.envtest.storage import Storage, Version
-from kinformer.envtest.strategy.base import Obj, Strategy
+from kinformer.envtest.strategy.base import Obj, Strategy, with_field
 from kinformer.envtest.strategy.metadata import check_finalizer_names, validate_metadata, validate_metadata_update
 from kinformer.meta.names import GroupKind, GroupResource, GroupVersionKind
 
@@ -394,14 +394,16 @@ class Operations:
         """What an update leaves out of the metadata that only the server writes is taken from the old object."""
         metadata["resourceVersion"] = old["resourceVersion"]
         metadata.pop("selfLink", None)
-        for name in ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "generateName"):
+        for name in ("name", "namespace", "uid", "generateName"):
             if not metadata.get(name) and name in old:
+                metadata[name] = old[name]
+        # When it was made, when it goes and how often it has changed is not for a request to say.
+        for name in ("creationTimestamp", "deletionTimestamp"):
+            if name in old:
                 metadata[name] = old[name]
         if "deletionGracePeriodSeconds" in old:
             metadata.setdefault("deletionGracePeriodSeconds", old["deletionGracePeriodSeconds"])
-        metadata.setdefault("generation", old.get("generation", 0))
-        if not metadata["generation"]:
-            del metadata["generation"]
+        with_field(metadata, "generation", old.get("generation"))
         _drop_empty(metadata)
 
     def _store(

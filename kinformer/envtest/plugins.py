@@ -12,15 +12,17 @@ from kinformer.envtest.strategy import SYSTEM_CLASSES
 from kinformer.meta.names import GroupResource
 from kinformer.meta.quantity import Quantity
 
-__all__ = ("ClaimResize", "DefaultClasses", "NamespaceLifecycle", "Priority")
+__all__ = ("ClaimResize", "DefaultClasses", "NamespaceLifecycle", "Priority", "TopologyLabels", "topology_labels")
 
 _NAMESPACES = GroupResource("", "namespaces")
 _PODS = GroupResource("", "pods")
+_NODES = GroupResource("", "nodes")
 _CLAIMS = GroupResource("", "persistentvolumeclaims")
 _INGRESSES = GroupResource("networking.k8s.io", "ingresses")
 _PRIORITY_CLASSES = GroupResource("scheduling.k8s.io", "priorityclasses")
 _STORAGE_CLASSES = GroupResource("storage.k8s.io", "storageclasses")
 _INGRESS_CLASSES = GroupResource("networking.k8s.io", "ingressclasses")
+_TOPOLOGY = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 _PROTECTED = ("default", "kube-system", "kube-public")
 
 
@@ -146,6 +148,31 @@ class DefaultClasses:
 
     def validate(self, attributes: Attributes) -> None:
         """Nothing: a class that is named may come later."""
+
+
+def topology_labels(storage: Storage, node: str) -> dict[str, str]:
+    """The labels by which a pod of a node says where it is; none if the node is not there."""
+    found = storage.get(_NODES, "", node)
+    labels = found.labels if found is not None else {}
+    return {name: labels[name] for name in _TOPOLOGY if name in labels}
+
+
+class TopologyLabels:
+    """A pod that is created with a node is labelled with the node's zone and region; a binding does the same."""
+
+    def __init__(self, storage: Storage):
+        self._storage = storage
+
+    def admit(self, attributes: Attributes) -> None:
+        pod = attributes.object
+        if attributes.operation != "CREATE" or attributes.resource.group_resource != _PODS or pod is None:
+            return
+        node = pod["spec"].get("nodeName")
+        if node and (labels := topology_labels(self._storage, node)):
+            pod["metadata"]["labels"] = {**(pod["metadata"].get("labels") or {}), **labels}
+
+    def validate(self, attributes: Attributes) -> None:
+        """Nothing: the labels stay the pod's own, which may be changed."""
 
 
 class ClaimResize:

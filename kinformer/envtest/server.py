@@ -30,7 +30,7 @@ from kinformer.envtest.handlers.watching import WatchSet
 from kinformer.envtest.limit_ranges import LimitRanger
 from kinformer.envtest.objects import StoredObjects
 from kinformer.envtest.operations import Operations
-from kinformer.envtest.plugins import ClaimResize, DefaultClasses, NamespaceLifecycle, Priority
+from kinformer.envtest.plugins import ClaimResize, DefaultClasses, NamespaceLifecycle, Priority, TopologyLabels
 from kinformer.envtest.policies import Policies
 from kinformer.envtest.registry import Registry
 from kinformer.envtest.storage import Journal, JournalError, Storage, first_version
@@ -292,7 +292,7 @@ class ApiServer:
         if self.admission.plugins:
             return
         self.admission.policies.append(Policies(self.storage, self.registry))
-        own = (NamespaceLifecycle, LimitRanger, Priority, DefaultClasses, ClaimResize)
+        own = (NamespaceLifecycle, LimitRanger, Priority, DefaultClasses, TopologyLabels, ClaimResize)
         self.admission.plugins.extend([plugin(self.storage) for plugin in own])
         if self._use_plugins:
             context = AdmissionContext(StoredObjects(self.operations), self.clock)

@@ -140,3 +140,39 @@ async def test_the_priorities_of_the_system_are_there_from_the_start_and_stay(ht
     }
     code, answer = await http("DELETE", f"{classes}/system-node-critical")
     assert (code, answer["reason"]) == (403, "Forbidden")
+
+
+# -- topology -------------------------------------------------------------------------------------------------------
+
+
+PLACE = {"topology.kubernetes.io/zone": "z1", "topology.kubernetes.io/region": "r1"}
+
+
+async def make_node(http: Http, name: str) -> None:
+    await http.create("/api/v1/nodes", {"metadata": {"name": name, "labels": {**PLACE, "kubernetes.io/os": "linux"}}})
+
+
+async def test_a_pod_that_is_created_with_a_node_says_where_that_is(http: Http) -> None:
+    await make_node(http, "n")
+    body = pod(nodeName="n")
+    body["metadata"]["labels"] = {"app": "a", "topology.kubernetes.io/zone": "elsewhere"}
+
+    created = await http.create(PODS, body)
+
+    assert created["metadata"]["labels"] == {"app": "a", **PLACE}
+
+
+async def test_a_pod_that_is_bound_says_where_its_node_is(http: Http) -> None:
+    await make_node(http, "n")
+    created = await http.create(PODS, pod())
+    assert "labels" not in created["metadata"]
+
+    body = {"metadata": {"name": "p", "labels": {"b": "c"}}, "target": {"kind": "Node", "name": "n"}}
+    await http.create(f"{PODS}/p/binding", body)
+
+    assert (await http.get(f"{PODS}/p"))["metadata"]["labels"] == {"b": "c", **PLACE}
+
+
+async def test_a_pod_of_a_node_that_is_not_there_gets_no_labels(http: Http) -> None:
+    created = await http.create(PODS, pod(nodeName="n"))
+    assert "labels" not in created["metadata"]

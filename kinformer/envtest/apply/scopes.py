@@ -12,7 +12,7 @@ from typing import Any
 from kinformer.envtest.apply.comparing import compare, everything, text_of_new
 from kinformer.envtest.apply.shapes import shape_of_resource
 from kinformer.envtest.apply.trees import Fields, Path, Tree, without
-from kinformer.envtest.registry import Resource
+from kinformer.envtest.registry import METADATA, Resource
 from kinformer.envtest.registry.schema import zero_of
 
 __all__ = ("Scope", "scope_of")
@@ -30,24 +30,11 @@ _OWNED = (
     *("generateName", "labels", "annotations", "ownerReferences", "finalizers"),
     *("deletionTimestamp", "deletionGracePeriodSeconds"),
 )
-_STATUS: tuple[Path, ...] = (("f:spec",),)
-_STATUS_ONLY: tuple[Path, ...] = (("f:metadata",), ("f:spec",))
 _RESETS: dict[tuple[str, str], tuple[Path, ...]] = {
-    ("pods", "status"): (("f:spec",), ("f:metadata", "f:deletionTimestamp"), ("f:metadata", "f:ownerReferences")),
-    ("deployments.apps", "status"): (("f:spec",), ("f:metadata", "f:labels")),
     ("certificatesigningrequests.certificates.k8s.io", ""): (("f:spec",), ("f:status",)),
     ("certificatesigningrequests.certificates.k8s.io", "status"): (("f:spec",), ("f:status", "f:conditions")),
     ("certificatesigningrequests.certificates.k8s.io", "approval"): (("f:spec",), ("f:status", "f:certificate")),
 }
-#: Whose status subresource leaves the metadata alone as well.
-_KEEP_METADATA = frozenset(
-    (
-        *("apiservices.apiregistration.k8s.io", "flowschemas.flowcontrol.apiserver.k8s.io"),
-        *("prioritylevelconfigurations.flowcontrol.apiserver.k8s.io", "resourceclaims.resource.k8s.io"),
-        *("servicecidrs.networking.k8s.io", "validatingadmissionpolicies.admissionregistration.k8s.io"),
-        "volumeattachments.storage.k8s.io",
-    )
-)
 #: Subresources that write one thing only, as paths with ``*`` for any element.
 _ONLY: dict[str, tuple[Path, ...]] = {
     "ephemeralcontainers": (("f:spec", "f:ephemeralContainers"),),
@@ -174,7 +161,10 @@ def _resets_of(resource: Resource, subresource: str) -> tuple[Path, ...]:
     if subresource in _ONLY:
         return ()
     if subresource == "status":
-        return _STATUS_ONLY if resource.is_custom or name in _KEEP_METADATA else _STATUS
+        kept = resource.kept_by_status
+        if kept == METADATA:
+            return (("f:metadata",), ("f:spec",))
+        return (("f:spec",), *[("f:metadata", f"f:{field}") for field in kept])
     return (("f:status",),) if "status" in resource.subresources else ()
 
 

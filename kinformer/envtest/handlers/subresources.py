@@ -14,6 +14,7 @@ from kinformer.envtest.handlers.reading import get
 from kinformer.envtest.handlers.scale_apply import ScaleApplier
 from kinformer.envtest.handlers.writing import patch, update
 from kinformer.envtest.operations import Operations
+from kinformer.envtest.plugins import topology_labels
 from kinformer.envtest.registry import Resource
 from kinformer.envtest.strategy.base import Obj
 from kinformer.meta.names import GroupKind, GroupResource, GroupVersionKind
@@ -163,7 +164,7 @@ def bind_pod(operations: Operations, call: Call, pods: Resource, namespace: str,
     :raises StatusError: Invalid, NotFound; Conflict, if it has one
     """
     target = body.get("target") or {}
-    node = target.get("name")
+    node: str = target.get("name") or ""
     name = body["metadata"].get("name") or ""
     if name and name != pod_name:
         raise status.bad_request("name in URL does not match name in Binding object")
@@ -201,6 +202,8 @@ def bind_pod(operations: Operations, call: Call, pods: Resource, namespace: str,
 
     how = call.write_options("CreateOptions")
     gvk = GroupVersionKind("", "v1", "Binding")
+    if target.get("kind") == "Node" and (labels := topology_labels(operations.storage, node)):
+        body["metadata"]["labels"] = {**(body["metadata"].get("labels") or {}), **labels}
     operations.review_part(pods, "binding", (namespace, pod_name), gvk, body, None, how)
     how = replace(how, review=None)
     operations.update(pods, namespace, pod_name, change, how, subresource="binding", noted="-")

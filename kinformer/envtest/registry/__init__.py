@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from kinformer.envtest.registry.resources import Registry, Resource, Subresource
+from kinformer.envtest.registry.table import METADATA
 
-__all__ = ("Registry", "Resource", "Subresource")
+__all__ = ("METADATA", "Registry", "Resource", "Subresource")

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from kinformer.envtest.registry.table import GROUPS
+from kinformer.envtest.registry.table import GROUPS, KEPT_BY_STATUS, METADATA
 from kinformer.meta.names import GroupKind, GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource
 
 __all__ = ("ALL_VERBS", "Registry", "Resource", "Subresource")
@@ -112,6 +112,11 @@ class Resource:
     @property
     def is_custom(self) -> bool:
         return self.definition is not None
+
+    @property
+    def kept_by_status(self) -> tuple[str, ...]:
+        """The fields of the metadata that a write of the status leaves alone."""
+        return METADATA if self.is_custom else KEPT_BY_STATUS.get(str(self.group_resource), ())
 
     @property
     def is_stored(self) -> bool:

@@ -8,7 +8,25 @@ from its name.
 
 from __future__ import annotations
 
-__all__ = ("GROUPS",)
+__all__ = ("GROUPS", "KEPT_BY_STATUS", "METADATA")
+
+#: What of an object's metadata belongs to its users.
+METADATA = ("labels", "annotations", "finalizers", "ownerReferences")
+
+#: What a write of the status leaves alone of the metadata, by ``plural.group``. Other kinds take it from the request.
+KEPT_BY_STATUS: dict[str, tuple[str, ...]] = {
+    "deployments.apps": ("labels",),
+    "pods": ("deletionTimestamp", "ownerReferences"),
+    **dict.fromkeys(
+        (
+            *("apiservices.apiregistration.k8s.io", "flowschemas.flowcontrol.apiserver.k8s.io"),
+            *("prioritylevelconfigurations.flowcontrol.apiserver.k8s.io", "resourceclaims.resource.k8s.io"),
+            *("servicecidrs.networking.k8s.io", "validatingadmissionpolicies.admissionregistration.k8s.io"),
+            "volumeattachments.storage.k8s.io",
+        ),
+        METADATA,
+    ),
+}
 
 GROUPS = """
  v1

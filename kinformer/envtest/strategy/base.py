@@ -111,11 +111,14 @@ class Strategy:
         return bool(obj.get("spec") != old.get("spec"))
 
     def prepare_for_status_update(self, obj: Obj, old: Obj) -> None:
-        """Everything but the status is as before; of the metadata, only the managed fields follow the request."""
-        status = obj.get("status")
-        metadata = {**old["metadata"]}
-        for name in ("managedFields", "resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds"):
-            with_field(metadata, name, obj["metadata"].get(name))
+        """
+        Everything but the status and the metadata is as before.
+
+        What a status and a label or annotation say together is written together: a Deployment's revision, say.
+        """
+        status, metadata = obj.get("status"), obj["metadata"]
+        for name in self.resource.kept_by_status:
+            with_field(metadata, name, old["metadata"].get(name))
         obj.clear()
         obj.update(old)
         obj["metadata"] = metadata

@@ -1,0 +1,122 @@
+"""Writes of a status: what of the rest of an object goes with it, and what stays as it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.envtest.conftest import Http
+
+NAMESPACE = "/namespaces/default"
+TEMPLATE = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+SELECTING = {"selector": {"matchLabels": {"app": "a"}}, "template": TEMPLATE}
+JOB = {"template": {**TEMPLATE, "spec": {**TEMPLATE["spec"], "restartPolicy": "Never"}}}
+OWNER = {"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "u"}
+#: Kinds whose status brings labels and annotations along, with the kind's spec.
+OPEN = {
+    f"/apis/apps/v1{NAMESPACE}/replicasets": SELECTING,
+    f"/apis/apps/v1{NAMESPACE}/statefulsets": {**SELECTING, "serviceName": "s"},
+    f"/apis/apps/v1{NAMESPACE}/daemonsets": SELECTING,
+    f"/apis/batch/v1{NAMESPACE}/jobs": JOB,
+    f"/apis/batch/v1{NAMESPACE}/cronjobs": {"schedule": "* * * * *", "jobTemplate": {"spec": JOB}},
+    f"/apis/policy/v1{NAMESPACE}/poddisruptionbudgets": {"minAvailable": 1},
+    f"/api/v1{NAMESPACE}/replicationcontrollers": {"template": TEMPLATE},
+    "/api/v1/nodes": {},
+}
+DEPLOYMENTS = f"/apis/apps/v1{NAMESPACE}/deployments"
+PODS = f"/api/v1{NAMESPACE}/pods"
+CHANGE = {"labels": {"l": "1"}, "annotations": {"deployment.kubernetes.io/revision": "1"}}
+
+
+async def write(http: Http, method: str, path: str, created: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
+    """Write a status with some metadata beside it, as a whole object or as a patch."""
+    if method == "PUT":
+        body = {**created, "metadata": {**created["metadata"], **change["metadata"]}, "status": change["status"]}
+        code, written = await http("PUT", f"{path}/x/status", body)
+        assert code == 200, written
+        return dict(written)
+    return dict(await http.merge(f"{path}/x/status", change))
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH"])
+async def test_a_deployments_status_brings_annotations_and_no_labels(http: Http, method: str) -> None:
+    created = await http.create(DEPLOYMENTS, {"metadata": {"name": "x", "labels": {"a": "b"}}, "spec": SELECTING})
+    change = {"metadata": CHANGE, "spec": {"replicas": 9}, "status": {"observedGeneration": 1}}
+
+    written = await write(http, method, DEPLOYMENTS, created, change)
+
+    assert written["metadata"]["annotations"] == CHANGE["annotations"]
+    assert written["metadata"]["labels"] == {"a": "b"}
+    assert (written["spec"], written["metadata"]["generation"]) == (created["spec"], 1)
+    assert written["status"]["observedGeneration"] == 1
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH"])
+@pytest.mark.parametrize("path", OPEN)
+async def test_most_statuses_bring_the_metadata_of_the_request(http: Http, path: str, method: str) -> None:
+    created = await http.create(path, {"metadata": {"name": "x"}, "spec": OPEN[path]})
+
+    written = await write(http, method, path, created, {"metadata": CHANGE, "status": {}})
+
+    metadata = written["metadata"]
+    assert CHANGE["labels"].items() <= metadata["labels"].items()
+    assert CHANGE["annotations"].items() <= metadata["annotations"].items()
+    assert written["spec"] == created["spec"]
+    assert metadata.get("generation") == created["metadata"].get("generation")
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH"])
+async def test_a_pods_status_brings_everything_but_owners(http: Http, method: str) -> None:
+    created = await http.create(PODS, {"metadata": {"name": "x"}, "spec": TEMPLATE["spec"]})
+    change = {"metadata": {**CHANGE, "ownerReferences": [OWNER]}, "status": {"phase": "Running"}}
+
+    written = await write(http, method, PODS, created, change)
+
+    assert (written["metadata"]["labels"], "ownerReferences" in written["metadata"]) == (CHANGE["labels"], False)
+    assert (written["status"]["phase"], written["status"]["qosClass"]) == ("Running", "BestEffort")
+
+
+async def test_a_custom_resources_status_brings_nothing_else(http: Http) -> None:
+    names = {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"}
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1", "served": True, "storage": True, "subresources": {"status": {}}}
+    definition = {"group": "a.b", "names": names, "scope": "Namespaced"}
+    definition["versions"] = [{**version, "schema": {"openAPIV3Schema": schema}}]  # type: ignore[assignment]
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    await http.create(path, {"metadata": {"name": "widgets.a.b"}, "spec": definition})
+    path = f"/apis/a.b/v1{NAMESPACE}/widgets"
+    await http.create(path, {"apiVersion": "a.b/v1", "kind": "Widget", "metadata": {"name": "x"}})
+
+    written = await http.merge(f"{path}/x/status", {"metadata": CHANGE, "status": {"a": 1}})
+
+    assert {"labels", "annotations"}.isdisjoint(written["metadata"])
+    assert written["status"] == {"a": 1}
+
+
+async def test_a_status_may_take_out_the_last_finalizer(http: Http) -> None:
+    path = f"/api/v1{NAMESPACE}/replicationcontrollers"
+    await http.create(path, {"metadata": {"name": "x", "finalizers": ["a.b/c"]}, "spec": {"template": TEMPLATE}})
+    await http("DELETE", f"{path}/x?propagationPolicy=Background")
+
+    await http.merge(f"{path}/x/status", {"metadata": {"finalizers": None}})
+
+    assert (await http("GET", f"{path}/x"))[0] == 404
+
+
+async def test_what_annotations_a_status_brings_belongs_to_who_wrote_it(http: Http) -> None:
+    await http.create(DEPLOYMENTS, {"metadata": {"name": "x"}, "spec": SELECTING})
+
+    written = await http.merge(f"{DEPLOYMENTS}/x/status?fieldManager=manager", {"metadata": CHANGE})
+
+    (entry,) = [one for one in written["metadata"]["managedFields"] if one["manager"] == "manager"]
+    assert (entry["subresource"], list(entry["fieldsV1"]["f:metadata"])) == ("status", ["f:annotations"])
+
+
+async def test_nobody_sets_the_generation_or_the_time_of_an_object(http: Http) -> None:
+    created = await http.create(DEPLOYMENTS, {"metadata": {"name": "x"}, "spec": SELECTING})
+    claim = {"generation": 7, "creationTimestamp": "2001-01-01T00:00:00Z"}
+
+    for path in ("", "/status"):
+        written = await http.merge(f"{DEPLOYMENTS}/x{path}", {"metadata": claim})
+        assert {name: written["metadata"][name] for name in claim} == {n: created["metadata"][n] for n in claim}
