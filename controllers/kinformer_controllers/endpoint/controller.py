@@ -106,7 +106,8 @@ class EndpointController(ServiceSyncer[V1Endpoints | None]):
 
     async def _create(self, key: str, service: V1Service, endpoints: V1Endpoints) -> None:
         try:
-            await self._server.create(endpoints)
+            with self._versions.making(key):
+                self._versions.made(key, await self._server.create(endpoints))
         except Exception as error:
             # None can be made there any more, and the service goes next.
             if is_namespace_terminating(error):
@@ -116,9 +117,6 @@ class EndpointController(ServiceSyncer[V1Endpoints | None]):
             self._recorder.event(endpoints, WARNING, "FailedToCreateEndpoint", message)
             raise
         self._metrics.changed("create")
-        # The watch may be quicker than the answer: then there is nothing to wait for.
-        if self._endpoints.get_by_key(key) is None:
-            self._versions.replaced(key, None)
 
     async def _update(self, key: str, service: V1Service, current: V1Endpoints, endpoints: V1Endpoints) -> None:
         try:

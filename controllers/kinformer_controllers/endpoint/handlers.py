@@ -40,12 +40,12 @@ class EndpointsHandler:
         # the start is known, find out.
         if is_in_initial_list and LEADER_ANNOTATION not in (endpoints.metadata.annotations or {}):
             self._queue.add(key)
-        self._versions.seen(key)
+        self._versions.seen(key, endpoints)
         self._catching_up.changed(key)
 
     def on_update(self, old: V1Endpoints, new: V1Endpoints, /) -> None:
         key = f"{new.metadata.namespace}/{new.metadata.name}"
-        self._versions.seen(key)
+        self._versions.seen(key, new)
         self._catching_up.changed(key)
 
     def on_delete(self, endpoints: V1Endpoints | DeletedFinalStateUnknown[V1Endpoints], /) -> None:

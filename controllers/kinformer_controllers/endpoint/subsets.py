@@ -47,10 +47,7 @@ def subsets_of(service: V1Service, pods: Iterable[EndpointPod]) -> list[V1Endpoi
     for pod in pods:
         if not pod.has_ip or pod.terminal or (pod.deleting and not publish_all):
             continue
-        if ipv6 is None:
-            ips = pod.ipv4 or pod.ipv6
-        else:
-            ips = pod.ipv6 if ipv6 else pod.ipv4
+        ips = pod.ipv6 if (pod.primary_ipv6 if ipv6 is None else ipv6) else pod.ipv4
         if not ips:
             continue  # of the other family only
         ports = ports_of(pod)

@@ -98,13 +98,13 @@ class EndpointSliceController(ServiceSyncer[list[V1EndpointSlice]]):
             clock=clock,
         )
         queue = self.controller.queue
-        self._nodes = Nodes(nodes.indexer, queue)
+        self.nodes = Nodes(nodes.indexer, queue)
         self._reconciler = Reconciler(
-            client.resource(V1EndpointSlice), self._nodes, self.tracker, self._metrics, max_per_slice
+            client.resource(V1EndpointSlice), self.nodes, self.tracker, self._metrics, max_per_slice
         )
         self.follow(informers, clock, batch_period)
         self.controller.handle(slices, SliceHandler(queue, self.tracker, self._views, self._catching_up, batch_period))
-        self.controller.handle(nodes, self._nodes)
+        self.controller.handle(nodes, self.nodes)
 
     def _there(self, key: str) -> list[V1EndpointSlice]:
         return [
@@ -134,6 +134,7 @@ class EndpointSliceController(ServiceSyncer[list[V1EndpointSlice]]):
     async def _gone(self, key: str) -> None:
         # Its slices are the garbage collector's.
         self._metrics.forget(key)
+        self.nodes.wait_for(key, ())
 
 
 def _service_index(slice_: V1EndpointSlice) -> tuple[str]:

@@ -13,7 +13,7 @@ from datetime import datetime
 
 import structlog
 
-from kinformer.client import Resource
+from kinformer.client import NotFound, Resource
 from kinformer.manager import SyncError
 from kinformer.meta import GroupVersionKind, new_controller_ref
 from kinformer.meta.validation import dns1123_subdomain_errors
@@ -98,25 +98,29 @@ class Reconciler:
         # All is worked out before anything is written: the pods are a view of what is there now.
         plans: list[_Changes] = []
         errors: list[Exception] = []
+        unknown: dict[str, None] = {}
         distribution = traffic_distribution(service)
         self._metrics.distribution(key, distribution)
         for address_type in types:
             of_type = [view for view in existing if view.slice.address_type == address_type]
             changes, missing = self._plan(key, service, pods, of_type, address_type, distribution)
             plans.append(changes)
+            unknown.update(dict.fromkeys(pod.node_name for pod in missing))
             if missing:
                 others = f" (and {len(missing) - 1} others)" if len(missing) > 1 else ""
                 pod = missing[0]
                 errors.append(
                     SyncError(f"skipping Pod {pod.name}{others} for Service {key}: Node {pod.node_name} Not Found")
                 )
+        self._nodes.wait_for(key, unknown)
         # Of an address type that the service has no more.
         plans.append(_Changes(delete=[view.slice for view in existing if view.slice.address_type not in types]))
-        for changes in plans:
-            try:
-                await self._write(service, changes, triggered, distribution)
-            except Exception as error:  # the other address types are to be written
-                errors.append(error)
+        with self._tracker.writing(key):
+            for changes in plans:
+                try:
+                    errors += await self._write(service, changes, triggered, distribution)
+                except Exception as error:  # the other address types are to be written
+                    errors.append(error)
         if errors:
             raise ExceptionGroup(f"slices of {key}", errors)
 
@@ -192,7 +196,6 @@ class Reconciler:
             zone = zones[node_name]
             if zone is None and not publish_all:
                 missing.append(pod)
-                self._nodes.wait_for(node_name, key)
                 continue
             addresses = pod.ipv6 if ipv6 else pod.ipv4
             if not addresses:
@@ -209,8 +212,13 @@ class Reconciler:
 
     async def _write(
         self, service: V1Service, changes: _Changes, triggered: datetime | None, distribution: str
-    ) -> None:
-        """:raises ClientError: the first that the server refuses; what would come after it is not tried"""
+    ) -> list[Exception]:
+        """
+        Write the changes of one address type.
+
+        :return: what went wrong with deletes: the others are tried all the same, since none depends on another
+        :raises ClientError: the first create or update that the server refuses; what would come after it is not tried
+        """
         # The slices of a service that is being deleted are the garbage collector's: no new ones for it to find.
         if service.metadata.deletion_timestamp is not None:
             changes.create.clear()
@@ -220,7 +228,7 @@ class Reconciler:
                 created = await self._slices.create(slice_)
             except Exception as error:
                 if is_namespace_terminating(error):
-                    return  # no other can be made there either, and nobody minds
+                    return []  # no other can be made there either, and nobody minds
                 raise
             self._tracker.written(created)
             self._metrics.changed("create")
@@ -228,11 +236,24 @@ class Reconciler:
             _annotate(slice_, triggered)
             self._tracker.written(await self._slices.update(slice_))
             self._metrics.changed("update")
+        errors: list[Exception] = []
         for slice_ in changes.delete:
-            await self._slices.delete(slice_.metadata.name, slice_.metadata.namespace)
-            self._tracker.deleting(slice_)
-            self._metrics.changed("delete")
-        self._metrics.wrote(len(changes.create) + len(changes.update) + len(changes.delete), distribution)
+            try:
+                with self._tracker.deleting(slice_):
+                    await self._delete(slice_.metadata)
+            except Exception as error:
+                errors.append(error)
+            else:
+                self._metrics.changed("delete")
+        if not errors:
+            self._metrics.wrote(len(changes.create) + len(changes.update) + len(changes.delete), distribution)
+        return errors
+
+    async def _delete(self, meta: V1ObjectMeta) -> None:
+        try:
+            await self._slices.delete(meta.name, meta.namespace)
+        except NotFound:
+            log.debug("slice_already_deleted", slice=f"{meta.namespace}/{meta.name}")
 
 
 def address_types(service: V1Service) -> tuple[str, ...]:

@@ -143,6 +143,32 @@ async def test_of_a_pods_addresses_the_one_of_the_services_family_is_listed(
     assert [ips for ips, _, _ in shape(world.endpoints().subsets)] == [want]
 
 
+@pytest.mark.parametrize("cluster_ip", ["None", ""])
+@pytest.mark.parametrize(("primary", "listed"), [("10.1.0.1", "10.1.0.1"), ("fd00::1", "fd00::1"), ("", "10.1.0.1")])
+async def test_without_families_and_an_ip_of_its_own_a_service_lists_the_family_of_the_primary_ip(
+    cluster_ip: str, primary: str, listed: str
+) -> None:
+    pod = make_pod("a", ["10.1.0.1", "fd00::1"])
+    pod.status.pod_ip = primary
+    service = make_service(clusterIP=cluster_ip, ipFamilies=None)
+    world = Endpoints(service, pod, make_pod("b", "fd00::2"), make_pod("c", "10.1.0.3"))
+    await world.sync()
+
+    [subset] = world.endpoints().subsets
+    assert [address.ip for address in subset.addresses] == sorted([listed, "10.1.0.3", "fd00::2"])
+
+
+async def test_a_primary_ip_of_the_other_family_is_a_change() -> None:
+    world = Endpoints(make_service(clusterIP="None", ipFamilies=None), make_pod("a", ["10.1.0.1", "fd00::1"]))
+    await world.sync()
+    await world.queued()
+    other = make_pod("a", ["10.1.0.1", "fd00::1"])
+    other.status.pod_ip = "fd00::1"
+    world.put(other)
+
+    assert await world.queued() == ["ns/web"]
+
+
 async def test_ports_by_name_and_by_number_of_several_protocols() -> None:
     service = make_service(
         ports=[
@@ -310,6 +336,34 @@ async def test_endpoints_that_never_come_are_given_up_after_a_minute() -> None:
 
     assert await world.sync() is None
     assert world.writes == ["create Endpoints/web"] * 2
+
+
+async def test_endpoints_that_come_and_go_before_the_answer_to_the_create_are_made_again_at_once() -> None:
+    world = Endpoints(make_service(), make_pod("a", "10.1.0.1"))
+    await world.queued()
+    world.before_answer = world.undo
+    await world.sync()
+    assert await world.queued() == ["ns/web"]
+    world.before_answer = lambda _: None
+
+    assert await world.sync() is None
+    assert world.writes == ["create Endpoints/web"] * 2
+
+
+async def test_earlier_endpoints_that_the_cache_shows_late_are_not_taken_for_those_that_were_made() -> None:
+    world = Endpoints(make_service())
+    earlier = from_dict(V1Endpoints, {"metadata": {"name": "web", "namespace": "ns", "uid": "earlier"}})
+
+    def show_earlier(_: object) -> None:
+        world.put(earlier)
+        world.remove(earlier)
+
+    world.cache_follows, world.before_answer = False, show_earlier
+    await world.sync()
+    show_earlier(None)
+
+    assert await world.sync() is not None
+    assert world.writes == ["create Endpoints/web"]
 
 
 async def test_endpoints_that_are_left_over_are_looked_at_at_the_start() -> None:

@@ -21,6 +21,7 @@ from tests.controllers.shared.services.world import (
 )
 
 MANAGED_BY = "endpointslice.kubernetes.io/managed-by"
+REFUSED = error_from_status(Status(code=500, reason="InternalError", message="no"))
 
 
 class Slices(World):
@@ -38,6 +39,8 @@ class Slices(World):
         )
         self.sync_key: Callable[[str], Awaitable[float | None]] = controller.sync
         self.queue: RateLimitingQueue[str] = controller.controller.queue
+        self.tracker = controller.tracker
+        self.nodes = controller.nodes
         self.put(make_node(), *objects)
 
     async def sync(self, name: str = "web") -> float | None:
@@ -321,6 +324,26 @@ async def test_a_pod_whose_node_is_not_known_is_left_out_until_it_is() -> None:
     assert world.addresses() == ["10.1.0.1", "10.1.0.2"]
 
 
+async def test_who_waits_for_a_node_is_forgotten_with_the_service_or_the_pod_that_needs_it() -> None:
+    first, second = make_service(), make_service("other", selector={"app": "web"})
+    pod = make_pod("a", "10.1.0.1", nodeName="missing")
+    world = Slices(first, second, pod, make_pod("b", "10.1.0.2", nodeName="never"))
+    for name in ("web", "other"):
+        with pytest.raises(ExceptionGroup):
+            await world.sync(name)
+    world.remove(second)
+    await world.sync("other")
+    world.remove(make_pod("b"))
+    with pytest.raises(ExceptionGroup):
+        await world.sync()
+    await world.queued()
+
+    assert world.nodes.awaited == {"missing": ["ns/web"]}
+    world.put(make_node("missing"))
+    assert await world.queued() == ["ns/web"]
+    assert world.nodes.awaited == {}
+
+
 async def test_a_service_that_publishes_all_does_not_ask_for_nodes() -> None:
     world = Slices(make_service(publishNotReadyAddresses=True), make_pod("b", "10.1.0.2", nodeName="n2"))
     await world.sync()
@@ -393,6 +416,70 @@ async def told_of(world: Slices) -> list[str]:
     assert await world.queued() == []
     world.clock.turn(MIN_SYNC_DELAY)
     return await world.queued()
+
+
+@pytest.mark.parametrize("verb", ["create", "update"])
+async def test_a_slice_that_goes_before_the_answer_to_its_write_is_made_again_at_once(verb: str) -> None:
+    world = Slices(make_service(), make_pod("a", "10.1.0.1"))
+    if verb == "update":
+        await world.sync()
+        world.put(make_pod("b", "10.1.0.2"))
+    world.before_answer = world.undo
+    await world.sync()
+    world.before_answer = lambda _: None
+
+    assert await world.sync() is None
+    assert world.verbs[-2:] == [verb, "create"]
+
+
+async def test_the_tracker_keeps_nothing_of_slices_that_are_gone() -> None:
+    service = make_service()
+    world = Slices(service, make_pod("a", "10.1.0.1"), max_per_slice=1)
+    await world.sync()
+    for number in range(5):
+        world.put(make_pod(f"p{number}", f"10.1.1.{number}"))
+        await world.sync()
+        world.remove(make_pod(f"p{number}"))
+        await world.sync()
+
+    assert "delete" in world.verbs
+    assert world.tracker.expected("ns/web") == {one.metadata.uid for one in world.slices()}
+
+
+async def test_a_delete_that_fails_is_not_waited_for() -> None:
+    world = Slices(make_service(), make_pod("a", "10.1.0.1"), make_pod("b", "10.1.0.2"), max_per_slice=1)
+    await world.sync()
+    world.remove(make_pod("b"))
+    world.errors = [REFUSED]
+    with pytest.raises(ExceptionGroup):
+        await world.sync()
+
+    assert await world.sync() is None
+    assert world.verbs == ["create", "create", "delete"]
+
+
+async def test_a_slice_that_somebody_else_has_deleted_first_is_no_failure() -> None:
+    world = Slices(make_service(), make_pod("a", "10.1.0.1"), make_pod("b", "10.1.0.2"), max_per_slice=1)
+    await world.sync()
+    world.remove(make_pod("b"))
+    world.objects.clear()
+    await world.sync()
+
+    assert world.recorder.events == []
+
+
+async def test_all_slices_of_a_family_that_the_service_has_no_more_are_deleted_whatever_becomes_of_one() -> None:
+    pods = [make_pod(f"p{number}", [f"10.1.0.{number}", f"fd00::{number}"]) for number in range(1, 4)]
+    world = Slices(make_service(ipFamilies=["IPv4", "IPv6"]), *pods, max_per_slice=1)
+    await world.sync()
+    assert len(world.slices()) == 6
+    world.put(make_service(ipFamilies=["IPv4"]))
+    world.errors = [REFUSED]
+    with pytest.raises(ExceptionGroup, match="slices of ns/web"):
+        await world.sync()
+
+    assert world.verbs[6:] == ["delete", "delete"]
+    assert len([one for one in world.slices() if one.address_type == "IPv6"]) == 1
 
 
 async def test_its_own_writes_are_no_news() -> None:

@@ -29,6 +29,7 @@ class EndpointPod(msgspec.Struct, gc=False, eq=False):
     A pod as services see it. Not to be changed: all services that select the pod share it.
 
     :param ipv4: its addresses of that family, in the form in which they are written; :param ipv6: likewise
+    :param primary_ipv6: whether its primary address, the one in ``podIP``, is an IPv6 address
     :param has_ip: whether it has any address, readable or not
     :param ready_changed: when its readiness changed last, whatever it is
     :param named_ports: container ports by name and protocol
@@ -44,6 +45,7 @@ class EndpointPod(msgspec.Struct, gc=False, eq=False):
     subdomain: str
     ipv4: tuple[str, ...]
     ipv6: tuple[str, ...]
+    primary_ipv6: bool
     has_ip: bool
     ready: bool
     ready_changed: datetime | None
@@ -73,9 +75,10 @@ def endpoint_pod(pod: V1Pod) -> EndpointPod:
     meta, spec, status = pod.metadata, pod.spec, pod.status
     ipv4: list[str] = []
     ipv6: list[str] = []
-    has_ip = False
+    has_ip = primary_ipv6 = False
     if status is not None:
         has_ip = bool(status.pod_ip or status.pod_ips)
+        primary_ipv6 = is_ipv6(status.pod_ip or "")
         for each in status.pod_ips or ():
             ip = canonical_ip(each.ip or "")
             if ip:
@@ -93,6 +96,7 @@ def endpoint_pod(pod: V1Pod) -> EndpointPod:
         subdomain=(spec and spec.subdomain) or "",
         ipv4=tuple(ipv4),
         ipv6=tuple(ipv6),
+        primary_ipv6=primary_ipv6,
         has_ip=has_ip,
         ready=condition is not None and condition.status == "True",
         ready_changed=condition.last_transition_time if condition is not None else None,
@@ -116,6 +120,7 @@ def differs(before: EndpointPod, now: EndpointPod) -> bool:
         or before.terminal != now.terminal
         or before.ipv4 != now.ipv4
         or before.ipv6 != now.ipv6
+        or before.primary_ipv6 != now.primary_ipv6
         or before.has_ip != now.has_ip
         or before.hostname != now.hostname
         or before.subdomain != now.subdomain

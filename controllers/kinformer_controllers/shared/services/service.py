@@ -44,7 +44,7 @@ def wants_ipv6(service: V1Service) -> bool | None:
     """
     The one family of its Endpoints: its first. A service from before there were families has that of its IP.
 
-    :return: None if it has neither, so that each pod's own first address says
+    :return: None if it has neither: then each pod is listed with the family of its primary address
     """
     spec = service.spec
     if spec.ip_families:

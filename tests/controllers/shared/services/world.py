@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -121,6 +122,7 @@ class World:
     Caches and a server. What is written shows in the cache, and is told of, when :attr:`cache_follows` is set.
 
     :ivar writes: what was asked of the server, as ``verb kind/name``
+    :ivar before_answer: called with what was created or updated, before the controller has the answer
     """
 
     def __init__(self) -> None:
@@ -130,6 +132,7 @@ class World:
         self.writes: list[str] = []
         self.errors: list[Exception | None] = []
         self.objects: dict[tuple[str, str], Any] = {}
+        self.before_answer: Callable[[Any], object] = lambda _: None
         self._informers: dict[type[Any], _Informer] = {}
 
     # As an informer factory, and as a client.
@@ -156,6 +159,11 @@ class World:
                     handler.on_add(obj, initial)
                 else:
                     handler.on_update(before, obj)
+
+    def undo(self, made: Any) -> None:
+        """Somebody deletes what was just written, and the cache shows that at once."""
+        del self.objects[type(made).__name__.removeprefix("V1"), made.metadata.name]
+        self.remove(made)
 
     def remove(self, obj: Any) -> None:
         """It is gone."""
@@ -225,6 +233,7 @@ class FakeApi:
         self._world.objects[self._kind, made.metadata.name] = made
         if self._world.cache_follows:
             self._world.put(made)
+        self._world.before_answer(made)
         return made
 
     def _fail(self) -> None:
