@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import base64
-import errno
 import random
 import secrets
-import socket
 import ssl
 from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -16,7 +15,7 @@ from typing import Any, Self
 import anyio
 import msgspec
 import yaml
-from aiohttp import web
+from anyio.abc import TaskGroup, TaskStatus
 
 from kinformer.clock import Clock, RealClock
 from kinformer.envtest.admission import Admission, AdmissionContext, User, load_plugins
@@ -25,7 +24,7 @@ from kinformer.envtest.certificates import Authority, CertificatesUnavailable, u
 from kinformer.envtest.conversion import Conversions
 from kinformer.envtest.discovery import VERSION, Discovery
 from kinformer.envtest.faults import Faults
-from kinformer.envtest.handlers.http import BODY_LIMIT, HttpHandler
+from kinformer.envtest.handlers.http import HttpHandler
 from kinformer.envtest.handlers.watching import WatchSet
 from kinformer.envtest.limit_ranges import LimitRanger
 from kinformer.envtest.objects import StoredObjects
@@ -33,6 +32,7 @@ from kinformer.envtest.operations import Operations
 from kinformer.envtest.plugins import ClaimResize, DefaultClasses, NamespaceLifecycle, Priority, TopologyLabels
 from kinformer.envtest.policies import Policies
 from kinformer.envtest.registry import Registry
+from kinformer.envtest.serving import ServerError, listen, serving
 from kinformer.envtest.storage import Journal, JournalError, Storage, first_version
 from kinformer.envtest.strategies import Strategies
 from kinformer.envtest.strategy import SYSTEM_CLASSES
@@ -41,11 +41,18 @@ from kinformer.envtest.webhooks import ServiceResolver, Webhooks
 __all__ = ("ApiServer", "ServerError")
 
 _SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
-_CLOSE_WITHIN = 0.5
 
 
-class ServerError(Exception):
-    """The server cannot start; the text says why."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Life:
+    """One time of serving, from a start to the next stop."""
+
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    over: anyio.Event = field(default_factory=anyio.Event)
+
+    async def end(self) -> None:
+        self.scope.cancel()
+        await self.over.wait()
 
 
 class ApiServer:
@@ -108,6 +115,8 @@ class ApiServer:
         self._build()
         self._users: dict[str, User] = {self.token: User("admin", groups=("system:masters", "system:authenticated"))}
         self._stack: AsyncExitStack | None = None
+        self._tasks: TaskGroup | None = None
+        self._life: _Life | None = None
 
     def _build(self) -> None:
         """The server's inside, with nothing stored yet."""
@@ -178,51 +187,80 @@ class ApiServer:
         """
         :raises ServerError: if the port is taken, or the file of the data cannot be used
         """
-        await self._start()
+        stack = AsyncExitStack()
+        self._tasks = group = await stack.enter_async_context(anyio.create_task_group())
+        stack.callback(group.cancel_scope.cancel)
+        self._stack = stack
+        try:
+            await self._start()
+        except BaseException:
+            await self._close()
+            raise
         return self
-
-    async def _start(self) -> None:
-        async with AsyncExitStack() as stack:
-            self._load_data(stack)
-            self._load_admission()
-            if self.storage.is_new:
-                self._create_system_objects()
-            listener = self._listen()
-            stack.callback(listener.close)
-            discovery = Discovery(self.registry, self._advertise or f"{self._host}:{self._port}", self._version)
-            handler = HttpHandler(
-                self.operations,
-                discovery,
-                self.watches,
-                self._authenticate,
-                Authorizer(self.storage),
-                self.faults,
-                self._rng,
-                self.webhooks,
-                self._conversions,
-            )
-            stack.push_async_callback(self.webhooks.close)
-            runner = web.ServerRunner(_Server(handler), shutdown_timeout=_CLOSE_WITHIN)
-            await runner.setup()
-            stack.push_async_callback(_clean_up, runner)
-            stack.callback(self.watches.end_all)
-            await web.SockSite(runner, listener, ssl_context=self._ssl_context()).start()
-            converting = await stack.enter_async_context(anyio.create_task_group())
-            stack.callback(converting.cancel_scope.cancel)
-            converting.start_soon(self._conversions.run, name="kinformer apiserver conversions")
-            await self._start_loops(stack)
-            self._stack = stack.pop_all()
 
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        await self._stop()
+        await self._close()
 
-    async def _stop(self) -> None:
+    async def _close(self) -> None:
         stack, self._stack = self._stack, None
+        self._tasks = self._life = None
         if stack is not None:
             # What went wrong in the block is nothing to the server's tasks, and is to come out as it went in.
             await stack.aclose()
+
+    async def _start(self) -> None:
+        """
+        Serve in a task of the server's own: the scopes that the caller has open are not touched.
+
+        :raises ServerError: as :meth:`__aenter__`
+        """
+        if self._tasks is None:
+            raise RuntimeError("the server does not run: start it with `async with`")
+        life = _Life()
+        await self._tasks.start(self._live, life, name="kinformer apiserver")
+        self._life = life
+
+    async def _live(self, life: _Life, *, task_status: TaskStatus[None]) -> None:
+        try:
+            with life.scope:
+                async with AsyncExitStack() as stack:
+                    await self._set_up(stack)
+                    task_status.started()
+                    await anyio.sleep_forever()
+        finally:
+            life.over.set()
+
+    async def _set_up(self, stack: AsyncExitStack) -> None:
+        self._load_data(stack)
+        self._load_admission()
+        if self.storage.is_new:
+            self._create_system_objects()
+        listener = listen(self._host, self._port)
+        stack.callback(listener.close)
+        self._port = listener.getsockname()[1]
+        discovery = Discovery(self.registry, self._advertise or f"{self._host}:{self._port}", self._version)
+        handler = HttpHandler(
+            self.operations,
+            discovery,
+            self.watches,
+            self._authenticate,
+            Authorizer(self.storage),
+            self.faults,
+            self._rng,
+            self.webhooks,
+            self._conversions,
+        )
+        stack.push_async_callback(self.webhooks.close)
+        await stack.enter_async_context(serving(handler, listener, self._ssl_context(), self.watches.end_all))
+        loops = await stack.enter_async_context(anyio.create_task_group())
+        stack.callback(loops.cancel_scope.cancel)
+        loops.start_soon(self._conversions.run, name="kinformer apiserver conversions")
+        if self._controllers:
+            from kinformer.envtest.loops import Loops
+
+            loops.start_soon(Loops(self.operations).run, name="kinformer apiserver loops")
 
     async def restart(self, *, keep_data: bool = True) -> None:
         """
@@ -230,7 +268,9 @@ class ApiServer:
 
         :param keep_data: otherwise everything that was stored is gone, as if etcd had been wiped
         """
-        await self._stop()
+        life, self._life = self._life, None
+        if life is not None:
+            await life.end()
         if self._data is not None or not keep_data:
             # Also where the clock stands still, no version is given out twice.
             self._least_version = self.storage.version + 1
@@ -259,19 +299,6 @@ class ApiServer:
         except CertificatesUnavailable as error:
             raise ServerError(str(error)) from error
         return self.authority.server_context((self._host, "localhost", "kubernetes.default.svc"))
-
-    def _listen(self) -> socket.socket:
-        family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
-        listener = socket.socket(family, socket.SOCK_STREAM)
-        try:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind((self._host, self._port))
-        except OSError as error:
-            listener.close()
-            why = "the port is in use" if error.errno == errno.EADDRINUSE else error.strerror or str(error)
-            raise ServerError(f"cannot serve on {self._host}:{self._port}: {why}") from error
-        self._port = listener.getsockname()[1]
-        return listener
 
     def _load_data(self, stack: AsyncExitStack) -> None:
         if self._data is None:
@@ -308,16 +335,6 @@ class ApiServer:
         for priority in SYSTEM_CLASSES:
             self.operations.create(priorities, "", {**priority, "metadata": {**priority["metadata"]}})
 
-    async def _start_loops(self, stack: AsyncExitStack) -> None:
-        if not self._controllers:
-            return
-        from kinformer.envtest.loops import Loops
-
-        loops = Loops(self.operations)
-        group = await stack.enter_async_context(anyio.create_task_group())
-        stack.callback(group.cancel_scope.cancel)
-        group.start_soon(loops.run, name="kinformer apiserver loops")
-
     # -- who may come in ----------------------------------------------------------------------------------------------
 
     def _authenticate(self, header: str, certificate: Any = None) -> User | None:
@@ -338,20 +355,3 @@ class ApiServer:
 
 def _no_endpoints(namespace: str, name: str, port: int) -> tuple[str, int]:
     raise LookupError(f'no endpoints available for service "{name}"')
-
-
-async def _clean_up(runner: web.ServerRunner) -> None:
-    """Close every connection, also when the server is left by cancellation."""
-    with anyio.CancelScope(shield=True):
-        await runner.cleanup()
-
-
-class _Server(web.Server):
-    """aiohttp's server, with kube-apiserver's limit on bodies."""
-
-    def __init__(self, handler: HttpHandler):
-        super().__init__(handler, request_factory=_make_request, handler_cancellation=True, access_log=None)
-
-
-def _make_request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:
-    return web.BaseRequest(message, payload, protocol, writer, task, task.get_loop(), client_max_size=BODY_LIMIT)
