@@ -125,6 +125,11 @@ class Controller:
         self._registrations.append(informer.add_event_handler(handler))
         return self
 
+    def wait_for(self, informer: SharedIndexInformer[Any]) -> Controller:
+        """Have no sync start before this informer has its first list. For caches that a sync only reads."""
+        self._registrations.append(informer)
+        return self
+
     async def run(self) -> None:
         """
         Work until cancelled. Runs once: what is queued at the end is dropped, a sync that is under way is cancelled.

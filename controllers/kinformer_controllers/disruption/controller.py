@@ -1,0 +1,136 @@
+"""The disruption controller, as kube-controller-manager has it.
+
+In: PodDisruptionBudgets and pods, and the controllers of those pods for how many they want. Out: the status of each
+budget, by which the API server allows or refuses evictions, and the DisruptionTarget condition of pods whose
+disruption never came. Promised: a budget that cannot be computed allows no eviction, and says why in its condition.
+"""
+
+from __future__ import annotations
+
+import copy
+
+import anyio
+import structlog
+
+from kinformer.client import Client
+from kinformer.client.errors import Conflict
+from kinformer.clock import Clock, RealClock
+from kinformer.informers import SharedInformerFactory
+from kinformer.manager import Controller, ControllerContext
+from kinformer.models import (
+    V1Deployment,
+    V1Pod,
+    V1PodDisruptionBudget,
+    V1PodDisruptionBudgetStatus,
+    V1ReplicaSet,
+    V1ReplicationController,
+    V1StatefulSet,
+)
+from kinformer.record import EventRecorder
+from kinformer_controllers.disruption.budgets import Budgets
+from kinformer_controllers.disruption.counting import BudgetCounter
+from kinformer_controllers.disruption.handlers import BudgetHandler, PodHandler
+from kinformer_controllers.disruption.scales import ScaleFinder
+from kinformer_controllers.disruption.stale_condition import stale_in, without_disruption_target
+from kinformer_controllers.disruption.status import failed_status, is_up_to_date
+
+__all__ = ("DisruptionController", "make_controller")
+
+log = structlog.get_logger(__name__)
+
+#: The component that its Events are from.
+COMPONENT = "controllermanager"
+
+
+def make_controller(context: ControllerContext) -> DisruptionController:
+    """The entry point ``disruption``. It has no options."""
+    return DisruptionController(context.client, context.informers, context.recorder(COMPONENT), clock=context.clock)
+
+
+class DisruptionController:
+    """Keeps the status of budgets. Budgets and stale conditions have a queue and a worker each."""
+
+    def __init__(
+        self,
+        client: Client,
+        informers: SharedInformerFactory,
+        recorder: EventRecorder,
+        *,
+        clock: Clock | None = None,
+    ) -> None:
+        self._clock = clock or RealClock()
+        budgets, pods = informers.informer_for(V1PodDisruptionBudget), informers.informer_for(V1Pod)
+        replication_controllers = informers.informer_for(V1ReplicationController)
+        replica_sets = informers.informer_for(V1ReplicaSet)
+        deployments = informers.informer_for(V1Deployment)
+        stateful_sets = informers.informer_for(V1StatefulSet)
+        self._cached_budgets, self._cached_pods = budgets.indexer, pods.indexer
+        self.budgets = Budgets(budgets.indexer, pods.indexer)
+        self.scales = ScaleFinder(
+            client, replication_controllers.indexer, replica_sets.indexer, deployments.indexer, stateful_sets.indexer
+        )
+        self._counter = BudgetCounter(self.budgets, self.scales, recorder)
+        self._server = client.resource(V1PodDisruptionBudget)
+        self._pods = client.resource(V1Pod)
+        self.controller = Controller("disruption", self.sync, clock=self._clock)
+        self.stale_pods = Controller(
+            "disruption-stale-pods", self.sync_stale_pod, queue_name="stale_pod_disruption", clock=self._clock
+        )
+        queues = self.controller.queue, self.stale_pods.queue
+        self.controller.handle(budgets, BudgetHandler(self.controller.queue, self.budgets))
+        self.controller.handle(pods, PodHandler(*queues, self.budgets, recorder, self._clock))
+        self.controller.wait_for(replication_controllers).wait_for(replica_sets)
+        self.controller.wait_for(deployments).wait_for(stateful_sets)
+
+    @property
+    def has_synced(self) -> bool:
+        """Whether the caches were complete and the workers have started."""
+        return self.controller.has_synced and self.stale_pods.has_synced
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self.controller.run)
+            tasks.start_soon(self.stale_pods.run)
+
+    async def sync(self, key: str) -> float | None:
+        """
+        Bring one budget's status up to date.
+
+        :return: seconds until a noted eviction is overdue, None if none is noted
+        """
+        budget = self._cached_budgets.get_by_key(key)
+        if budget is None:
+            return None
+        try:
+            count = await self._counter.count(budget, self._clock.now())
+            if not is_up_to_date(budget, count.status):
+                await self._write(budget, count.status)
+        except Conflict:
+            raise
+        except Exception as error:
+            # Whatever is wrong with it: nothing may be evicted until it is right again.
+            log.error("budget_not_computed", budget=key, error=str(error))
+            await self._write(budget, failed_status(budget, error, self._clock.now()))
+            return None
+        return count.recheck
+
+    async def _write(self, budget: V1PodDisruptionBudget, status: V1PodDisruptionBudgetStatus) -> None:
+        written = copy.copy(budget)
+        written.status = status
+        await self._server.update_status(written)
+
+    async def sync_stale_pod(self, key: str) -> float | None:
+        """
+        Set the DisruptionTarget condition of a pod to False if it is stale.
+
+        :return: seconds until it is, if it is not yet; None if there is nothing to wait for
+        """
+        pod = self._cached_pods.get_by_key(key)
+        wait = stale_in(pod, self._clock.now()) if pod is not None else None
+        if pod is None or wait is None:
+            return None
+        if wait:
+            return wait.total_seconds()
+        await self._pods.update_status(without_disruption_target(pod, self._clock.now()))
+        return None

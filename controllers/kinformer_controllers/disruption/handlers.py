@@ -1,0 +1,99 @@
+"""What makes a budget be counted again: a change of itself, or of a pod that it selects."""
+
+from __future__ import annotations
+
+from kinformer.cache import DeletedFinalStateUnknown
+from kinformer.clock import Clock
+from kinformer.meta import meta_namespace_key
+from kinformer.models import V1Pod, V1PodDisruptionBudget
+from kinformer.record import WARNING, EventRecorder
+from kinformer.workqueue import RateLimitingQueue
+from kinformer_controllers.disruption.budgets import Budgets
+from kinformer_controllers.disruption.stale_condition import stale_in
+
+__all__ = ("BudgetHandler", "PodHandler")
+
+
+class BudgetHandler:
+    """An event handler for budgets."""
+
+    def __init__(self, queue: RateLimitingQueue[str], budgets: Budgets) -> None:
+        self._queue = queue
+        self._budgets = budgets
+
+    def on_add(self, obj: V1PodDisruptionBudget, is_in_initial_list: bool, /) -> None:
+        self._queue.add(meta_namespace_key(obj))
+
+    def on_update(self, old: V1PodDisruptionBudget, new: V1PodDisruptionBudget, /) -> None:
+        if old.metadata.uid != new.metadata.uid:
+            self._budgets.forget(old)
+        self._queue.add(meta_namespace_key(new))
+
+    def on_delete(self, obj: V1PodDisruptionBudget | DeletedFinalStateUnknown[V1PodDisruptionBudget], /) -> None:
+        if isinstance(obj, DeletedFinalStateUnknown):
+            self._queue.add(obj.key)
+        else:
+            self._queue.add(meta_namespace_key(obj))
+        budget = obj.obj if isinstance(obj, DeletedFinalStateUnknown) else obj
+        if budget is not None:
+            self._budgets.forget(budget)
+
+
+class PodHandler:
+    """
+    An event handler for pods.
+
+    :param queue: takes the key of the budget that selects the pod
+    :param stale_pods: takes the key of a pod whose DisruptionTarget condition is or will be stale
+    """
+
+    def __init__(
+        self,
+        queue: RateLimitingQueue[str],
+        stale_pods: RateLimitingQueue[str],
+        budgets: Budgets,
+        recorder: EventRecorder,
+        clock: Clock,
+    ) -> None:
+        self._queue = queue
+        self._stale_pods = stale_pods
+        self._budgets = budgets
+        self._recorder = recorder
+        self._clock = clock
+
+    def on_add(self, obj: V1Pod, is_in_initial_list: bool, /) -> None:
+        self._seen(obj)
+
+    def on_update(self, old: V1Pod, new: V1Pod, /) -> None:
+        if old.metadata.labels != new.metadata.labels:
+            # kube-controller-manager counts only the budget that selects the pod now. The one that has lost it would go
+            # on counting it, and let too many pods be evicted.
+            self._enqueue_budget_of(old)
+        self._seen(new)
+
+    def on_delete(self, obj: V1Pod | DeletedFinalStateUnknown[V1Pod], /) -> None:
+        pod = obj.obj if isinstance(obj, DeletedFinalStateUnknown) else obj
+        if pod is not None:
+            self._enqueue_budget_of(pod)
+
+    def _seen(self, pod: V1Pod) -> None:
+        self._enqueue_budget_of(pod)
+        wait = stale_in(pod, self._clock.now())
+        if wait is not None:
+            self._stale_pods.add_after(meta_namespace_key(pod), wait.total_seconds())
+
+    def _enqueue_budget_of(self, pod: V1Pod) -> None:
+        budgets = self._budgets.of_pod(pod)
+        if not budgets:
+            return
+        chosen = budgets[0]
+        if len(budgets) > 1:
+            meta = pod.metadata
+            self._recorder.event(
+                pod,
+                WARNING,
+                "MultiplePodDisruptionBudgets",
+                f'Pod "{meta.namespace}"/"{meta.name}" matches multiple PodDisruptionBudgets.  '
+                f'Chose "{chosen.metadata.name}" arbitrarily.',
+            )
+        self._queue.add(meta_namespace_key(chosen))

@@ -1,0 +1,196 @@
+"""A budget's status: how many pods are healthy, how many must be, and how many may be evicted.
+
+Everything here is decided from objects and a time; nothing is read or written. The API server's eviction reads what
+comes of it: it takes one off ``disruptionsAllowed`` for each eviction and notes the pod in ``disruptedPods``.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from kinformer.meta import scaled_value
+from kinformer.models import V1Condition, V1Pod, V1PodDisruptionBudget, V1PodDisruptionBudgetStatus
+from kinformer_controllers.shared.owning.status import is_pod_ready
+
+__all__ = (
+    "DELETION_TIMEOUT",
+    "Disrupted",
+    "count_healthy",
+    "desired_healthy",
+    "disrupted_pods",
+    "failed_status",
+    "is_up_to_date",
+    "new_status",
+    "wants_scale",
+)
+
+#: How long an eviction that was allowed counts against the budget if its pod is not deleted.
+DELETION_TIMEOUT: Final = timedelta(minutes=2)
+
+DISRUPTION_ALLOWED: Final = "DisruptionAllowed"
+SUFFICIENT_PODS: Final = "SufficientPods"
+INSUFFICIENT_PODS: Final = "InsufficientPods"
+SYNC_FAILED: Final = "SyncFailed"
+
+
+def wants_scale(budget: V1PodDisruptionBudget) -> bool:
+    """Whether the budget depends on how many pods the controllers want, rather than on how many there are."""
+    spec = budget.spec
+    return spec.max_unavailable is not None or isinstance(spec.min_available, str)
+
+
+def desired_healthy(budget: V1PodDisruptionBudget, expected: int) -> int:
+    """
+    How many pods must be healthy at least. Percentages are rounded up, as Kubernetes does.
+
+    :param expected: how many pods there should be
+    :raises ValueError: if the budget's number is neither an integer nor a percentage
+    """
+    spec = budget.spec
+    if spec.max_unavailable is not None:
+        return max(expected - scaled_value(spec.max_unavailable, expected, round_up=True), 0)
+    if spec.min_available is not None:
+        return scaled_value(spec.min_available, expected, round_up=True)
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class Disrupted:
+    """
+    What becomes of the evictions that a status notes.
+
+    :ivar pods: names of pods that are still expected to be deleted, and when their eviction was allowed
+    :ivar overdue: pods that should have been deleted by now, and were not
+    :ivar recheck: when the next of `pods` is overdue
+    """
+
+    pods: dict[str, datetime]
+    overdue: list[V1Pod]
+    recheck: datetime | None
+
+
+def disrupted_pods(budget: V1PodDisruptionBudget, pods: Iterable[V1Pod], now: datetime) -> Disrupted:
+    """Which of the noted evictions still count. A pod that is gone, or is being deleted, is left out."""
+    noted: Mapping[str, datetime] = (budget.status.disrupted_pods if budget.status is not None else None) or {}
+    still: dict[str, datetime] = {}
+    overdue = []
+    for pod in pods if noted else ():
+        since = noted.get(pod.metadata.name)
+        if since is None or pod.metadata.deletion_timestamp:
+            continue
+        if since + DELETION_TIMEOUT <= now:
+            overdue.append(pod)
+        else:
+            still[pod.metadata.name] = since
+    recheck = min(still.values()) + DELETION_TIMEOUT if still else None
+    return Disrupted(still, overdue, recheck)
+
+
+def count_healthy(pods: Iterable[V1Pod], disrupted: Mapping[str, datetime], now: datetime) -> int:
+    """How many pods are ready, and neither being deleted nor expected to be soon."""
+    healthy = 0
+    for pod in pods:
+        since = disrupted.get(pod.metadata.name)
+        leaving = pod.metadata.deletion_timestamp or (since is not None and since + DELETION_TIMEOUT > now)
+        healthy += not leaving and is_pod_ready(pod)
+    return healthy
+
+
+def new_status(
+    budget: V1PodDisruptionBudget,
+    *,
+    healthy: int,
+    desired: int,
+    expected: int,
+    disrupted: dict[str, datetime],
+    now: datetime,
+) -> V1PodDisruptionBudgetStatus:
+    """
+    The status that the budget should have.
+
+    Nothing may be evicted while no pod is expected. Otherwise the first pods of a new budget could be evicted before
+    this controller has counted them.
+    """
+    allowed = max(healthy - desired, 0) if expected > 0 else 0
+    generation = budget.metadata.generation or 0
+    condition = V1Condition(
+        type=DISRUPTION_ALLOWED,
+        status="True" if allowed else "False",
+        reason=SUFFICIENT_PODS if allowed else INSUFFICIENT_PODS,
+        message="",
+        observed_generation=generation or None,
+        last_transition_time=now,
+    )
+    return V1PodDisruptionBudgetStatus(
+        current_healthy=healthy,
+        desired_healthy=desired,
+        expected_pods=expected,
+        disruptions_allowed=allowed,
+        disrupted_pods=disrupted or None,
+        observed_generation=generation or None,
+        conditions=_with_condition(budget, condition),
+    )
+
+
+def is_up_to_date(budget: V1PodDisruptionBudget, status: V1PodDisruptionBudgetStatus) -> bool:
+    """Whether the budget says all of `status` already. A message or a time alone is no reason to write."""
+    there = budget.status
+    if there is None:
+        return False
+    now, then = _condition(there.conditions), _condition(status.conditions)
+    return (
+        (there.current_healthy or 0) == status.current_healthy
+        and (there.desired_healthy or 0) == status.desired_healthy
+        and (there.expected_pods or 0) == status.expected_pods
+        and (there.disruptions_allowed or 0) == status.disruptions_allowed
+        and (there.disrupted_pods or {}) == (status.disrupted_pods or {})
+        and (there.observed_generation or 0) == (status.observed_generation or 0)
+        and now is not None
+        and then is not None
+        and (now.status, now.reason) == (then.status, then.reason)
+    )
+
+
+def failed_status(budget: V1PodDisruptionBudget, error: Exception, now: datetime) -> V1PodDisruptionBudgetStatus:
+    """
+    The status of a budget that could not be computed: nothing may be evicted, and the condition says why.
+
+    All else stays as it was.
+    """
+    there = budget.status
+    status = (
+        copy.copy(there)
+        if there is not None
+        else V1PodDisruptionBudgetStatus(current_healthy=0, desired_healthy=0, expected_pods=0, disruptions_allowed=0)
+    )
+    status.disruptions_allowed = 0
+    condition = V1Condition(
+        type=DISRUPTION_ALLOWED,
+        status="False",
+        reason=SYNC_FAILED,
+        message=str(error),
+        observed_generation=status.observed_generation,
+        last_transition_time=now,
+    )
+    status.conditions = _with_condition(budget, condition)
+    return status
+
+
+def _condition(conditions: Iterable[V1Condition] | None) -> V1Condition | None:
+    return next((condition for condition in conditions or () if condition.type == DISRUPTION_ALLOWED), None)
+
+
+def _with_condition(budget: V1PodDisruptionBudget, condition: V1Condition) -> list[V1Condition]:
+    """The budget's conditions with this one in its place. Its transition time stays while its status does."""
+    conditions = list((budget.status.conditions if budget.status is not None else None) or ())
+    for index, there in enumerate(conditions):
+        if there.type == condition.type:
+            if there.status == condition.status:
+                condition.last_transition_time = there.last_transition_time
+            conditions[index] = condition
+            return conditions
+    return [*conditions, condition]

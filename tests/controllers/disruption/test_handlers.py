@@ -1,0 +1,133 @@
+"""What makes a budget be counted again, and a pod be looked at."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from kinformer.cache import DeletedFinalStateUnknown
+from kinformer.models import V1PodDisruptionBudget
+from kinformer_controllers.disruption.budgets import Budgets
+from kinformer_controllers.disruption.handlers import BudgetHandler, PodHandler
+from tests.controllers.disruption.world import NOW, World
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def pod_handler(world: World) -> PodHandler:
+    disruption = world.disruption
+    return PodHandler(
+        disruption.controller.queue,
+        disruption.stale_pods.queue,
+        disruption.budgets,
+        world.recorder,
+        world.clock,
+    )
+
+
+async def queued(world: World) -> list[str]:
+    queue = world.disruption.controller.queue
+    keys = []
+    while len(queue):
+        key = await queue.get()
+        queue.done(key)
+        keys.append(key)
+    return sorted(keys)
+
+
+async def test_each_change_of_a_pod_counts_the_budget_that_selects_it(world: World) -> None:
+    world.budget(minAvailable=1)
+    handler, pod = pod_handler(world), world.pod("p")
+
+    handler.on_add(pod, False)
+    assert await queued(world) == ["ns/b"]
+    handler.on_update(pod, pod)
+    assert await queued(world) == ["ns/b"]
+    handler.on_delete(pod)
+    assert await queued(world) == ["ns/b"]
+    handler.on_delete(DeletedFinalStateUnknown("ns/p", pod))
+    assert await queued(world) == ["ns/b"]
+    handler.on_delete(DeletedFinalStateUnknown("ns/p", None))
+    assert await queued(world) == []
+
+
+async def test_a_pod_that_no_budget_selects_counts_none(world: World) -> None:
+    world.budget(minAvailable=1)
+
+    pod_handler(world).on_add(world.pod("p", labels={"app": "other"}), False)
+
+    assert await queued(world) == []
+
+
+async def test_a_budget_that_loses_a_pod_by_its_labels_is_counted(world: World) -> None:
+    world.budget(minAvailable=1)
+    old = world.pod("p")
+    new = world.pod("p", labels={"app": "other"})
+
+    pod_handler(world).on_update(old, new)
+
+    assert await queued(world) == ["ns/b"]
+
+
+async def test_a_pod_of_two_budgets_counts_one_and_is_told_of(world: World) -> None:
+    world.budget(minAvailable=1)
+    metadata = {"name": "c", "namespace": "ns", "uid": "c"}
+    world.put(V1PodDisruptionBudget, metadata=metadata, spec={"selector": {}, "minAvailable": 1})
+
+    pod_handler(world).on_add(world.pod("p"), False)
+
+    (key,) = await queued(world)
+    chosen = key.removeprefix("ns/")
+    assert world.recorder.events == [
+        (
+            'Warning MultiplePodDisruptionBudgets p: Pod "ns"/"p" matches multiple PodDisruptionBudgets.  '
+            f'Chose "{chosen}" arbitrarily.'
+        )
+    ]
+
+
+async def test_a_pod_with_the_condition_is_looked_at_when_it_is_stale(world: World) -> None:
+    pod = world.pod("p")
+    assert pod.status is not None
+    condition = (pod.status.conditions or [])[0]
+    condition.type, condition.last_transition_time = "DisruptionTarget", NOW - timedelta(seconds=30)
+
+    pod_handler(world).on_add(pod, False)
+
+    assert world.clock.next_due == 90.0
+
+
+def test_a_changed_selector_is_compiled_again_and_a_deleted_budget_forgotten(world: World) -> None:
+    budgets = world.disruption.budgets
+    handler = BudgetHandler(world.disruption.controller.queue, budgets)
+    world.budget(minAvailable=1)
+    pod = world.pod("p")
+    assert len(budgets.of_pod(pod)) == 1
+
+    world.budget(minAvailable=1, selector={"matchLabels": {"app": "other"}})
+    assert budgets.of_pod(pod) == []
+    world.budget(minAvailable=1, selector={"matchExpressions": [{"key": "a", "operator": "Nonsense"}]})
+    assert budgets.of_pod(pod) == []
+
+    budget: V1PodDisruptionBudget = world.informers.informer_for(V1PodDisruptionBudget).indexer.get_by_key("ns/b")
+    handler.on_delete(budget)
+    assert len(budgets) == 0
+
+
+def test_nothing_is_remembered_of_a_namesake_that_was_replaced(world: World) -> None:
+    budgets = Budgets(world.informers.informer_for(V1PodDisruptionBudget).indexer, None)  # type: ignore[arg-type]
+    handler = BudgetHandler(world.disruption.controller.queue, budgets)
+    world.budget(minAvailable=1)
+    cache = world.informers.informer_for(V1PodDisruptionBudget).indexer
+    old: V1PodDisruptionBudget = cache.get_by_key("ns/b")
+    budgets.of_pod(world.pod("p"))
+    metadata = {"name": "b", "namespace": "ns", "uid": "another"}
+    new = world.put(V1PodDisruptionBudget, metadata=metadata, spec={"selector": {}, "minAvailable": 1})
+
+    handler.on_update(old, new)
+
+    assert len(budgets) == 0

@@ -1,0 +1,106 @@
+"""The controller with a manager, against the embedded server: evictions are allowed and refused as they should be."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import pytest
+
+from kinformer.client import Client, TooManyRequests, connect
+from kinformer.clock import FakeClock
+from kinformer.envtest import ApiServer
+from kinformer.manager import Manager
+from kinformer.models import V1Pod, V1PodDisruptionBudget, from_dict
+from kinformer_controllers.disruption import make_controller
+from tests.turning import eventually, turn
+
+
+@asynccontextmanager
+async def cluster() -> AsyncIterator[tuple[Client, FakeClock]]:
+    clock = FakeClock()
+    async with ApiServer(clock=clock) as server, connect(url=server.url, token=server.token, clock=clock) as client:
+        manager = Manager(client, known={"disruption": make_controller}, controllers=["disruption"], clock=clock)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(manager.run)
+            yield client, clock
+            tasks.cancel_scope.cancel()
+
+
+async def make_pods(client: Client, *names: str) -> None:
+    pods = client.resource(V1Pod)
+    for name in names:
+        meta = {"name": name, "namespace": "default", "labels": {"app": "web"}}
+        spec = {"containers": [{"name": "c", "image": "img"}]}
+        await pods.create(from_dict(V1Pod, {"metadata": meta, "spec": spec}))
+        condition = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+        status = {"phase": "Running", "conditions": [condition]}
+        await pods.patch(name, {"status": status}, "default", subresource="status")
+
+
+async def make_budget(client: Client, **spec: Any) -> None:
+    spec = {"selector": {"matchLabels": {"app": "web"}}} | spec
+    budget = from_dict(V1PodDisruptionBudget, {"metadata": {"name": "b", "namespace": "default"}, "spec": spec})
+    await client.resource(V1PodDisruptionBudget).create(budget)
+
+
+async def allowed(client: Client) -> int | None:
+    budget = await client.resource(V1PodDisruptionBudget).get("b", "default")
+    return budget.status.disruptions_allowed if budget.status is not None and budget.status.conditions else None
+
+
+async def test_evictions_are_allowed_until_the_budget_is_used_up() -> None:
+    async with cluster() as (client, clock):
+        await make_pods(client, "p1", "p2", "p3")
+        await make_budget(client, minAvailable=2)
+        await eventually(lambda: is_allowed(client, 1), clock)
+        pods = client.resource(V1Pod)
+
+        await pods.evict("p1", "default")
+        with pytest.raises(TooManyRequests):
+            await pods.evict("p2", "default")
+
+        await eventually(lambda: is_allowed(client, 0), clock)
+        await make_pods(client, "p4")
+        await eventually(lambda: is_allowed(client, 1), clock)
+        await pods.evict("p2", "default")
+
+
+async def test_an_eviction_after_which_nothing_was_deleted_is_given_back_after_two_minutes() -> None:
+    async with cluster() as (client, clock):
+        await make_pods(client, "p1", "p2")
+        await make_budget(client, minAvailable=1)
+        await eventually(lambda: is_allowed(client, 1), clock)
+        noted = {"disruptionsAllowed": 0, "disruptedPods": {"p1": clock.now().isoformat().replace("+00:00", "Z")}}
+        await client.resource(V1PodDisruptionBudget).patch("b", {"status": noted}, "default", subresource="status")
+
+        await turn(clock, 119)
+        assert await allowed(client) == 0
+        await turn(clock, 3)
+        assert await allowed(client) == 1
+
+
+async def test_a_stale_disruption_target_is_taken_back_by_the_clock() -> None:
+    async with cluster() as (client, clock):
+        await make_pods(client, "p1")
+        pods = client.resource(V1Pod)
+        since = clock.now().isoformat().replace("+00:00", "Z")
+        target = {"type": "DisruptionTarget", "status": "True", "lastTransitionTime": since}
+        await pods.patch("p1", {"status": {"conditions": [target]}}, "default", subresource="status")
+
+        await turn(clock, 119)
+        assert await disruption_target(client) == "True"
+        await turn(clock, 3)
+        assert await disruption_target(client) == "False"
+
+
+async def is_allowed(client: Client, number: int) -> bool:
+    return await allowed(client) == number
+
+
+async def disruption_target(client: Client) -> str:
+    pod = await client.resource(V1Pod).get("p1", "default")
+    assert pod.status is not None
+    return next(one.status for one in pod.status.conditions or () if one.type == "DisruptionTarget")
