@@ -10,19 +10,18 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-import structlog
-
 from kinformer.cache.listwatch import ListerWatcher
 from kinformer.client.errors import ClientError
 from kinformer.client.types import ListOptions
 from kinformer.clock import Clock
+from kinformer.logs import get_logger
 from kinformer.meta import Accessor
 
 __all__ = ("InconsistentList", "check_consistency", "consistency_is_checked")
 
 T = TypeVar("T")
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 _ENABLED_BY = "KUBE_WATCHLIST_INCONSISTENCY_DETECTOR"
 _TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})

@@ -14,7 +14,6 @@ import random as _random
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-import structlog
 from anyio.lowlevel import checkpoint
 
 from kinformer.backoff import Backoff
@@ -29,13 +28,14 @@ from kinformer.cache.reflector import DEFAULT_MIN_WATCH_TIMEOUT, Reflector
 from kinformer.cache.store import Indexer, TransformFunc
 from kinformer.cache.watch_errors import WatchErrorHandler
 from kinformer.clock import Clock, RealClock
+from kinformer.logs import get_logger
 from kinformer.meta import accessor_for
 
 __all__ = ("Controller", "delta_processor", "new_informer")
 
 T = TypeVar("T")
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 _ADDED = DeltaType.ADDED
 _UPDATED = DeltaType.UPDATED

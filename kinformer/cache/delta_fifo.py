@@ -20,19 +20,18 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
-import structlog
-
 from kinformer.cache.deltas import Delta, DeltaType
 from kinformer.cache.keys import DeletedFinalStateUnknown, KeyFunc
 from kinformer.cache.queue import SLICE, BaseFIFO, PopProcessFunc, known_object, tombstones_of_missing
 from kinformer.cache.store import KeyListerGetter, TransformFunc
+from kinformer.logs import get_logger
 from kinformer.meta import Accessor
 
 __all__ = ("DeltaFIFO",)
 
 T = TypeVar("T")
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 _ADDED = DeltaType.ADDED
 _UPDATED = DeltaType.UPDATED

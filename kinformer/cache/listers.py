@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-import structlog
-
 from kinformer.cache.index import NAMESPACE_INDEX, IndexNotFound
 from kinformer.cache.store import Indexer, Store
+from kinformer.logs import get_logger
 from kinformer.meta import Accessor, accessor_of
 from kinformer.meta.selectors import Nothing, Selector
 
@@ -18,7 +17,7 @@ __all__ = ("list_all", "list_all_by_namespace")
 
 T = TypeVar("T")
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 
 def list_all(store: Store[T], selector: Selector | None = None, *, accessor: Accessor[T] | None = None) -> list[T]:

@@ -17,19 +17,18 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Generic, TypeVar
 
-import structlog
-
 from kinformer.cache.index import indexed_values
 from kinformer.cache.keys import DeletedFinalStateUnknown, ObjectKeyError, meta_namespace_key_func
 from kinformer.cache.store import Indexer, Store
 from kinformer.clock import Clock, RealClock
+from kinformer.logs import get_logger
 from kinformer.meta import accessor_of
 
 __all__ = ("MutationCache",)
 
 T = TypeVar("T")
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import msgspec
-import structlog
 from anyio.lowlevel import checkpoint
 
 from kinformer.cache.keys import DeletedFinalStateUnknown, ObjectKeyError, meta_namespace_key_func
 from kinformer.clock import Clock, RealClock
+from kinformer.logs import get_logger
 from kinformer.models import Model
 
 __all__ = (
@@ -36,7 +36,7 @@ __all__ = (
     "new_mutation_detector",
 )
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 _ENABLED_BY = "KUBE_CACHE_MUTATION_DETECTOR"
 _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})

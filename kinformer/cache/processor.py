@@ -11,26 +11,26 @@ that awaits what somebody else cancelled; only who ends the listener ends it.
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections import deque
 from collections.abc import Iterator
 from typing import Any, Generic, TypeVar
 
 import anyio
-import structlog
 from anyio.abc import TaskGroup
 from anyio.lowlevel import checkpoint
 
 from kinformer.cache.handlers import ResourceEventHandler, name_for_handler
 from kinformer.cache.metrics import handler_errors_total, track_pending
+from kinformer.cancellation import ends_this_task
 from kinformer.clock import Clock
+from kinformer.logs import get_logger
 
 __all__ = ("Notification", "ProcessorListener", "SharedProcessor")
 
 T = TypeVar("T")
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 # A notification is a plain tuple: what happened, and one or two things about it. It is made once and shared by all.
 Notification = tuple[int, Any, Any]
@@ -156,13 +156,10 @@ class ProcessorListener(Generic[T]):
                     await result
                     if self._removed:
                         return
-            except Exception:
-                self._failed()
-            except asyncio.CancelledError:
-                # Of something that the handler awaited, if nobody cancels this task: to let it out would end the
-                # informer without a word.
-                task = asyncio.current_task()
-                if task is None or task.cancelling():
+            except BaseException as error:
+                # Also a cancellation of something that the handler awaited: to let it out would end the informer
+                # without a word.
+                if ends_this_task(error):
                     raise
                 self._failed()
             # Looked at each time: a handler may take milliseconds a call.

@@ -16,11 +16,11 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
 import anyio
-import structlog
 
 from kinformer.cache.deltas import Delta, Deltas
 from kinformer.cache.keys import DeletedFinalStateUnknown, KeyFunc, checked_key_func, key_func
 from kinformer.cache.store import KeyListerGetter, TransformFunc
+from kinformer.logs import get_logger
 from kinformer.meta import Accessor
 
 __all__ = ("FIFOClosed", "PopProcessFunc", "ProcessBatchFunc", "Queue", "QueueWithBatch", "tombstones_of_missing")
@@ -29,7 +29,7 @@ T = TypeVar("T")
 P = TypeVar("P")
 T_contra = TypeVar("T_contra", contravariant=True)
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 #: Processes the deltas of one object, oldest first; the second argument says whether they are of the first list.
 PopProcessFunc: TypeAlias = Callable[[Deltas, bool], object]

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import anyio
-import structlog
 from anyio.abc import TaskGroup
 
 from kinformer.backoff import Backoff
@@ -48,6 +47,7 @@ from kinformer.client.errors import (
 from kinformer.client.types import ListOptions, WatchEvent
 from kinformer.clock import Clock, RealClock
 from kinformer.collector import paused
+from kinformer.logs import get_logger
 from kinformer.meta import Accessor, accessor_for, accessor_of
 from kinformer.models import detacher_for, interner_for
 
@@ -55,7 +55,7 @@ __all__ = ("DEFAULT_MIN_WATCH_TIMEOUT", "DEFAULT_PAGE_SIZE", "Reflector")
 
 T = TypeVar("T")
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 #: Seconds. Watches end after a time drawn from this to twice this, so that they do not all end at once.
 DEFAULT_MIN_WATCH_TIMEOUT = 300.0

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Any, Generic, Literal, TypeVar
 
 import anyio
-import structlog
 
 from kinformer.backoff import Backoff
+from kinformer.blocking import warn_when_blocked
 from kinformer.cache.controller import Controller, delta_processor
 from kinformer.cache.delta_fifo import DeltaFIFO
 from kinformer.cache.handlers import ResourceEventHandler
@@ -30,6 +30,7 @@ from kinformer.cache.tasks import plain_task_group
 from kinformer.cache.watch_errors import WatchErrorHandler
 from kinformer.clock import Clock, RealClock
 from kinformer.collector import relax
+from kinformer.logs import get_logger
 from kinformer.meta import accessor_for
 from kinformer.models import detacher_for, successor_for
 
@@ -37,7 +38,7 @@ __all__ = ("InformerStateError", "QueueKind", "SharedIndexInformer")
 
 T = TypeVar("T")
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 #: Which queue stands between the reflector and the store: one that gathers the changes of each object, or one that
 #: keeps all changes in the server's order.
@@ -322,10 +323,11 @@ class SharedIndexInformer(Generic[T]):
             random=self._random,
         )
         try:
-            async with plain_task_group() as tasks:
-                self._processor.start(tasks)
-                tasks.start_soon(self._detector.run, name=f"{self.name} mutation detector")
-                await self._controller.run()
+            with warn_when_blocked():
+                async with plain_task_group() as tasks:
+                    self._processor.start(tasks)
+                    tasks.start_soon(self._detector.run, name=f"{self.name} mutation detector")
+                    await self._controller.run()
         finally:
             self._processor.stop()
             self._ended.set()

@@ -10,18 +10,17 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-import structlog
-
 from kinformer.client.errors import ConnectionLost
 from kinformer.client.types import BOOKMARK, INITIAL_EVENTS_ANNOTATION, WatchEvent
 from kinformer.clock import Clock
+from kinformer.logs import get_logger
 from kinformer.meta import Accessor, accessor_of
 
 __all__ = ("InitialEvents", "StreamedList")
 
 T = TypeVar("T")
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 _PATIENCE = 10.0
 

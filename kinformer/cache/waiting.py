@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Protocol
 
 import anyio
-import structlog
 
 from kinformer.clock import Clock, RealClock, Timer
+from kinformer.logs import get_logger
 
 __all__ = ("CacheNotSynced", "HasSynced", "wait_for_cache_sync")
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 #: Seconds between two log lines about caches that are still not filled.
 _REMIND = 10.0

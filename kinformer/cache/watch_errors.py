@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-import structlog
-
 from kinformer.client.errors import (
     ClientError,
     ConnectionLost,
@@ -16,6 +14,7 @@ from kinformer.client.errors import (
     suggested_delay,
 )
 from kinformer.clock import Clock
+from kinformer.logs import get_logger
 
 __all__ = (
     "ListNotStored",
@@ -27,7 +26,7 @@ __all__ = (
     "is_retriable",
 )
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 #: Called with the reflector's name and the error whenever list-and-watch fails; it should return quickly.
 WatchErrorHandler: TypeAlias = Callable[[str, ClientError], None]

@@ -182,7 +182,7 @@ def bench(**options: Any) -> None:
 
 def with_logging(options: dict[str, Any], *, quiet: bool = False) -> dict[str, Any]:
     """The options of a command without those of its log, which is set up as they say."""
-    from kinformer.cli.logging import configure_logging
+    from kinformer.logs import configure_logging
 
     configure_logging(options.pop("verbosity"), options.pop("logging_format"), quiet=quiet)
     return options

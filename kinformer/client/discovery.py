@@ -12,15 +12,15 @@ from typing import Any, Final
 
 import anyio
 import msgspec
-import structlog
 
 from kinformer.client.codec import decode_as
 from kinformer.client.errors import ApiError, NoKindMatch
+from kinformer.logs import get_logger
 from kinformer.meta import GroupKind, GroupVersion, GroupVersionKind, GroupVersionResource
 
 __all__ = ("ApiResource", "Discovery", "ServerVersion")
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 _AGGREGATED: Final = ",".join(
     (

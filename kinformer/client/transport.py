@@ -27,7 +27,6 @@ from urllib.parse import urlencode
 
 import aiohttp
 import anyio
-import structlog
 from yarl import URL
 
 from kinformer.client.config import Endpoint
@@ -37,10 +36,11 @@ from kinformer.client.flow_control import RateLimiter
 from kinformer.client.metrics import HostMetrics
 from kinformer.client.status import About
 from kinformer.clock import Clock, RealClock
+from kinformer.logs import get_logger
 
 __all__ = ("BodyReader", "BodyStream", "Transport")
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 #: client-go's; a request is sent once more than that at most.
 MAX_RETRIES: Final = 10

@@ -29,7 +29,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 import anyio
-import structlog
 
 from kinformer.client.codec import ObjectCodec
 from kinformer.client.errors import (
@@ -45,6 +44,7 @@ from kinformer.client.errors import (
 )
 from kinformer.client.types import BOOKMARK, INITIAL_EVENTS_ANNOTATION, ListOptions, WatchEvent
 from kinformer.clock import Clock, Timer
+from kinformer.logs import get_logger
 from kinformer.meta import accessor_of
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 __all__ = ("DEFAULT_IDLE_TIMEOUT", "Opener", "WatchStream")
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 T = TypeVar("T")
 

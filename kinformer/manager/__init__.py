@@ -7,7 +7,7 @@ makes those that were asked for by name, gives them one client and one set of in
 from __future__ import annotations
 
 from kinformer.manager.context import ControllerContext, ControllerFactory, OptionError, Runnable
-from kinformer.manager.controller import Controller, Sync, SyncError
+from kinformer.manager.controller import Controller, NotAsync, Sync, SyncError
 from kinformer.manager.endpoint import EndpointError
 from kinformer.manager.manager import ControllerLoadError, Manager, known_controllers
 from kinformer.manager.predicates import (
@@ -30,6 +30,7 @@ __all__ = (
     "EnqueueKeys",
     "KeysOf",
     "Manager",
+    "NotAsync",
     "OptionError",
     "Predicate",
     "Runnable",

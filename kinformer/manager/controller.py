@@ -13,45 +13,45 @@ A controller watches objects through informers. Each change becomes a key in a w
     await controller.run()
 
 What is promised: a key is never synced twice at a time; a change during its sync has it synced once more; a sync that
-raises is tried again, later each time; no sync starts before every informer that is watched has its first list in the
-cache and the controller has been told of it.
+raises, whatever it raises, is tried again, later each time; no sync starts before every informer that is watched has
+its first list in the cache and the controller has been told of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from datetime import timedelta
+import inspect
 from typing import Any, Protocol, TypeVar
 
 import anyio
-import structlog
 
+from kinformer.blocking import warn_when_blocked
 from kinformer.cache import ResourceEventHandler, SharedIndexInformer
-from kinformer.client.errors import ClientError, Conflict
+from kinformer.cancellation import ends_this_task
+from kinformer.client.errors import Conflict
 from kinformer.clock import Clock, RealClock
+from kinformer.logs import get_logger
 from kinformer.manager.metrics import ControllerMetrics
 from kinformer.manager.predicates import Predicate
 from kinformer.manager.sources import EnqueueKeys, KeysOf, own_key, owner_keys
-from kinformer.meta import GroupKind
+from kinformer.manager.syncs import (
+    AnswerError,
+    NotAsync,
+    Sync,
+    SyncError,
+    check_async,
+    error_text,
+    is_of_the_world,
+    seconds_of,
+)
+from kinformer.meta import GroupKind, GroupVersionKind
 from kinformer.models import resource_for
 from kinformer.workqueue import RateLimiter, RateLimitingQueue, ShutDown
 
-__all__ = ("Controller", "Sync", "SyncError")
+__all__ = ("Controller", "NotAsync", "Sync", "SyncError")
 
 T = TypeVar("T")
 
-log = structlog.get_logger(__name__)
-
-#: Brings one object, by its key, to where it should be. Returns after how long to look again, or None.
-Sync = Callable[[str], Awaitable["float | timedelta | None"]]
-
-
-class SyncError(Exception):
-    """
-    What a sync raises when the world is not ready for it: it will be tried again, and no traceback would tell more.
-
-    The client's errors are logged without a traceback, too; any other exception is taken for a mistake of the code.
-    """
+log = get_logger(__name__)
 
 
 class _Registration(Protocol):
@@ -68,6 +68,7 @@ class Controller:
     :param workers: how many keys are synced at once
     :param queue_name: what the queue's metrics call it, if not `name`
     :param limiter: how long a key that failed has to wait; client-go's default if None
+    :raises NotAsync: if `sync` is a plain function
     """
 
     def __init__(
@@ -82,6 +83,7 @@ class Controller:
     ) -> None:
         if workers < 1:
             raise ValueError(f"controller {name} has {workers} workers: want at least 1")
+        check_async(name, sync)
         self.name = name
         self.workers = workers
         #: For what the event sources below cannot say: ``controller.queue.add(key)``.
@@ -92,6 +94,7 @@ class Controller:
         self._registrations: list[_Registration] = []
         self._log = log.bind(controller=name)
         self._has_synced = False
+        self._refused_answers: set[str] = set()
 
     @property
     def has_synced(self) -> bool:
@@ -103,16 +106,31 @@ class Controller:
         return self.watch_mapped(informer, own_key, *predicates)
 
     def watch_owned(
-        self, informer: SharedIndexInformer[Any], owner: type[Any] | GroupKind, *predicates: Predicate
+        self,
+        informer: SharedIndexInformer[Any],
+        owner: type[Any] | GroupKind | GroupVersionKind,
+        *predicates: Predicate,
+        namespaced: bool = True,
     ) -> Controller:
         """
         Sync the controllers of the informer's objects: each change of one adds the key of its controller reference.
 
         :param owner: the kind of controller, as a model or by name; objects that another kind controls are ignored
+        :param namespaced: whether objects of a kind that is given by name belong to namespaces
+        :raises TypeError: if `owner` is a type of which it is not known what kind it is
         """
+        if isinstance(owner, GroupVersionKind):
+            owner = owner.group_kind
         if isinstance(owner, GroupKind):
-            return self.watch_mapped(informer, owner_keys(owner), *predicates)
-        resource = resource_for(owner)
+            return self.watch_mapped(informer, owner_keys(owner, namespaced=namespaced), *predicates)
+        try:
+            resource = resource_for(owner)
+        except (LookupError, TypeError) as error:
+            what = owner.__qualname__ if isinstance(owner, type) else repr(owner)
+            raise TypeError(
+                f"controller {self.name} cannot tell the kind of {what}: "
+                'give watch_owned() a model, or the kind by name, such as GroupKind("example.com", "WebApp")'
+            ) from error
         keys_of = owner_keys(resource.gvk.group_kind, namespaced=resource.namespaced)
         return self.watch_mapped(informer, keys_of, *predicates)
 
@@ -142,9 +160,10 @@ class Controller:
                 await registration.wait_synced()
             self._has_synced = True
             self._log.info("controller_started", workers=self.workers)
-            async with anyio.create_task_group() as tasks:
-                for _ in range(self.workers):
-                    tasks.start_soon(self._work)
+            with warn_when_blocked():
+                async with anyio.create_task_group() as tasks:
+                    for _ in range(self.workers):
+                        tasks.start_soon(self._work, name=f"worker of controller {self.name}")
         finally:
             self._has_synced = False
             self.queue.shut_down()
@@ -162,35 +181,36 @@ class Controller:
     async def _sync_key(self, key: str) -> None:
         began = self._clock.monotonic()
         try:
-            after = await self._sync(key)
+            answer: Any = self._sync(key)
+            if not inspect.isawaitable(answer):
+                raise NotAsync(self.name, self._sync)
+            after = await answer
         except Conflict as error:
             # Somebody else wrote first, which optimistic locking is for: nothing has gone wrong.
             self._metrics.sync_failed()
             self._log.info("sync_conflicted", key=key, error=str(error))
             self.queue.add_rate_limited(key)
-        except Exception as error:  # whatever a sync raises, the other keys are to be synced
+        except BaseException as error:  # whatever a sync raises, the other keys are to be synced
+            if ends_this_task(error):
+                raise
             self._metrics.sync_failed()
-            self._log.error("sync_failed", key=key, error=_text(error), exc_info=not _is_of_the_world(error))
+            tell = self._log.error if is_of_the_world(error) else self._log.exception
+            tell("sync_failed", key=key, error=error_text(error))
             self.queue.add_rate_limited(key)
         else:
             self.queue.forget(key)
-            if after is None:
+            try:
+                seconds = seconds_of(self.name, after)
+            except AnswerError as error:
+                # The sync itself has gone well: to call it again would do everything once more.
+                seconds = None
+                if error.what not in self._refused_answers:
+                    self._refused_answers.add(error.what)
+                    self._log.error("sync_answer_ignored", key=key, error=str(error))
+            if seconds is None:
                 self._metrics.succeeded.inc()
             else:
                 self._metrics.requeued.inc()
-                self.queue.add_after(key, after.total_seconds() if isinstance(after, timedelta) else after)
+                self.queue.add_after(key, seconds)
         finally:
             self._metrics.seconds.observe(self._clock.monotonic() - began)
-
-
-def _is_of_the_world(error: BaseException) -> bool:
-    """Whether the server, the line or another controller is at fault rather than the code; of a group, all of it."""
-    if isinstance(error, BaseExceptionGroup):
-        return all(map(_is_of_the_world, error.exceptions))
-    return isinstance(error, (SyncError, ClientError))
-
-
-def _text(error: BaseException) -> str:
-    if isinstance(error, BaseExceptionGroup):
-        return f"{error.message}: {'; '.join(map(_text, error.exceptions))}"
-    return str(error) or repr(error)

@@ -10,11 +10,12 @@ import errno
 from collections.abc import Callable, Mapping
 
 import anyio
-import structlog
+
+from kinformer.logs import get_logger
 
 __all__ = ("Endpoint", "EndpointError")
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 
 class EndpointError(Exception):

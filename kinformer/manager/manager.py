@@ -16,18 +16,18 @@ from importlib.metadata import entry_points
 from typing import Any, cast
 
 import anyio
-import structlog
 
 from kinformer.client import Client
 from kinformer.clock import Clock, RealClock
 from kinformer.informers import SharedInformerFactory
+from kinformer.logs import get_logger
 from kinformer.manager.context import ControllerContext, ControllerFactory, OptionError, Options, Runnable
 from kinformer.manager.endpoint import Endpoint
 from kinformer.manager.selection import select_controllers
 
 __all__ = ("ControllerLoadError", "Manager", "known_controllers")
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 #: Where packages put their controllers.
 GROUP = "kinformer.controllers"

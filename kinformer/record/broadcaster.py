@@ -21,9 +21,10 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 import anyio
-import structlog
 
+from kinformer.cancellation import ends_this_task
 from kinformer.clock import Clock, RealClock
+from kinformer.logs import get_logger
 from kinformer.record.correlator import CorrelatorOptions, EventCorrelator
 from kinformer.record.recorder import Recorder
 from kinformer.record.sink import EventSink, EventWriter
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ("EventBroadcaster",)
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 #: Events that wait for one listener; what comes when so many do is dropped.
 MAX_QUEUED_EVENTS = 1000
@@ -127,7 +128,9 @@ class _Listener:
             while self._queue:
                 try:
                     await self._handler(self._queue.popleft())
-                except Exception:  # a listener's fault is not the process's
+                except BaseException as error:  # a listener's fault is not the process's
+                    if ends_this_task(error):
+                        raise
                     log.exception("event_listener_failed")
             if self._missed:
                 log.warning("events_dropped", count=self._missed)

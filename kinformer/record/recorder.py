@@ -11,9 +11,8 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-import structlog
-
 from kinformer.clock import Clock
+from kinformer.logs import get_logger
 from kinformer.record.correlator import unix_nanos
 from kinformer.record.reference import reference_to
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ("NORMAL", "WARNING", "EventRecorder", "Recorder", "event_name")
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 #: The two types of event: what is as it should be, and what somebody may have to look after.
 NORMAL: Final = "Normal"

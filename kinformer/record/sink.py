@@ -10,11 +10,11 @@ import copy
 import random
 from typing import TYPE_CHECKING, Any, Protocol
 
-import structlog
-
+from kinformer.cancellation import ends_this_task
 from kinformer.client.errors import AlreadyExists, ApiError, NotFound, has_status_cause
 from kinformer.client.types import PatchType
 from kinformer.clock import Clock
+from kinformer.logs import get_logger
 from kinformer.record.correlator import EventCorrelator
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ("ClientSink", "EventSink", "EventWriter")
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 #: How often one event is tried before it is given up, and seconds between.
 MAX_TRIES = 12
@@ -98,7 +98,9 @@ class EventWriter:
         except ApiError as error:
             level = log.debug if isinstance(error, AlreadyExists) or _is_ending(error) else log.error
             level("event_refused", error=str(error), **_named(event))
-        except Exception as error:  # whatever a sink raises, the next event is to be written
+        except BaseException as error:  # whatever a sink raises, the next event is to be written
+            if ends_this_task(error):
+                raise
             log.warning("event_not_written", error=str(error) or repr(error), **_named(event))
             return False
         return True

@@ -17,7 +17,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "controllers.md"
 
 
 def code_of_the_page() -> dict[str, Any]:
-    (block,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    block, *_ = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
     namespace: dict[str, Any] = {}
     exec(compile(block, str(PAGE), "exec"), namespace)
     return namespace

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from functools import partial
 from typing import Any
+from unittest.mock import AsyncMock
 
 import anyio
+import msgspec
 import pytest
 import structlog.testing
 from prometheus_client import REGISTRY
@@ -15,6 +19,7 @@ from kinformer.client import ServerUnreachable
 from kinformer.clock import FakeClock
 from kinformer.manager import (
     Controller,
+    NotAsync,
     Predicate,
     SyncError,
     annotations_changed,
@@ -23,8 +28,8 @@ from kinformer.manager import (
     labels_changed,
     resource_version_changed,
 )
-from kinformer.meta import GroupKind
-from kinformer.models import V1ReplicaSet, V1ReplicationController
+from kinformer.meta import GroupKind, GroupVersionKind
+from kinformer.models import V1ObjectMeta, V1ReplicaSet, V1ReplicationController
 from tests.manager.fakes import FakeInformer
 
 
@@ -107,6 +112,28 @@ async def test_an_owner_may_be_named_whatever_its_version(syncs: Syncs) -> None:
         await anyio.wait_all_tasks_blocked()
 
     assert syncs.keys == ["ns/web"]
+
+
+async def test_an_owner_may_be_named_with_its_version_and_may_belong_to_no_namespace(syncs: Syncs) -> None:
+    informer: Any = FakeInformer()
+    kind = GroupVersionKind("example.com", "v1", "WebApp")
+    controller = Controller("test", syncs).watch_owned(informer, kind, namespaced=False)
+    async with running(controller):
+        informer.add(owned("pod", "web", "WebApp", "example.com/v2"))
+        await anyio.wait_all_tasks_blocked()
+
+    assert syncs.keys == ["web"]
+
+
+def test_an_owner_whose_kind_is_not_known_is_refused_with_what_to_give_instead(syncs: Syncs) -> None:
+    class WebApp(msgspec.Struct):
+        metadata: V1ObjectMeta
+
+    informer: Any = FakeInformer()
+    controller = Controller("webapps", syncs)
+    for owner in (WebApp, ("example.com", "WebApp"), "WebApp"):
+        with pytest.raises(TypeError, match=r"controller webapps cannot tell the kind of .*WebApp.*GroupKind\("):
+            controller.watch_owned(informer, owner)  # type: ignore[arg-type]
 
 
 async def test_a_mapped_object_has_synced_what_the_map_says_for_it_before_and_after(syncs: Syncs) -> None:
@@ -235,7 +262,105 @@ async def test_a_traceback_is_logged_for_mistakes_of_the_code_alone(
             await anyio.wait_all_tasks_blocked()
 
     (line,) = [line for line in logs if line["event"] == "sync_failed"]
-    assert (line["error"], line["exc_info"]) == (text, traceback)
+    assert (line["error"], "stack" in line) == (text, traceback)
+
+
+class Odd(BaseException):
+    """Neither an Exception nor one of the interpreter's own."""
+
+
+async def _cancelled_elsewhere() -> None:
+    shared = asyncio.get_running_loop().create_future()
+    shared.cancel()
+    await shared
+
+
+async def _in_a_group() -> None:
+    raise BaseExceptionGroup("both", [asyncio.CancelledError(), ValueError("no")])
+
+
+async def _odd() -> None:
+    raise Odd("very")
+
+
+@pytest.mark.parametrize("fail", [_cancelled_elsewhere, _in_a_group, _odd])
+async def test_whatever_a_sync_raises_costs_that_key_a_retry_and_never_the_controller(
+    fail: Callable[[], Awaitable[None]],
+) -> None:
+    synced: list[str] = []
+    clock = FakeClock()
+
+    async def sync(key: str) -> None:
+        synced.append(key)
+        if key == "bad" and synced.count("bad") == 1:
+            await fail()
+
+    controller = Controller("test", sync, clock=clock)
+    with structlog.testing.capture_logs() as logs:
+        async with running(controller):
+            controller.queue.add("bad")
+            controller.queue.add("good")
+            await clock.advance(1)
+            assert controller.has_synced
+
+    assert synced == ["bad", "good", "bad"]
+    assert [line["event"] for line in logs].count("sync_failed") == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "what"), [({"metadata": {}}, "dict"), ("5s", "str"), (True, "True"), (float("nan"), "nan")]
+)
+async def test_an_answer_that_is_no_time_is_refused_once_and_the_controller_goes_on(
+    syncs: Syncs, answer: Any, what: str
+) -> None:
+    clock = FakeClock()
+    controller = Controller("configmaps", syncs, clock=clock)
+    syncs.answers = [answer, answer, 30]
+    with structlog.testing.capture_logs() as logs:
+        async with running(controller):
+            for key in ("a", "b", "c"):
+                controller.queue.add(key)
+            await clock.advance(60)
+
+    assert syncs.keys == ["a", "b", "c", "c"]
+    (refused,) = [line for line in logs if line["event"] == "sync_answer_ignored"]
+    assert refused["log_level"] == "error"
+    assert refused["error"].startswith(f"the sync of controller configmaps returned {what}: want None, or seconds")
+
+
+def test_a_sync_that_is_not_async_is_refused_by_name() -> None:
+    class Reconciler:
+        def reconcile(self, key: str) -> None: ...
+
+    refused: list[Any] = [Reconciler().reconcile, partial(Reconciler.reconcile, Reconciler())]
+    for sync in refused:
+        with pytest.raises(NotAsync, match=r"sync of controller configmaps, .*reconcile.* is not async: want `async"):
+            Controller("configmaps", sync)
+
+
+async def test_a_sync_that_turns_out_not_to_be_async_is_told_in_one_line_and_stops_nothing() -> None:
+    clock = FakeClock()
+    sync: Any = lambda key: None  # noqa: E731
+    controller = Controller("configmaps", sync, clock=clock)
+    with structlog.testing.capture_logs() as logs:
+        async with running(controller):
+            controller.queue.add("a")
+            await anyio.wait_all_tasks_blocked()
+            assert controller.has_synced
+
+    (line,) = [line for line in logs if line["event"] == "sync_failed"]
+    assert "is not async" in line["error"]
+    assert "stack" not in line
+
+
+async def test_functions_that_return_something_to_await_are_syncs(syncs: Syncs) -> None:
+    for sync in (syncs, partial(syncs), lambda key: syncs(key), AsyncMock(return_value=None)):
+        controller = Controller("test", sync)
+        async with running(controller):
+            controller.queue.add("k")
+            await anyio.wait_all_tasks_blocked()
+
+    assert syncs.keys == ["k"] * 3
 
 
 @pytest.mark.parametrize("after", [30.0, timedelta(seconds=30)])

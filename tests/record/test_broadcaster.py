@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -134,6 +135,52 @@ async def test_a_listener_that_fails_goes_on_with_the_next_event() -> None:
             await anyio.wait_all_tasks_blocked()
 
     assert seen == ["one", "two"]
+
+
+async def test_a_listener_whose_call_is_cancelled_by_others_goes_on_with_the_next_event() -> None:
+    seen: list[str] = []
+
+    async def listen(event: CoreV1Event) -> None:
+        seen.append(event.message)
+        shared = asyncio.get_running_loop().create_future()
+        shared.cancel()
+        await shared
+
+    broadcaster = EventBroadcaster(clock=FakeClock())
+    broadcaster.start_event_watcher(listen)
+    recorder = broadcaster.new_recorder("test")
+    async with running(broadcaster):
+        with structlog.testing.capture_logs() as logs:
+            recorder.event(RC, NORMAL, "Seen", "one")
+            recorder.event(RC, NORMAL, "Seen", "two")
+            await anyio.wait_all_tasks_blocked()
+
+    assert seen == ["one", "two"]
+    assert [line["event"] for line in logs] == ["event_listener_failed"] * 2
+
+
+async def test_a_sink_whose_write_is_cancelled_by_others_is_tried_again() -> None:
+    clock, sink = FakeClock(), MemorySink()
+    create, tried = sink.create, 0
+
+    async def cancelled_once(event: CoreV1Event) -> CoreV1Event:
+        nonlocal tried
+        tried += 1
+        if tried == 1:
+            shared = asyncio.get_running_loop().create_future()
+            shared.cancel()
+            await shared
+        return await create(event)
+
+    sink.create = cancelled_once  # type: ignore[method-assign]
+    broadcaster = EventBroadcaster(clock=clock)
+    broadcaster.start_recording_to_sink(sink)
+    broadcaster.new_recorder("test").event(RC, NORMAL, "Seen", "hello")
+    async with running(broadcaster):
+        await clock.advance(20)
+
+    assert tried == 2
+    assert len(sink.stored) == 1
 
 
 async def test_events_can_be_logged() -> None:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import copy
 
 import anyio
-import structlog
 
 from kinformer.client import Client
 from kinformer.client.errors import Conflict
 from kinformer.clock import Clock, RealClock
 from kinformer.informers import SharedInformerFactory
+from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext
 from kinformer.models import (
     V1Deployment,
@@ -36,7 +36,7 @@ from kinformer_controllers.disruption.status import failed_status, is_up_to_date
 
 __all__ = ("DisruptionController", "make_controller")
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 #: The component that its Events are from.
 COMPONENT = "controllermanager"

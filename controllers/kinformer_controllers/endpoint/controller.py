@@ -11,11 +11,10 @@ import copy
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
-import structlog
-
 from kinformer.client import Client, NotFound
 from kinformer.clock import Clock, RealClock
 from kinformer.informers import SharedInformerFactory
+from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext
 from kinformer.models import V1Endpoints, V1EndpointSubset, V1ObjectMeta, V1Service
 from kinformer.record import WARNING, EventRecorder
@@ -32,7 +31,7 @@ from kinformer_controllers.shared.services.trigger_time import format_trigger_ti
 
 __all__ = ("MANAGED_BY", "MANAGED_BY_LABEL", "EndpointController", "make_controller")
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 #: On Endpoints that this controller made, and the value it has there. Its Events are from that component, too.
 MANAGED_BY_LABEL = "endpoints.kubernetes.io/managed-by"

@@ -11,9 +11,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-import structlog
-
 from kinformer.client import NotFound, Resource
+from kinformer.logs import get_logger
 from kinformer.manager import SyncError
 from kinformer.meta import GroupVersionKind, new_controller_ref
 from kinformer.meta.validation import dns1123_subdomain_errors
@@ -45,7 +44,7 @@ from kinformer_controllers.shared.services.trigger_time import format_trigger_ti
 
 __all__ = ("Reconciler", "address_types")
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 _SERVICE = GroupVersionKind("", "v1", "Service")
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import structlog
-
 from kinformer.cache import SharedIndexInformer
 from kinformer.client import Client, Conflict, NotFound
+from kinformer.logs import get_logger
 from kinformer.models import V1Namespace
 from kinformer_controllers.groupquota.group_quota import (
     GROUP_QUOTAS,
@@ -21,7 +20,7 @@ from kinformer_controllers.shared.quota.limits import Quota, with_status
 
 __all__ = ("GroupQuotaAccessor", "InvalidQuota", "Namespaces")
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 
 class Namespaces:

@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import anyio
-import structlog
 
 from kinformer.cache import SharedIndexInformer
 from kinformer.client import Client, Conflict
 from kinformer.clock import Clock, RealClock
 from kinformer.informers import SharedInformerFactory
+from kinformer.logs import get_logger
 from kinformer.manager import Controller, SyncError, generation_changed
 from kinformer.meta import GroupResource
 from kinformer.meta.resourcelist import Amounts, ResourceList, add, mask, maximum, subtract
@@ -31,7 +31,7 @@ from kinformer_controllers.shared.quota.sources import InformerSource, NoSource,
 
 __all__ = ("GroupQuotaController",)
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 _TRIES: Final = 5
 

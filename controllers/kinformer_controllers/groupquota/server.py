@@ -12,16 +12,16 @@ from pathlib import Path
 from typing import Final
 
 import anyio
-import structlog
 from aiohttp import web
 
+from kinformer.logs import get_logger
 from kinformer.manager import OptionError
 from kinformer_controllers.groupquota.review import BadReview, answer, read_review, status
 from kinformer_controllers.groupquota.webhook import QuotaWebhook
 
 __all__ = ("BODY_LIMIT", "WebhookServer", "tls_context")
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 #: What kube-apiserver itself takes.
 BODY_LIMIT: Final = 3 * 1024 * 1024

@@ -11,12 +11,12 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 import anyio
-import structlog
 
 from kinformer.client import Client
 from kinformer.client.errors import ClientError
 from kinformer.clock import Clock, RealClock
 from kinformer.informers import SharedInformerFactory
+from kinformer.logs import get_logger
 from kinformer.meta import GroupResource
 from kinformer.models import V1Namespace
 from kinformer_controllers.groupquota.accessor import GroupQuotaAccessor, Namespaces
@@ -35,7 +35,7 @@ from kinformer_controllers.shared.quota.registry import core_registry
 
 __all__ = ("Decision", "QuotaWebhook")
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 #: Seconds that a charge is reserved at most. A request may take a minute, its object an informer's delay more.
 RESERVATION: Final = 90.0

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import structlog
-
 from kinformer.cache import NAMESPACE_INDEX
 from kinformer.client import Client
 from kinformer.clock import Clock, RealClock
 from kinformer.informers import SharedInformerFactory
+from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext
 from kinformer.meta import get_controller_of, label_selector_as_selector, meta_namespace_key
 from kinformer.models import V1Pod, V1ReplicationController
@@ -34,7 +33,7 @@ from kinformer_controllers.shared.owning.status import is_pod_active, next_avail
 
 __all__ = ("ReplicationManager", "make_controller")
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 #: The component that its Events are from.
 COMPONENT = "replication-controller"

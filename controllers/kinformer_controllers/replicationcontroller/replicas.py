@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-import structlog
-
 from kinformer.clock import Clock
+from kinformer.logs import get_logger
 from kinformer.meta import meta_namespace_key, new_controller_ref
 from kinformer.models import V1Pod, V1ReplicationController
 from kinformer_controllers.replicationcontroller.kind import KIND
@@ -18,7 +17,7 @@ from kinformer_controllers.shared.owning.ranking import pods_to_delete
 
 __all__ = ("BURST_REPLICAS", "ReplicaManager")
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 #: Pods that one sync makes or removes at most; the next goes on when the cache shows them.
 BURST_REPLICAS = 500

@@ -12,12 +12,12 @@ from contextlib import AsyncExitStack
 from typing import Any, Final
 
 import anyio
-import structlog
 
 from kinformer.cache import NAMESPACE_INDEX
 from kinformer.client import Client
 from kinformer.clock import Clock, RealClock
 from kinformer.informers import SharedInformerFactory
+from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext
 from kinformer.meta import GroupKind, GroupResource, accessor_of
 from kinformer.models import V1ResourceQuota
@@ -48,7 +48,7 @@ from kinformer_controllers.shared.quota.sources import CacheNotReady, InformerSo
 
 __all__ = ("ResourceQuotaController", "make_controller")
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 NAME: Final = "resourcequota"
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import structlog
-
 from kinformer.cache import NAMESPACE_INDEX, DeletedFinalStateUnknown, Indexer
+from kinformer.logs import get_logger
 from kinformer.meta import GroupResource, QuantityError
 from kinformer.meta.resourcelist import load
 from kinformer.models import V1ResourceQuota
@@ -19,7 +18,7 @@ from kinformer_controllers.shared.quota.registry import Registry
 
 __all__ = ("QuotaHandler", "QuotaQueues", "key_of")
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 
 def key_of(quota: V1ResourceQuota) -> str:

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import copy
 
-import structlog
-
 from kinformer.client import Resource
+from kinformer.logs import get_logger
 from kinformer.manager import SyncError
 from kinformer.meta import QuantityError
 from kinformer.meta.resourcelist import ResourceList, dump, load, mask
@@ -24,7 +23,7 @@ from kinformer_controllers.shared.quota.usage import Usage, calculate_usage
 
 __all__ = ("Recounter",)
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 
 class Recounter:

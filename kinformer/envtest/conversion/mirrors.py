@@ -8,7 +8,6 @@ from typing import Any
 
 import anyio
 import msgspec
-import structlog
 
 from kinformer.envtest import status
 from kinformer.envtest.apply import Managed
@@ -21,11 +20,12 @@ from kinformer.envtest.storage.history import ADDED, DELETED
 from kinformer.envtest.webhooks.calling import Callee, Caller
 from kinformer.envtest.webhooks.review import CallFailed
 from kinformer.envtest.webhooks.session import WebhooksPending
+from kinformer.logs import get_logger
 from kinformer.meta.names import GroupResource, GroupVersionKind
 
 __all__ = ("Conversions", "VersionMirror")
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 Obj = dict[str, Any]
 

@@ -11,17 +11,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import structlog
-
 from kinformer.envtest.custom.paths import normal_path
 from kinformer.envtest.custom.structural import NOWHERE
 from kinformer.envtest.expressions import CompileError, Environment, EvaluationError, Program, Types, to_cel
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy.checks import duplicate, forbidden, invalid, required
+from kinformer.logs import get_logger
 
 __all__ = ("RULES", "CompiledRule", "Rules", "compile_rules", "has_rules")
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 Schema = Mapping[str, Any]
 

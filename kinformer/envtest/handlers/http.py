@@ -9,7 +9,6 @@ from contextlib import suppress
 from dataclasses import replace
 from urllib.parse import unquote
 
-import structlog
 from aiohttp import web
 from aiohttp.client_exceptions import ClientConnectionError
 
@@ -28,11 +27,12 @@ from kinformer.envtest.handlers.views import to_yaml, wants_yaml
 from kinformer.envtest.handlers.watching import WatchSet, open_watch
 from kinformer.envtest.operations import Operations
 from kinformer.envtest.webhooks import Webhooks, WebhookSession, WebhooksPending
+from kinformer.logs import get_logger
 from kinformer.meta.names import GroupResource
 
 __all__ = ("BODY_LIMIT", "HttpHandler")
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 #: etcd refuses what is larger, so kube-apiserver does.
 BODY_LIMIT = 3 * 1024 * 1024

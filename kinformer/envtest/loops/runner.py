@@ -10,7 +10,6 @@ from typing import Protocol
 
 import anyio
 import anyio.lowlevel
-import structlog
 
 from kinformer.envtest.loops.garbage import GarbageCollector
 from kinformer.envtest.loops.namespaces import NamespaceCleaner
@@ -18,11 +17,12 @@ from kinformer.envtest.loops.pods import PodReaper
 from kinformer.envtest.operations import Operations
 from kinformer.envtest.storage import Change
 from kinformer.envtest.storage.history import ADDED
+from kinformer.logs import get_logger
 from kinformer.meta.names import GroupResource
 
 __all__ = ("Loop", "Loops")
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 _PIECE = 50
 

@@ -15,7 +15,6 @@ from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
 import anyio
-import structlog
 
 from kinformer.cache import ListWatch, SharedIndexInformer
 from kinformer.client import (
@@ -30,12 +29,13 @@ from kinformer.client import (
 )
 from kinformer.clock import Clock, RealClock
 from kinformer.envtest.nodes.phases import Placement, PodScript, status_at
+from kinformer.logs import get_logger
 from kinformer.manager import Controller
 from kinformer.models import V1Lease, V1Namespace, V1Node, V1Pod, from_dict, to_dict
 
 __all__ = ("FakeNodes",)
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 _LEASES = "kube-node-lease"
 #: Seconds between two renewals of a node's Lease, and after how many it would count as dead: the kubelet's own.

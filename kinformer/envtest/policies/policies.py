@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import structlog
-
 from kinformer.envtest import status
 from kinformer.envtest.admission import Attributes
 from kinformer.envtest.authorization import Authorizer
@@ -18,12 +16,13 @@ from kinformer.envtest.policies.environment import ExpressionError, scope_for
 from kinformer.envtest.policies.matching import Criteria, Matcher, NamespaceMissing, criteria_of
 from kinformer.envtest.registry import Registry, Resource
 from kinformer.envtest.storage import Storage
+from kinformer.logs import get_logger
 from kinformer.meta.names import GroupResource, GroupVersion
 from kinformer.meta.selectors import label_selector_as_selector
 
 __all__ = ("Policies",)
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 Obj = dict[str, Any]
 

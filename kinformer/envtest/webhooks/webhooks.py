@@ -6,7 +6,6 @@ import copy
 from typing import Any
 
 import anyio
-import structlog
 
 from kinformer.clock import Clock
 from kinformer.envtest import status
@@ -21,12 +20,13 @@ from kinformer.envtest.webhooks.calling import Caller, ServiceResolver
 from kinformer.envtest.webhooks.configuration import GROUP, MUTATING, VALIDATING, Hook, HookList
 from kinformer.envtest.webhooks.review import CallFailed, Verdict, denial, make_review, read_review
 from kinformer.envtest.webhooks.session import WebhookSession
+from kinformer.logs import get_logger
 from kinformer.meta.names import GroupResource
 from kinformer.meta.patch import PatchError, apply_json_patch
 
 __all__ = ("ServiceResolver", "Webhooks")
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 #: What decides who is asked is not itself asked about: nobody could take back a webhook that refuses everything.
 _EXEMPT = frozenset(

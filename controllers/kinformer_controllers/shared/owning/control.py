@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-import structlog
-
 from kinformer.client import Client, PatchType
 from kinformer.client.errors import ApiError, NotFound, has_status_cause
+from kinformer.logs import get_logger
 from kinformer.manager import SyncError
 from kinformer.meta import OwnerRef
 from kinformer.meta.validation import dns1123_subdomain_errors
@@ -30,7 +29,7 @@ __all__ = (
     "pod_from_template",
 )
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 #: Reasons of Events, and of conditions.
 FAILED_CREATE = "FailedCreate"

@@ -15,13 +15,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import structlog
-
 from kinformer.clock import Clock, RealClock
+from kinformer.logs import get_logger
 
 __all__ = ("EXPECTATIONS_TIMEOUT", "Expectation", "Expectations", "UIDTrackingExpectations")
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 #: Seconds after which a controller no longer waits for what it expected.
 EXPECTATIONS_TIMEOUT = 5 * 60.0

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, Protocol, TypeVar
 
-import structlog
-
 from kinformer.cache import NAMESPACE_INDEX, Indexer
+from kinformer.logs import get_logger
 from kinformer.meta import Accessor, GroupVersion, GroupVersionKind, accessor_for
 from kinformer.models import V1OwnerReference, V1Pod
 
 __all__ = ("OwnersByReference", "PodOwners", "controller_of")
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 O = TypeVar("O")  # noqa: E741 - an owner
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
-import structlog
 from anyio.lowlevel import checkpoint
 
+from kinformer.logs import get_logger
 from kinformer.meta import GroupResource
 from kinformer.meta.quantity import ZERO, Quantity
 from kinformer.meta.resourcelist import Amounts, ResourceList, intersection
@@ -35,7 +35,7 @@ __all__ = (
     "UsageStatsOptions",
 )
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 Operation: TypeAlias = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
 CREATE: Operation = "CREATE"

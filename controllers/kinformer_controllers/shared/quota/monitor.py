@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import anyio
-import structlog
 from anyio.abc import TaskGroup
 
 from kinformer.cache import (
@@ -28,6 +27,7 @@ from kinformer.client import Client, Resource
 from kinformer.client.errors import ClientError
 from kinformer.clock import Clock, RealClock
 from kinformer.informers import SharedInformerFactory
+from kinformer.logs import get_logger
 from kinformer.meta import GroupResource, GroupVersionResource, accessor_for
 from kinformer.models import PartialObjectMetadata, ResourceV1ResourceClaim, resource_for
 from kinformer.workqueue import until
@@ -46,7 +46,7 @@ from kinformer_controllers.shared.quota.sources import ClientSource, InformerSou
 
 __all__ = ("QuotaMonitor", "quotable_resources")
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 #: Seconds between two discoveries, as in kube-controller-manager.
 DISCOVERY_PERIOD: Final = 30.0

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import anyio
-import structlog
 
 from kinformer.cache import DeletedFinalStateUnknown, SharedIndexInformer
 from kinformer.informers import SharedInformerFactory
+from kinformer.logs import get_logger
 from kinformer.meta import GroupKind, GroupResource, accessor_of
 from kinformer.models import (
     V1ConfigMap,
@@ -43,7 +43,7 @@ __all__ = (
     "default_update_filter",
 )
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 #: Is told of which resource there may be less in which namespace.
 Replenish = Callable[[GroupResource, str], object]

@@ -11,11 +11,10 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Generic, Protocol, TypeVar
 
-import structlog
-
 from kinformer.cache import SharedIndexInformer
 from kinformer.clock import Clock
 from kinformer.informers import SharedInformerFactory
+from kinformer.logs import get_logger
 from kinformer.manager import Controller
 from kinformer.models import V1Pod, V1Service
 from kinformer_controllers.shared.services.catching_up import CatchingUp
@@ -27,7 +26,7 @@ from kinformer_controllers.shared.services.trigger_time import TriggerTimes
 
 __all__ = ("ServiceSyncer", "SyncMetrics", "Written")
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 There = TypeVar("There")
 ThereIn = TypeVar("ThereIn", contravariant=True)

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 import anyio
-import structlog
 
 from kinformer.clock import Clock, RealClock
+from kinformer.logs import get_logger
 from kinformer.meta import GroupResource
 from kinformer.workqueue import Queue, ShutDown
 from kinformer_controllers.shared.quota.admission.accessor import QuotaAccessor
@@ -34,7 +34,7 @@ from kinformer_controllers.shared.quota.registry import IGNORED_RESOURCES, Regis
 
 __all__ = ("EvaluationTimedOut", "QuotaEvaluator", "Reservations")
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 #: How often writes are tried again after a conflict.
 RETRIES = 3

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterator
 
 import pytest
 import structlog
 
-from kinformer.cli.logging import configure_logging
+from kinformer.logs import configure_logging
 
 
 @pytest.fixture(autouse=True)
@@ -63,3 +64,26 @@ def test_verbosity_is_klogs(capsys: pytest.CaptureFixture[str], verbosity: int, 
         getattr(structlog.get_logger(), level)("event")
 
     assert [json.loads(line)["level"] for line in capsys.readouterr().err.splitlines()] == levels
+
+
+def test_a_server_cannot_write_lines_or_escape_sequences_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    configure_logging()
+    said = "no\n2026-01-01 [info ] all is well\r\x1b[2J\x1b]52;c;ZXZpbA==\x07\x9b31m\u2028\u202e"
+    try:
+        raise RuntimeError(said)
+    except RuntimeError as error:
+        structlog.get_logger().exception("watch_failed", error=str(error), late=[said])
+
+    shown = capsys.readouterr().err
+    assert "\\n2026-01-01" in shown
+    assert not [line for line in shown.splitlines() if line.startswith("2026-01-01 [info ] all")][1:]
+    assert not set(shown) & set("\r\x1b\x07\x9b\u2028\u202e")
+
+
+def test_the_log_goes_where_it_is_told_to_go(capsys: pytest.CaptureFixture[str]) -> None:
+    file = io.StringIO()
+    configure_logging(logging_format="json", file=file)
+    structlog.get_logger().info("event")
+
+    assert json.loads(file.getvalue())["event"] == "event"
+    assert capsys.readouterr().err == ""

@@ -1,0 +1,88 @@
+"""The logger that every module of kinformer uses: structlog's, with what may never be logged taken out.
+
+structlog's default renderer prints the local variables of every frame of a traceback, among which are tokens and the
+data of Secrets. So a traceback is made into text here, without variables, and goes out under structlog's key ``stack``,
+which each of its renderers prints as it is. Nothing is passed on as ``exc_info``.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from typing import Any
+
+import structlog
+
+from kinformer.logs.escaping import escaped, without_control
+
+__all__ = ("Logger", "get_logger", "traceback_text")
+
+#: Characters of a traceback that are kept; one through a recursion, or with a huge message, has no end.
+_LONGEST = 20_000
+
+
+class Logger:
+    """
+    Logs events with key-value pairs, as structlog is configured at that time.
+
+    :param values: go out with every event
+    """
+
+    __slots__ = ("_log", "_values")
+
+    def __init__(self, name: str, **values: Any) -> None:
+        self._log = structlog.get_logger(name)
+        self._values = values
+
+    def bind(self, **values: Any) -> Logger:
+        """A logger with these values in every event, besides those that this one has."""
+        bound = object.__new__(Logger)
+        bound._log = self._log
+        bound._values = {**self._values, **values}
+        return bound
+
+    def debug(self, event: str, **values: Any) -> None:
+        self._log.debug(event, **self._safe(values))
+
+    def info(self, event: str, **values: Any) -> None:
+        self._log.info(event, **self._safe(values))
+
+    def warning(self, event: str, **values: Any) -> None:
+        self._log.warning(event, **self._safe(values))
+
+    def error(self, event: str, **values: Any) -> None:
+        self._log.error(event, **self._safe(values))
+
+    def exception(self, event: str, **values: Any) -> None:
+        """:meth:`error`, with the traceback of the exception that is being handled."""
+        self._log.error(event, **self._safe(values), stack=traceback_text())
+
+    def _safe(self, values: dict[str, Any]) -> dict[str, Any]:
+        return {
+            name: without_control(value, lines=name == "stack") for name, value in {**self._values, **values}.items()
+        }
+
+
+def get_logger(name: str, **values: Any) -> Logger:
+    """
+    A module's logger.
+
+    :param name: the module's ``__name__``
+    :param values: go out with every event
+    """
+    return Logger(name, **values)
+
+
+def traceback_text(error: BaseException | None = None) -> str:
+    """
+    The traceback of an exception, by default of the one that is being handled, without any frame's variables.
+
+    Control characters in it are written out; of a very long one the middle is left out.
+    """
+    error = error or sys.exception()
+    if error is None:
+        return ""
+    text = escaped("".join(traceback.format_exception(error)).rstrip("\n"), lines=True)
+    if len(text) > _LONGEST:
+        text = f"{text[: _LONGEST // 2]}\n[…]\n{text[-_LONGEST // 2 :]}"
+    return text

@@ -1,0 +1,68 @@
+"""How the commands log: to standard error, one event a line, for a person or as JSON.
+
+A program of your own may log in the same way::
+
+    from kinformer.logs import configure_logging
+
+    configure_logging(logging_format="json")
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Any, Final, Literal, TextIO
+
+import structlog
+
+from kinformer.logs.escaping import escape_control_characters
+
+__all__ = ("LogFormat", "configure_logging")
+
+LogFormat = Literal["text", "json"]
+
+#: From this on, klog's convention has what only matters to somebody who is looking for something.
+_DETAILS = 4
+
+# structlog's own choice shows every frame's variables, among which may be tokens and the data of Secrets.
+_TRACEBACKS: Final = structlog.processors.ExceptionRenderer(
+    structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
+)
+
+
+def configure_logging(
+    verbosity: int = 0, logging_format: LogFormat = "text", *, quiet: bool = False, file: TextIO | None = None
+) -> None:
+    """
+    Say once how everything in this process that uses structlog logs.
+
+    Tracebacks show no variables. Control characters are written out, so that no server can write lines of its own.
+
+    :param verbosity: klog's level: 0 for what every operator wants to see, 4 and above for details
+    :param logging_format: ``text`` for a person, ``json`` for a machine
+    :param quiet: without a verbosity, nothing: the program shows by itself what goes on
+    :param file: where to; standard error if None
+    """
+    file = file or sys.stderr
+    level = logging.DEBUG if verbosity >= _DETAILS else logging.CRITICAL if quiet and not verbosity else logging.INFO
+    rendering: list[Any]
+    if logging_format == "json":
+        rendering = [_TRACEBACKS, structlog.processors.JSONRenderer()]
+    else:
+        rendering = [
+            # Made into text first: what an exception says is escaped, too.
+            structlog.processors.format_exc_info,
+            escape_control_characters,
+            structlog.dev.ConsoleRenderer(colors=file.isatty(), exception_formatter=structlog.dev.plain_traceback),
+        ]
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            *rendering,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=structlog.PrintLoggerFactory(file),
+        cache_logger_on_first_use=False,
+    )

@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import ast
+import io
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog
+from structlog.testing import capture_logs
+
+import kinformer
+import kinformer_controllers
+from kinformer.logs import configure_logging, get_logger, traceback_text
+
+SECRET = "c4n" + "ary"
+
+
+@pytest.fixture(autouse=True)
+def _configuration_of_before() -> Iterator[None]:
+    before = structlog.get_config()
+    yield
+    structlog.configure(**before)
+
+
+def fail(token: str) -> None:
+    raise RuntimeError(f"no luck with {len(token)} characters")
+
+
+def structlogs_own(file: io.StringIO) -> None:
+    structlog.reset_defaults()
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(file))
+
+
+def all_frames_as_json(file: io.StringIO) -> None:
+    structlog.configure(
+        [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer()],
+        logger_factory=structlog.PrintLoggerFactory(file),
+    )
+
+
+def rich_with_locals(file: io.StringIO) -> None:
+    renderer = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.RichTracebackFormatter(show_locals=True))
+    structlog.configure([renderer], logger_factory=structlog.PrintLoggerFactory(file))
+
+
+def text(file: io.StringIO) -> None:
+    configure_logging(file=file)
+
+
+def as_json(file: io.StringIO) -> None:
+    configure_logging(logging_format="json", file=file)
+
+
+@pytest.mark.parametrize("configure", [structlogs_own, all_frames_as_json, rich_with_locals, text, as_json])
+def test_no_configuration_shows_the_variables_of_a_traceback(configure: Callable[[io.StringIO], None]) -> None:
+    file = io.StringIO()
+    configure(file)
+    try:
+        fail(SECRET)
+    except RuntimeError:
+        get_logger(__name__).exception("sync_failed", key="default/a")
+
+    shown = file.getvalue()
+    assert "sync_failed" in shown
+    assert "in fail" in shown
+    assert "no luck with 6 characters" in shown
+    assert SECRET not in shown
+
+
+@pytest.mark.parametrize("configure", [structlogs_own, text])
+def test_no_configuration_shows_control_characters_of_a_server(configure: Callable[[io.StringIO], None]) -> None:
+    file = io.StringIO()
+    configure(file)
+    get_logger(__name__, about="\x07").bind(more=("\x9d",)).error("refused", error="a\nb\x1b[31m\x0b", by={"x\r": "\0"})
+
+    shown = file.getvalue()
+    assert "a\\nb\\x1b[31m" in shown
+    assert shown.count("\n") == 1
+    assert not set(shown) & set("\x07\x9d\x0b\r\0")
+
+
+def test_what_is_bound_goes_out_with_every_event_and_the_traceback_under_stack() -> None:
+    log = get_logger(__name__, controller="a").bind(worker=1)
+    with capture_logs() as logs:
+        log.info("one", key="x")
+        try:
+            fail("")
+        except RuntimeError:
+            log.exception("two", worker=2)
+
+    assert logs[0] == {"event": "one", "controller": "a", "worker": 1, "key": "x", "log_level": "info"}
+    assert (logs[1]["log_level"], logs[1]["worker"]) == ("error", 2)
+    assert logs[1]["stack"].startswith("Traceback (most recent call last):\n")
+
+
+def test_of_an_endless_traceback_the_middle_is_left_out() -> None:
+    shown = traceback_text(RuntimeError("x" * 10_000_000))
+
+    assert len(shown) < 30_000
+    assert "\n[…]\n" in shown
+
+
+def _modules() -> Iterator[tuple[Path, Any]]:
+    for package in (kinformer, kinformer_controllers):
+        for file in Path(package.__path__[0]).rglob("*.py"):
+            if file.parent.name != "logs":
+                yield file, ast.parse(file.read_text(encoding="utf-8"))
+
+
+def test_no_module_passes_an_exception_on_to_the_log() -> None:
+    passed = [
+        f"{file}:{node.value.lineno}"
+        for file, tree in _modules()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.keyword) and node.arg == "exc_info"
+    ]
+
+    assert passed == []

@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import pytest
+import structlog
+
+from kinformer import blocking
+from kinformer.blocking import warn_when_blocked
+from kinformer.manager import Controller
+
+
+class Told:
+    """What was logged, by any thread, and a way to wait for it without the event loop."""
+
+    def __init__(self) -> None:
+        self.lines: list[dict[str, Any]] = []
+        self.blocked = threading.Event()
+
+    def __call__(self, logger: Any, method: str, line: Any) -> Any:
+        self.lines.append({**line, "level": method})
+        if line["event"] == "event_loop_blocked":
+            self.blocked.set()
+        raise structlog.DropEvent
+
+
+@pytest.fixture
+def told() -> Iterator[Told]:
+    before = structlog.get_config()
+    told = Told()
+    structlog.configure(processors=[told])
+    yield told
+    structlog.configure(**before)
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KINFORMER_BLOCKED_LOOP_SECONDS", "0.02")
+
+
+async def test_a_sync_that_blocks_the_loop_is_told_of_with_its_stack_while_it_does(told: Told) -> None:
+    async def sync(key: str) -> None:
+        secret = "c4n" + "ary"
+        # Released by the warning itself: without one this takes as long as the test may.
+        assert told.blocked.wait(30), len(secret)
+
+    controller = Controller("blocker", sync)
+    controller.queue.add("k")
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(controller.run)
+        await anyio.wait_all_tasks_blocked()
+        tasks.cancel_scope.cancel()
+
+    (line,) = [line for line in told.lines if line["event"] == "event_loop_blocked"]
+    assert (line["level"], line["task"]) == ("warning", "worker of controller blocker")
+    assert "told.blocked.wait(30)" in line["stack"]
+    assert "_run_once" not in line["stack"]
+    assert "c4nary" not in str(line)
+
+
+async def test_the_same_task_is_told_of_once(told: Told) -> None:
+    with warn_when_blocked():
+        assert await _blocks(told)
+        told.blocked.clear()
+        await anyio.lowlevel.checkpoint()
+        (watch,) = blocking._watched.values()
+        watch._tell()
+
+    assert [line["event"] for line in told.lines] == ["event_loop_blocked"]
+
+
+async def _blocks(told: Told) -> bool:
+    return told.blocked.wait(30)
+
+
+async def test_one_thread_watches_over_a_loop_and_ends_with_its_last_user() -> None:
+    with warn_when_blocked():
+        with warn_when_blocked():
+            (watch,) = blocking._watched.values()
+        assert not watch._stopped.is_set()
+    assert watch._stopped.is_set()
+    assert blocking._watched == {}
+
+
+async def test_it_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KINFORMER_BLOCKED_LOOP_SECONDS", "0")
+    with warn_when_blocked():
+        assert blocking._watched == {}
+
+
+@pytest.mark.parametrize(("setting", "debug", "limit"), [("", False, 1.0), ("", True, 0.1), ("3", True, 3.0)])
+async def test_it_is_a_second_or_a_tenth_in_debug_mode_unless_set(
+    monkeypatch: pytest.MonkeyPatch, setting: str, debug: bool, limit: float
+) -> None:
+    monkeypatch.setenv("KINFORMER_BLOCKED_LOOP_SECONDS", setting)
+    loop = asyncio.get_running_loop()
+    monkeypatch.setattr(loop, "get_debug", lambda: debug)
+
+    assert blocking._limit(loop) == limit
+
+
+async def test_a_setting_that_is_no_number_is_named(monkeypatch: pytest.MonkeyPatch, told: Told) -> None:
+    monkeypatch.setenv("KINFORMER_BLOCKED_LOOP_SECONDS", "soon")
+
+    assert blocking._limit(asyncio.get_running_loop()) == 1.0
+    assert [(line["event"], line["value"]) for line in told.lines] == [("setting_ignored", "soon")]

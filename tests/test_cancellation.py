@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import asyncio
+
+import anyio
+import pytest
+
+from kinformer.cancellation import ends_this_task
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(), GeneratorExit()])
+async def test_what_ends_the_process_is_let_out_alone_or_in_a_group(error: BaseException) -> None:
+    assert ends_this_task(error)
+    assert ends_this_task(BaseExceptionGroup("with others", [ValueError(), BaseExceptionGroup("inner", [error])]))
+
+
+async def test_another_ones_cancellation_ends_nothing() -> None:
+    future = asyncio.get_running_loop().create_future()
+    future.cancel()
+    with pytest.raises(asyncio.CancelledError) as raised:
+        await future
+
+    assert not ends_this_task(raised.value)
+    assert not ends_this_task(BaseExceptionGroup("with others", [ValueError(), raised.value]))
+
+
+async def test_the_tasks_own_cancellation_ends_it() -> None:
+    answers: list[bool] = []
+    with anyio.CancelScope() as scope:
+        scope.cancel()
+        try:
+            await anyio.sleep_forever()
+        except asyncio.CancelledError as error:
+            group = BaseExceptionGroup("with others", [ValueError(), error])
+            answers = [ends_this_task(each) for each in (error, group, ValueError("of the clean-up"))]
+            raise
+
+    assert scope.cancelled_caught
+    assert answers == [True, True, False]
