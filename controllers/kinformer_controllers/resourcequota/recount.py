@@ -59,8 +59,9 @@ class Recounter:
             raise SyncError(f"quota {meta.namespace}/{meta.name}: {error}") from error
         usage = await self._count(quota, hard, old_used)
         used = mask({**old_used, **usage.used}, hard)
-        is_new = status is None or status.hard is None or status.used is None
-        if is_new or hard != old_hard or used != old_used:
+        # An empty list of amounts and none at all are the same: a server keeps neither, so that a quota that limits
+        # nothing, or nothing that anybody counts, would be written again and again.
+        if hard != old_hard or used != old_used:
             written = copy.copy(quota)
             written.status = V1ResourceQuotaStatus(hard=dump(hard), used=dump(used))
             await self._quotas.update_status(written)
@@ -68,7 +69,7 @@ class Recounter:
         if usage.errors:
             texts = (f"{'; '.join(getattr(error, '__notes__', ()))}: {error}" for error in usage.errors)
             raise SyncError(f"quota {meta.namespace}/{meta.name}: {', '.join(texts)}")
-        return is_new or not old_hard.keys() >= hard.keys()
+        return not old_hard.keys() >= hard.keys()
 
     async def _count(self, quota: V1ResourceQuota, hard: ResourceList, known: ResourceList) -> Usage:
         namespace = quota.metadata.namespace

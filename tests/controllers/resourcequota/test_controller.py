@@ -202,6 +202,37 @@ async def test_after_each_period_everything_is_recounted() -> None:
             assert await used(client) == {"configmaps": "0"}
 
 
+class StatusWrites:
+    """An admission plug-in that counts writes of statuses of quotas."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def admit(self, attributes: Any) -> None:
+        """Nothing."""
+
+    def validate(self, attributes: Any) -> None:
+        self.count += attributes.resource.plural == "resourcequotas" and attributes.subresource == "status"
+
+
+@pytest.mark.parametrize(
+    ("spec", "writes"),
+    [({}, 0), ({"hard": {}}, 0), ({"hard": {"count/widgets.example.com": "5"}}, 1)],
+    ids=["none", "empty", "unknown"],
+)
+async def test_a_quota_that_limits_nothing_that_is_counted_is_not_written_again_and_again(
+    spec: dict[str, Any], writes: int
+) -> None:
+    written = StatusWrites()
+    async with quota_server(written) as (_, client), controlling(client):
+        quotas = client.resource(dict, ("", "v1", "resourcequotas"))
+        await quotas.create({**make_quota(), "spec": spec})
+        await pass_by(client, 60.0)
+
+        assert written.count == writes
+        assert (await quotas.get("q", "default")).get("status", {}).get("hard", {}) == spec.get("hard", {})
+
+
 async def test_limits_that_change_are_in_force_at_once() -> None:
     async with quota_server() as (_, client):
         quotas = client.resource(V1ResourceQuota)

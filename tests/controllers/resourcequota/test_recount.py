@@ -72,6 +72,31 @@ async def test_nothing_is_written_that_says_the_same_in_other_words() -> None:
     assert quotas.written == []
 
 
+@pytest.mark.parametrize(
+    "known",
+    [
+        quota({}),
+        quota({}, {}, {}),
+        from_dict(V1ResourceQuota, {"metadata": {"name": "q", "namespace": "ns"}, "spec": {}}),
+        from_dict(V1ResourceQuota, {"metadata": {"name": "q", "namespace": "ns"}}),
+        quota({"unheard-of": "5"}, {"unheard-of": "5"}),
+    ],
+    ids=["nothing", "nothing in the status either", "no limits", "no spec", "nothing that is counted"],
+)
+async def test_a_quota_that_limits_nothing_that_is_counted_is_not_written_again_and_again(known: Any) -> None:
+    again, quotas = await recount(known, Counts(pods="2"))
+
+    assert not again
+    assert quotas.written == []
+
+
+async def test_the_last_limit_that_goes_leaves_the_status() -> None:
+    again, quotas = await recount(quota({}, {"pods": "5"}, {"pods": "2"}), Counts(pods="2"))
+
+    assert not again
+    assert quotas.written == [({}, {})]
+
+
 async def test_what_is_limited_no_more_leaves_the_status() -> None:
     known = quota({"pods": "5"}, {"pods": "5", "cpu": "1"}, {"pods": "2", "cpu": "1"})
 
