@@ -125,15 +125,29 @@ class Quantity(msgspec.Struct, frozen=True, eq=False, gc=False, repr_omit_defaul
         return (self.nano > 0) - (self.nano < 0)
 
     def value(self) -> int:
-        """The whole number of it, rounded away from zero."""
+        """The whole number of it, as :meth:`scaled_value`."""
         return self.scaled_value(0)
 
     def milli_value(self) -> int:
-        """How many thousandths it is, rounded away from zero."""
+        """How many thousandths it is, as :meth:`scaled_value`."""
         return self.scaled_value(-3)
 
     def scaled_value(self, scale: int) -> int:
-        """How many ``10**scale`` it is, rounded away from zero; `scale` is -9 or more."""
+        """
+        How many ``10**scale`` it is, rounded away from zero; `scale` is -9 or more.
+
+        What does not fit into 64 bits is told as Kubernetes tells it, which is no use to anybody: 0 if the amount has
+        few digits (``1000E``), else the lowest 64 bits. :meth:`rounded_up` is exact at any size.
+        """
+        number = self._in_units_of(scale)
+        return number if -MAX_VALUE <= number <= MAX_VALUE else _overflown(self.nano, number)
+
+    def rounded_up(self, scale: int) -> Quantity:
+        """The same amount as a multiple of ``10**scale``, rounded away from zero."""
+        rounded = self._in_units_of(scale) * 10 ** (scale + 9)
+        return self if rounded == self.nano else Quantity(rounded, self.format)
+
+    def _in_units_of(self, scale: int) -> int:
         unit: int = 10 ** (scale + 9)
         return -(-self.nano // unit) if self.nano >= 0 else self.nano // unit
 
@@ -268,6 +282,19 @@ def _interpret(text: str, suffix: str) -> tuple[Format, int]:
     if len(match[1]) > 10:
         raise QuantityError(text, f"more than {_LONGEST} digits")
     return Format.DECIMAL_EXPONENT, int(match[1])
+
+
+def _overflown(nano: int, number: int) -> int:
+    """What Kubernetes has of an amount that is a number of more than 64 bits."""
+    digits = abs(nano)
+    while not digits % 10:
+        digits //= 10
+    if digits < 10**18:
+        # Kept there as 64 bits and an exponent, of which it says 0 if they do not go into 64 bits.
+        return 0
+    low = abs(number) & (2**64 - 1)
+    wrapped = low - 2**64 if low > MAX_VALUE else low
+    return -wrapped if number < 0 else wrapped
 
 
 def _format(nano: int, notation: Format) -> str:

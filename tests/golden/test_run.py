@@ -114,6 +114,29 @@ def test_answers_are_compared_as_json() -> None:
     assert not same_json({"a": None}, {})
 
 
+@pytest.mark.parametrize(
+    ("family", "asked"),
+    [
+        ("delta_fifo", {"ops": None}),
+        ("endpoint_subsets", {"subsets": None}),
+        ("event_correlator", {"start": "2026-01-01T00:00:00Z", "ops": None}),
+        ("indexer", {"ops": None}),
+        ("pod_ranking", {"pods": None, "now": "2026-01-01T00:00:00Z"}),
+        (
+            "rate_limiters",
+            {"kind": "maxOf", "ops": None}
+            | dict.fromkeys(("base_ns", "max_ns", "fast_ns", "slow_ns", "max_fast_attempts"), 1),
+        ),
+        ("shared_informer", {"steps": None}),
+        ("workqueue", {"ops": None}),
+    ],
+)
+def test_a_list_with_nothing_in_it_may_be_null_as_go_writes_it(family: str, asked: Any) -> None:
+    outcome = run_cases(adapter_for(family), [Case(asked, None), Case(asked, [])])
+
+    assert not outcome.failures, outcome.failures[0].report(family)
+
+
 def test_every_adapter_can_be_loaded() -> None:
     for file in (Path(__file__).parent / "adapters").glob("[!_]*.py"):
         assert callable(adapter_for(file.stem).answer)

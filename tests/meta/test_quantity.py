@@ -107,7 +107,37 @@ def test_what_is_finer_than_a_nano_is_rounded_away_from_zero() -> None:
 
 def test_only_binary_amounts_are_capped() -> None:
     assert parse("16Ei").value() == parse("-16Ei").value() * -1 == MAX_VALUE
-    assert parse("100E").value() == 100 * 10**18
+    assert parse("100E").nano == 100 * 10**27
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "milli"),
+    [
+        ("9E", 9 * 10**18, 0),
+        ("10E", 0, 0),
+        ("1000E", 0, 0),
+        ("-1000E", 0, 0),
+        ("9223372036854775807", MAX_VALUE, -1000),
+        ("9223372036854775808", -(2**63), 0),
+        ("-9223372036854775809", 2**63 - 1, -1000),
+        ("8Ei", MAX_VALUE, -1000),
+    ],
+)
+def test_a_value_that_needs_more_than_64_bits_is_what_kubernetes_has_of_it(text: str, value: int, milli: int) -> None:
+    assert (parse(text).value(), parse(text).milli_value()) == (value, milli)
+
+
+def test_an_amount_of_more_than_the_largest_suffix_has_none() -> None:
+    assert (str(parse("1000E")), str(parse("-2000000E")), str(parse("1500E"))) == ("1", "-2", "1500E")
+
+
+def test_rounding_up_is_exact_at_any_size() -> None:
+    assert str(parse("1000E").rounded_up(0) - parse("999E")) == "1E"
+    assert str(parse("100000000000000000000001m").rounded_up(0)) == "100000000000000000001"
+    assert str(parse("-1500m").rounded_up(0)) == "-2"
+    assert str(parse("1500u").rounded_up(-3)) == "2m"
+    whole = parse("5Gi")
+    assert whole.rounded_up(0) is whole
 
 
 def test_a_binary_amount_below_one_becomes_a_decimal_one() -> None:
@@ -182,7 +212,7 @@ def test_a_multiple_is_that_many_added(quantity: Quantity, factor: int) -> None:
 def test_the_canonical_text_means_the_same_amount_and_stays(quantity: Quantity) -> None:
     again = parse(str(quantity))
 
-    if quantity.format is not Format.BINARY_SI or abs(quantity.value()) <= MAX_VALUE:
+    if quantity.format is not Format.BINARY_SI or abs(quantity.nano) <= MAX_VALUE * 10**9:
         assert again == quantity
     assert str(parse(str(again))) == str(again)
 
@@ -191,8 +221,12 @@ def test_the_canonical_text_means_the_same_amount_and_stays(quantity: Quantity) 
 def test_rounding_loses_less_than_one(quantity: Quantity) -> None:
     exact = Fraction(quantity.nano, 10**9)
 
-    assert 0 <= (quantity.value() - exact) * (quantity.sign or 1) < 1
-    assert 0 <= (quantity.milli_value() - exact * 1000) * (quantity.sign or 1) < 1
+    for scale in (0, -3):
+        rounded = Fraction(quantity.rounded_up(scale).nano, 10**9)
+        assert 0 <= (rounded - exact) * (quantity.sign or 1) < Fraction(10) ** scale
+        told = rounded / Fraction(10) ** scale
+        if abs(told) <= MAX_VALUE:
+            assert quantity.scaled_value(scale) == told
 
 
 @given(st.lists(quantities))

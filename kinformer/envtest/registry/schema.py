@@ -375,7 +375,7 @@ def _quantity(value: Any, path: str, problems: Problems) -> Any:
 def _amount(value: Any, path: str, problems: Problems) -> Any:
     """A quantity of a resource, of which there is none smaller than a thousandth: what is less is rounded up."""
     text = _quantity(value, path, problems)
-    return str(Quantity.of_milli(Quantity.parse(text).milli_value())) if text[-1] in "un" else text
+    return str(Quantity.of_milli(Quantity.parse(text).rounded_up(-3).nano // 10**6)) if text[-1] in "un" else text
 
 
 def _int_or_string(value: Any, path: str, problems: Problems) -> Any:

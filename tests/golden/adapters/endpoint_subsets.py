@@ -12,12 +12,12 @@ __all__ = ("answer",)
 
 
 def answer(case: Any) -> Any:
-    return [to_dict(subset) for subset in repack(from_dict(V1EndpointSubset, each) for each in case["subsets"])]
+    return [to_dict(subset) for subset in repack(from_dict(V1EndpointSubset, each) for each in case["subsets"] or ())]
 
 
 def same(got: Any, want: Any) -> bool:
     """As sets: Kubernetes sorts by hashes."""
-    return bool(_sorted(got) == _sorted(want))
+    return bool(_sorted(got) == _sorted(want or ()))
 
 
 def _sorted(subsets: Any) -> Any:

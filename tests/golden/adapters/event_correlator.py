@@ -16,7 +16,7 @@ def answer(case: Any) -> Any:
     clock = FakeClock(datetime.fromisoformat(case["start"]))
     correlator = EventCorrelator(clock=clock)
     answers: list[dict[str, Any]] = []
-    for op in case["ops"]:
+    for op in case["ops"] or ():
         clock.turn(op["advance_seconds"])
         event, patch, skip = correlator.correlate(_event(op, case["source"], clock.now()))
         if skip:
@@ -29,7 +29,7 @@ def answer(case: Any) -> Any:
 
 def same(got: Any, want: Any) -> bool:
     """Of what was skipped there is nothing more to say."""
-    return bool(got == [{"skip": True} if step["skip"] else step for step in want])
+    return bool(got == [{"skip": True} if step["skip"] else step for step in want or ()])
 
 
 def _event(op: Any, source: str, now: datetime) -> CoreV1Event:

@@ -14,7 +14,7 @@ def answer(case: Any) -> Any:
     indexer: Indexer[dict[str, Any]] = Indexer(
         _POD, {NAMESPACE_INDEX: namespace_index_func(_POD), "app": _app, "tags": _tags}
     )
-    return [_answer(indexer, step) for step in case["ops"]]
+    return [_answer(indexer, step) for step in case["ops"] or ()]
 
 
 def _answer(indexer: Indexer[dict[str, Any]], step: dict[str, Any]) -> Any:

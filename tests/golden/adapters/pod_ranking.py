@@ -12,6 +12,7 @@ __all__ = ("answer",)
 
 
 def answer(case: Any) -> Any:
-    pods = [from_dict(V1Pod, entry["pod"]) for entry in case["pods"]]
-    ranks = [entry["rank"] for entry in case["pods"]]
+    entries = case["pods"] or ()
+    pods = [from_dict(V1Pod, entry["pod"]) for entry in entries]
+    ranks = [entry["rank"] for entry in entries]
     return [pod.metadata.name for pod in sort_for_deletion(pods, ranks, datetime.fromisoformat(case["now"]))]

@@ -6,8 +6,9 @@ from typing import Any
 
 from kinformer.meta.quantity import Quantity, QuantityError
 
-# The recorder was careful: it left a value out from here on, short of where int64 overflows.
-TOLD = 2**62
+# The recorder left the values out where the canonical text means this many or more. Not the amount itself: of 1000E and
+# beyond the text has lost its suffix.
+UNTOLD = 2**62
 
 
 def answer(case: Any) -> Any:
@@ -30,11 +31,12 @@ def parse(text: str) -> Any:
         quantity = Quantity.parse(text)
     except QuantityError:
         return {"ok": False}
-    told = {"value": quantity.value(), "milliValue": quantity.milli_value()}
+    shown = Quantity.parse(str(quantity)).nano
+    told = {"value": (quantity.value(), shown // 10**9), "milliValue": (quantity.milli_value(), shown // 10**6)}
     return {
         "ok": True,
         "canonical": str(quantity),
         "sign": quantity.sign,
         "format": quantity.format.value,
-        **{name: str(value) for name, value in told.items() if abs(value) < TOLD},
+        **{name: str(value) for name, (value, about) in told.items() if abs(about) < UNTOLD},
     }

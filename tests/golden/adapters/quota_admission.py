@@ -22,11 +22,11 @@ def answer(case: Any) -> Any:
     assert evaluator is not None
     request = Request(case["operation"], resource, "ns", "x", case["object"], case.get("oldObject"))
     limited = [
-        LimitedResource(GroupResource(one.get("apiGroup", ""), one["resource"]), tuple(one["MatchContains"]))
-        for one in case.get("limitedResources", ())
+        LimitedResource(GroupResource(one.get("apiGroup", ""), one["resource"]), tuple(one["MatchContains"] or ()))
+        for one in case.get("limitedResources") or ()
     ]
     try:
-        quotas = check_request([quota_of(quota) for quota in case["quotas"]], request, evaluator, limited)
+        quotas = check_request([quota_of(quota) for quota in case["quotas"] or ()], request, evaluator, limited)
     except QuotaRefused as refusal:
         return {"ok": False, "message": str(refusal)}
     return {"ok": True, "quotas": [{"name": quota.name, "used": dump(quota.used)} for quota in quotas]}

@@ -18,7 +18,7 @@ def answer(case: Any) -> Any:
     pod, clock = case["pod"], FakeClock(datetime.fromisoformat(case["now"]))
     evaluator = PodEvaluator(clock=clock)
     try:
-        evaluator.constraints(case["required"], pod)
+        evaluator.constraints(case["required"] or (), pod)
         constraints = ""
     except ConstraintError as error:
         constraints = str(error)
@@ -27,7 +27,7 @@ def answer(case: Any) -> Any:
         "scopes": {text: evaluator.matches_scope(requirement, pod) for text, requirement in SCOPES.items()},
         "quotaTracked": is_quota_tracked(pod, clock),
         "constraints": constraints,
-        "matching": evaluator.matching_resources(case["resources"]),
+        "matching": evaluator.matching_resources(case["resources"] or ()),
     }
 
 

@@ -17,7 +17,7 @@ _SECOND = 1_000_000_000
 def answer(case: Any) -> Any:
     limiter = _limiter(case)
     answers: list[int | None] = []
-    for op in case["ops"]:
+    for op in case["ops"] or ():
         match op["op"]:
             case "when":
                 answers.append(round(limiter.when(op["item"]) * _SECOND))

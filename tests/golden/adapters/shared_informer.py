@@ -33,7 +33,7 @@ async def answer(case: Any) -> Any:
     )
     results = []
     async with anyio.create_task_group() as tasks:
-        for step in case["steps"]:
+        for step in case["steps"] or ():
             if step["step"] == "start":
                 tasks.start_soon(informer.run)
             await do(step, server, clock)
@@ -56,6 +56,7 @@ async def answer(case: Any) -> Any:
 
 
 def same(got: Any, want: Any) -> bool:
+    want = want or []
     return len(got) == len(want) and all(
         {**one, "notifications": grouped(one)} == {**other, "notifications": grouped(other)}
         for one, other in zip(got, want, strict=True)
@@ -77,10 +78,10 @@ def name_of(notification: Any) -> str:
 
 async def do(step: Any, server: ScriptedListerWatcher, clock: FakeClock) -> None:
     if "list" in step:
-        server.will_list(*map(made, step["list"]["items"]), rv=step["list"]["resourceVersion"])
+        server.will_list(*map(made, step["list"]["items"] or ()), rv=step["list"]["resourceVersion"])
     match step["step"]:
         case "events":
-            server.send(*(WatchEvent(e["type"], made(e["object"])) for e in step["events"]))
+            server.send(*(WatchEvent(e["type"], made(e["object"])) for e in step["events"] or ()))
         case "end_of_stream":
             clock.turn(step["openForMs"] / 1000)
             server.end_watch()

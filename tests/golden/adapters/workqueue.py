@@ -10,7 +10,7 @@ from kinformer.workqueue import Queue
 def answer(case: Any) -> Any:
     queue: Queue[str] = Queue()
     answers: list[dict[str, Any]] = []
-    for op in case["ops"]:
+    for op in case["ops"] or ():
         answered: dict[str, Any] = {}
         match op["op"]:
             case "add":

@@ -101,14 +101,9 @@ def _storage(claim: ClaimView) -> Quantity | None:
     asked = resources.requests.get("storage") if resources is not None and resources.requests else None
     if asked is None:
         return None
-    amount = _whole(Quantity.parse(asked))
+    # A fraction of a byte is no usage that a quota's status could hold.
+    amount = Quantity.parse(asked).rounded_up(0)
     given = (claim.status.allocated_resources or {}).get("storage")
     if given is not None and (allocated := Quantity.parse(given)) > amount:
-        amount = _whole(allocated)
+        amount = allocated.rounded_up(0)
     return amount
-
-
-def _whole(amount: Quantity) -> Quantity:
-    """Rounded up, or the very quantity: a fraction of a byte is no usage that a quota's status could hold."""
-    whole = amount.value()
-    return amount if amount.nano == whole * 10**9 else Quantity.of(whole, amount.format)
