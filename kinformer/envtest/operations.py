@@ -10,6 +10,7 @@ Objects are JSON data without ``kind`` and ``apiVersion``.
 from __future__ import annotations
 
 import random
+import re
 import uuid
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
@@ -40,6 +41,9 @@ SYSTEM = User("system:apiserver", groups=("system:masters",))
 def timestamp(moment: datetime) -> str:
     """A time as objects hold it: in UTC, to the second."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+_is_version = re.compile("0*[1-9][0-9]{0,19}").fullmatch
 
 
 def _drop_empty(metadata: Obj) -> None:
@@ -185,7 +189,7 @@ class Operations:
         managed = note_created(strategy, obj, how.manager, self._once(how, "now", self.now))
         managed = self._admit(attributes, how, managed, None)
         metadata = obj["metadata"]
-        asked_version = metadata.pop("resourceVersion", "") or "0"
+        asked_version = metadata.pop("resourceVersion", "")
         metadata["uid"] = self._once(how, "uid", self.new_uid)
         metadata["creationTimestamp"] = self._once(how, "now", self.now)
         _drop_empty(metadata)
@@ -194,7 +198,8 @@ class Operations:
         strategy.prepare_for_create(obj)
         self._validate(strategy, obj, None)
         self._approve(attributes, how, managed, None)
-        if asked_version != "0":
+        # Only a number is one; what else is said of it is passed over.
+        if _is_version(asked_version):
             raise status.internal("resourceVersion should not be set on objects to be created")
         name = metadata["name"]
         if self.storage.get(resource.storage, namespace, name) is not None:
@@ -423,8 +428,9 @@ class Operations:
             return Version.of(before.key, before.number, obj, managed)
         if done:
             metadata["resourceVersion"] = str(before.number)
+            # Who wrote is shown what it wrote; watches see the object as it was before, as in a cluster.
             answer = Version.of(before.key, before.number, obj, managed)
-            self.storage.delete(strategy.resource.storage, before, obj)
+            self.storage.delete(strategy.resource.storage, before)
             return answer
         stored = self.storage.update(strategy.resource.storage, before, obj, old, managed)
         strategy.stored(stored)

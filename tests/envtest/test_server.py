@@ -75,6 +75,41 @@ async def test_a_watch_sends_what_happens_after_its_version(http: Http, clock: F
     assert (second["type"], second["object"]["kind"]) == ("DELETED", "ConfigMap")
 
 
+async def test_a_watch_sees_an_object_that_loses_its_last_finalizer_as_it_was_before(http: Http) -> None:
+    await http.create(CONFIG_MAPS, config_map("a", finalizers=["x.io/hold"]))
+    await http("DELETE", f"{CONFIG_MAPS}/a")
+    version = (await http.get(f"{CONFIG_MAPS}/a"))["metadata"]["resourceVersion"]
+    answered = await http.merge(f"{CONFIG_MAPS}/a", {"metadata": {"finalizers": None}, "data": {"k": "new"}})
+    async with http.session.get(f"{http.server.url}{CONFIG_MAPS}?watch=true&resourceVersion={version}") as response:
+        event = json.loads(await response.content.readline())
+    assert (event["type"], event["object"]["metadata"]["finalizers"]) == ("DELETED", ["x.io/hold"])
+    assert "data" not in event["object"]
+    assert int(event["object"]["metadata"]["resourceVersion"]) > int(version)
+    assert ("finalizers" in answered["metadata"], answered["data"]) == (False, {"k": "new"})
+
+
+@pytest.mark.parametrize("what", ["exec?command=ls", "attach", "portforward", "proxy"])
+async def test_what_needs_a_kubelet_is_refused_and_is_no_servers_error(http: Http, what: str) -> None:
+    spec = {"containers": [{"name": "c", "image": "i"}], "nodeName": "n"}
+    await http.create("/api/v1/namespaces/default/pods", {"metadata": {"name": "p"}, "spec": spec})
+    upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "a"}
+    for headers in ({}, upgrade):
+        code, refused = await http("GET", f"/api/v1/namespaces/default/pods/p/{what}", **headers)
+        assert (code, refused["reason"]) == (405, "MethodNotAllowed")
+
+
+@pytest.mark.parametrize(("version", "code"), [("abc", 201), ("-1", 201), ("0", 201), ("", 201), ("12", 500)])
+async def test_only_a_number_is_a_version_that_a_new_object_may_not_have(http: Http, version: str, code: int) -> None:
+    answered, body = await http("POST", CONFIG_MAPS, config_map("a", resourceVersion=version))
+    assert answered == code, body
+
+
+async def test_a_namespace_with_a_finalizer_that_could_not_be_taken_out_is_refused(http: Http) -> None:
+    body = {"metadata": {"name": "n"}, "spec": {"finalizers": ["https://a:b/c"]}}
+    code, refused = await http("POST", "/api/v1/namespaces", body)
+    assert (code, refused["details"]["causes"][0]["field"]) == (422, "spec.finalizers")
+
+
 async def test_a_watch_ends_when_its_time_is_over(http: Http, clock: FakeClock) -> None:
     async with http.session.get(f"{http.server.url}{CONFIG_MAPS}?watch=true&timeoutSeconds=60") as response:
         clock.turn(61)

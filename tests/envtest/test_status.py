@@ -120,3 +120,63 @@ async def test_nobody_sets_the_generation_or_the_time_of_an_object(http: Http) -
     for path in ("", "/status"):
         written = await http.merge(f"{DEPLOYMENTS}/x{path}", {"metadata": claim})
         assert {name: written["metadata"][name] for name in claim} == {n: created["metadata"][n] for n in claim}
+
+
+# -- where load balancers are ---------------------------------------------------------------------------------------
+
+
+SERVICES = f"/api/v1{NAMESPACE}/services"
+INGRESSES = f"/apis/networking.k8s.io/v1{NAMESPACE}/ingresses"
+BACKEND = {"defaultBackend": {"service": {"name": "s", "port": {"number": 80}}}}
+
+
+async def causes(http: Http, path: str, point: dict[str, Any]) -> list[tuple[str, str]]:
+    change = {"status": {"loadBalancer": {"ingress": [point]}}}
+    code, answer = await http("PATCH", f"{path}/x/status", change, "application/merge-patch+json")
+    return [] if code == 200 else [(one["field"], one["message"]) for one in answer["details"]["causes"]]
+
+
+@pytest.mark.parametrize("type_", ["ClusterIP", "NodePort"])
+async def test_only_a_service_of_that_type_has_a_load_balancer(http: Http, type_: str) -> None:
+    await http.create(SERVICES, {"metadata": {"name": "x"}, "spec": {"type": type_, "ports": [{"port": 80}]}})
+
+    told = await causes(http, SERVICES, {"ip": "192.0.2.7"})
+
+    why = "Forbidden: may only be used when `spec.type` is 'LoadBalancer'"
+    assert told == [("status.loadBalancer.ingress", why)]
+
+
+POINTS = [
+    ({"ip": "192.0.2.7"}, ()),
+    ({"hostname": "a.b"}, ()),
+    ({"ip": "x"}, ("ip",)),
+    ({"hostname": "192.0.2.7"}, ("hostname",)),
+    ({"hostname": "A_B"}, ("hostname",)),
+]
+MODES = [
+    ({"hostname": "a.b", "ipMode": "VIP"}, ("ipMode",)),
+    ({"ip": "192.0.2.7", "ipMode": "Other"}, ("ipMode",)),
+    ({"ip": "192.0.2.7", "ipMode": "Proxy"}, ()),
+]
+
+
+@pytest.mark.parametrize(("point", "wrong"), [*POINTS, *MODES])
+async def test_where_a_services_load_balancer_is_is_checked(
+    http: Http, point: dict[str, Any], wrong: tuple[str, ...]
+) -> None:
+    await http.create(SERVICES, {"metadata": {"name": "x"}, "spec": {"type": "LoadBalancer", "ports": [{"port": 80}]}})
+
+    told = await causes(http, SERVICES, point)
+
+    assert [field for field, _ in told] == [f"status.loadBalancer.ingress[0].{name}" for name in wrong]
+
+
+@pytest.mark.parametrize(("point", "wrong"), POINTS)
+async def test_where_an_ingress_is_reached_is_checked(
+    http: Http, point: dict[str, Any], wrong: tuple[str, ...]
+) -> None:
+    await http.create(INGRESSES, {"metadata": {"name": "x"}, "spec": BACKEND})
+
+    told = await causes(http, INGRESSES, point)
+
+    assert [field for field, _ in told] == [f"status.loadBalancer.ingress[0].{name}" for name in wrong]

@@ -179,8 +179,7 @@ class Definitions:
         if finalizers:
             self._storage.update(_DEFINITIONS, version, definition)
         else:
-            del metadata["finalizers"]
-            self._storage.delete(_DEFINITIONS, version, definition)
+            self._storage.delete(_DEFINITIONS, version)
 
     def _delete_objects(self, place: GroupResource, now: str) -> bool:
         """

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any
@@ -28,6 +28,7 @@ from kinformer.client import (
     Preconditions,
 )
 from kinformer.clock import Clock, RealClock
+from kinformer.envtest.discovery import VERSION
 from kinformer.envtest.nodes.phases import Placement, PodScript, status_at
 from kinformer.logs import get_logger
 from kinformer.manager import Controller
@@ -101,9 +102,11 @@ class FakeNodes:
         with suppress(AlreadyExists):
             await self._namespaces.create(from_dict(V1Namespace, {"metadata": {"name": _LEASES}}))
         for name, address in self.nodes.items():
-            with suppress(AlreadyExists):
-                await self._nodes.create(from_dict(V1Node, _node(name)))
-            status = {"status": _node_status(name, address, self._now())}
+            try:
+                node = await self._nodes.create(from_dict(V1Node, _node(name)))
+            except AlreadyExists:
+                node = await self._nodes.get(name)
+            status = {"status": _node_status(name, address, self._now(), node.metadata.labels or {})}
             await self._nodes.patch(name, status, subresource="status", patch_type=PatchType.MERGE)
             with suppress(AlreadyExists):
                 await self._leases.create(from_dict(V1Lease, _lease(name, self._micro_now())))
@@ -220,7 +223,8 @@ def _lease(name: str, now: str) -> dict[str, Any]:
     }
 
 
-def _node_status(name: str, address: str, now: str) -> dict[str, Any]:
+def _node_status(name: str, address: str, now: str, labels: Mapping[str, str]) -> dict[str, Any]:
+    """:param labels: the node's, which the machine that it describes agrees with"""
     room = {"cpu": "64", "memory": "256Gi", "pods": "1000", "ephemeral-storage": "1Ti"}
     ready = {"type": "Ready", "status": "True", "reason": "KubeletReady"}
     return {
@@ -228,4 +232,16 @@ def _node_status(name: str, address: str, now: str) -> dict[str, Any]:
         "allocatable": room,
         "addresses": [{"type": "InternalIP", "address": address}, {"type": "Hostname", "address": name}],
         "conditions": [{**ready, "lastHeartbeatTime": now, "lastTransitionTime": now}],
+        "nodeInfo": {
+            "machineID": name,
+            "systemUUID": name,
+            "bootID": name,
+            "kernelVersion": "6.0.0-kinformer",
+            "osImage": "kinformer fake node",
+            "containerRuntimeVersion": "kinformer://fake",
+            "kubeletVersion": VERSION["gitVersion"],
+            "kubeProxyVersion": "",
+            "operatingSystem": labels.get("kubernetes.io/os", "linux"),
+            "architecture": labels.get("kubernetes.io/arch", "amd64"),
+        },
     }

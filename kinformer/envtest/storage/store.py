@@ -199,15 +199,13 @@ class Storage:
                 return before
         return self._write(resource, MODIFIED, before.key, obj, before, managed)
 
-    def delete(self, resource: GroupResource, before: Version, obj: dict[str, Any] | None = None) -> Version:
+    def delete(self, resource: GroupResource, before: Version) -> Version:
         """
         Remove an object.
 
-        :param obj: its last words, if they differ from what is stored
         :return: the object as watches are told that it was, at the version of its removal
         """
-        last = before.decode() if obj is None else obj
-        return self._write(resource, DELETED, before.key, last, before, before.managed)
+        return self._write(resource, DELETED, before.key, before.decode(), before, before.managed)
 
     def _write(
         self,

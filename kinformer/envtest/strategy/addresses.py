@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kinformer.envtest.status import Cause
-from kinformer.envtest.strategy.checks import invalid
+from kinformer.envtest.strategy.checks import check_names, invalid
+from kinformer.meta.validation import dns1123_subdomain_errors
 
-__all__ = ("BAD_ADDRESS", "check_endpoint_address", "parse_address")
+__all__ = ("BAD_ADDRESS", "check_endpoint_address", "check_ingress_point", "parse_address")
 
 BAD_ADDRESS = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 
@@ -36,3 +37,18 @@ def check_endpoint_address(text: str, field: str) -> Iterator[Cause]:
         yield invalid(field, text, "may not be in the loopback range (127.0.0.0/8, ::1/128)")
     elif address.is_link_local:
         yield invalid(field, text, "may not be in the link-local range (169.254.0.0/16, fe80::/10)")
+
+
+def check_ingress_point(point: Mapping[str, Any], old: Sequence[Mapping[str, Any]], field: str) -> Iterator[Cause]:
+    """
+    Where a load balancer is reached, as the status of a service or an ingress says it.
+
+    :param old: the points that were there before, whose addresses may stay as they are
+    """
+    address, host = point.get("ip"), point.get("hostname")
+    if address and parse_address(address) is None and all(address != one.get("ip") for one in old):
+        yield invalid(f"{field}.ip", address, BAD_ADDRESS)
+    if host:
+        yield from check_names(host, f"{field}.hostname", dns1123_subdomain_errors)
+        if parse_address(host) is not None:
+            yield invalid(f"{field}.hostname", host, "must be a DNS name, not an IP address")

@@ -72,14 +72,15 @@ class NamespaceStrategy(Strategy):
     def validate_name(self, name: str) -> list[str]:
         return dns1123_label_errors(name)
 
+    def validate(self, obj: Obj) -> list[Cause]:
+        return [cause._replace(field="spec.finalizers") for _, cause in _finalizer_causes(obj)]
+
+    def validate_replacement(self, obj: Obj, old: Obj) -> list[Cause]:
+        return []  # an update leaves the finalizers as they are
+
     def validate_subresource(self, subresource: str, obj: Obj) -> list[Cause]:
         if subresource == "finalize":
-            finalizers = (obj.get("spec") or {}).get("finalizers") or ()
-            return [
-                cause._replace(field=f"spec.finalizers[{index}]")
-                for index, name in enumerate(finalizers)
-                for cause in (*check_names(name, "", label_key_errors), *check_finalizer_names([name]))
-            ]
+            return [cause._replace(field=f"spec.finalizers[{index}]") for index, cause in _finalizer_causes(obj)]
         phase, ending = (obj.get("status") or {}).get("phase", ""), "deletionTimestamp" in obj["metadata"]
         wanted = "Terminating" if ending else "Active"
         if phase == wanted:
@@ -96,6 +97,13 @@ class NamespaceStrategy(Strategy):
 
     def may_delete(self, obj: Obj) -> bool:
         return not obj.get("spec", {}).get("finalizers")
+
+
+def _finalizer_causes(namespace: Obj) -> Iterator[tuple[int, Cause]]:
+    """What is wrong with a namespace's own finalizers, and with which."""
+    for index, name in enumerate(namespace["spec"].get("finalizers") or ()):
+        for cause in (*check_names(name, "", label_key_errors), *check_finalizer_names([name])):
+            yield index, cause
 
 
 class NodeStrategy(Strategy):

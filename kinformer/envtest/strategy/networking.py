@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kinformer.envtest.status import Cause
+from kinformer.envtest.strategy.addresses import check_ingress_point
 from kinformer.envtest.strategy.base import Obj, Strategy
 from kinformer.envtest.strategy.checks import (
     check_label_selector,
@@ -140,6 +141,17 @@ class IngressStrategy(Strategy):
 
     def validate(self, obj: Obj) -> list[Cause]:
         return list(_check_ingress(obj.get("spec") or {}, obj["metadata"]))
+
+    def validate_subresource_change(self, subresource: str, obj: Obj, old: Obj) -> list[Cause]:
+        points, before = (
+            [*((one.get("status") or {}).get("loadBalancer") or {}).get("ingress", ())] for one in (obj, old)
+        )
+        field = "status.loadBalancer.ingress"
+        return [
+            cause
+            for index, point in enumerate(points)
+            for cause in check_ingress_point(point, before, f"{field}[{index}]")
+        ]
 
     def initial_status(self, obj: Obj) -> Obj:
         return {"loadBalancer": {}}

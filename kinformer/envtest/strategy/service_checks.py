@@ -7,7 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from kinformer.envtest.status import Cause
-from kinformer.envtest.strategy.addresses import BAD_ADDRESS, check_endpoint_address, parse_address
+from kinformer.envtest.strategy.addresses import (
+    BAD_ADDRESS,
+    check_endpoint_address,
+    check_ingress_point,
+    parse_address,
+)
 from kinformer.envtest.strategy.base import Obj
 from kinformer.envtest.strategy.checks import (
     check_labels,
@@ -22,7 +27,13 @@ from kinformer.envtest.strategy.checks import (
 )
 from kinformer.meta.validation import dns1123_subdomain_errors, label_key_errors
 
-__all__ = ("check_service", "check_service_update", "is_reached_from_outside", "needs_health_check")
+__all__ = (
+    "check_service",
+    "check_service_status",
+    "check_service_update",
+    "is_reached_from_outside",
+    "needs_health_check",
+)
 
 _TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _WITH_PORTS = ("LoadBalancer", "NodePort")
@@ -34,6 +45,7 @@ _DISTRIBUTIONS = ("PreferClose", "PreferSameZone", "PreferSameNode")
 _LONGEST_AFFINITY = 86400
 _BAD_CIDR = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
 _FIXED = "may not change once set"
+_IP_MODES = ("Proxy", "VIP")
 
 
 def is_reached_from_outside(spec: Obj) -> bool:
@@ -238,3 +250,25 @@ def _check_same(values: list[str], before: list[str], name: str, spec: Obj) -> I
     if len(values) == 1 and len(before) > 1 and spec.get("ipFamilyPolicy") != "SingleStack":
         text = f"must be set to 'SingleStack' when releasing the secondary {what}"
         yield invalid("spec.ipFamilyPolicy", spec.get("ipFamilyPolicy"), text)
+
+
+def check_service_status(service: Obj, old: Obj) -> Iterator[Cause]:
+    """Where the load balancer is, which only a service of that type has."""
+    points, before = _ingress_of(service), _ingress_of(old)
+    field = "status.loadBalancer.ingress"
+    if points and service["spec"].get("type") != "LoadBalancer":
+        yield forbidden(field, "may only be used when `spec.type` is 'LoadBalancer'")
+        return
+    for index, point in enumerate(points):
+        place, mode = f"{field}[{index}]", point.get("ipMode")
+        if mode is None and point.get("ip"):
+            yield required(f"{place}.ipMode", "must be specified when `ip` is set")
+        elif mode is not None and not point.get("ip"):
+            yield forbidden(f"{place}.ipMode", "may not be specified when `ip` is not set")
+        elif mode is not None and mode not in _IP_MODES:
+            yield not_supported(f"{place}.ipMode", mode, _IP_MODES)
+        yield from check_ingress_point(point, before, place)
+
+
+def _ingress_of(service: Obj) -> list[Obj]:
+    return ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []

@@ -14,6 +14,7 @@ from kinformer.envtest.strategy.base import Obj, Strategy
 from kinformer.envtest.strategy.checks import invalid
 from kinformer.envtest.strategy.service_checks import (
     check_service,
+    check_service_status,
     check_service_update,
     is_reached_from_outside,
     needs_health_check,
@@ -191,6 +192,9 @@ class ServiceStrategy(Strategy):
 
     def validate_replacement(self, obj: Obj, old: Obj) -> list[Cause]:
         return [*self.validate_update(obj, old), *self.validate(obj)]
+
+    def validate_subresource_change(self, subresource: str, obj: Obj, old: Obj) -> list[Cause]:
+        return list(check_service_status(obj, old))
 
     def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
         return list(check_service_update(obj["spec"], old.get("spec") or {}))

@@ -68,6 +68,20 @@ async def test_an_agent_takes_over_the_nodes_of_the_one_before_it(client: Client
     assert len((await client.resource(V1Node).list()).items) == 1
 
 
+async def test_a_node_tells_what_machine_it_is_as_its_labels_do(client: Client) -> None:
+    labels = {"kubernetes.io/os": "windows", "kubernetes.io/arch": "arm64"}
+    await client.resource(V1Node).create(from_dict(V1Node, {"metadata": {"name": "node-0", "labels": labels}}))
+    async with anyio.create_task_group() as tasks:
+        agent = FakeNodes(client, 2)
+        tasks.start_soon(agent.run)
+        await agent.wait_registered()
+        tasks.cancel_scope.cancel()
+
+    infos = [node.status.node_info for node in (await client.resource(V1Node).list()).items]
+    assert [(info.operating_system, info.architecture) for info in infos] == [("windows", "arm64"), ("linux", "amd64")]
+    assert all(info.kubelet_version.startswith("v1.36") for info in infos)
+
+
 async def test_a_pod_is_bound_run_made_ready_and_deleted_for_good(client: Client) -> None:
     pods = client.resource(V1Pod)
     async with anyio.create_task_group() as tasks:
