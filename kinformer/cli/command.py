@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import click
 
-from kinformer.cli.flags import controller_flags
+from kinformer.cli.flags import ControllersCommand
 
 __all__ = ("logging_flags", "main", "run_command", "with_logging")
 
@@ -89,7 +89,7 @@ def apiserver(**options: Any) -> None:
     run_command(partial(serve, **with_logging(options)))
 
 
-@main.command()
+@main.command(cls=ControllersCommand)
 @click.option(
     "--kubeconfig",
     type=click.Path(path_type=Path),
@@ -103,7 +103,6 @@ def apiserver(**options: Any) -> None:
     help="Which to run: '*' for all that are installed, NAME for one more, -NAME for one less; several with commas.",
 )
 @click.option("--namespace", default="", help="Only the objects of this namespace.")
-@controller_flags
 @click.option(
     "--option",
     "extra_options",

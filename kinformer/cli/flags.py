@@ -1,16 +1,19 @@
-"""Flags as kube-controller-manager has them: its names, its durations, its switches that may be given a value."""
+"""Flags as kube-controller-manager has them: its names, its durations, its switches that may be given a value.
+
+They are made from the options that controllers declare (:mod:`kinformer.options`); nothing here knows any of them.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any, TypeVar
+from importlib.metadata import entry_points
+from typing import Any
 
 import click
 
-__all__ = ("controller_flags", "duration")
+from kinformer.options import CONTROLLERS, Option, options_of
 
-F = TypeVar("F", bound=Callable[..., Any])
+__all__ = ("ControllersCommand", "duration", "shown_duration")
 
 _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _PART = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|ms|s|m|h)")
@@ -30,40 +33,79 @@ def duration(text: str) -> float:
     return sum(float(part[1]) * _UNITS[part[2]] for part in parts)
 
 
-def _switch(name: str, help_: str) -> Callable[[F], F]:
-    """``--name``, ``--name=true`` and ``--name=false``, as Go's flags have it."""
-    return click.option(name, type=bool, is_flag=False, flag_value=True, default=None, metavar="[=BOOL]", help=help_)
+class ControllersCommand(click.Command):
+    """
+    A command with the flags of all controllers that are installed, after its own.
+
+    They are found when the command is parsed: no other command pays for it. A controller that cannot be loaded has no
+    flags here; who runs it is told why.
+    """
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        own = super().get_params(ctx)
+        *others, help_ = own if ctx.command.add_help_option else (*own, None)
+        flags = [_flag(it) for it in _installed()]
+        return [*others, *flags, help_] if help_ is not None else [*others, *flags]
 
 
-def _workers(name: str, what: str, default: int) -> Callable[[F], F]:
-    return click.option(name, type=click.IntRange(1), help=f"{what} synced at once.  [{default}]")
+def _installed() -> list[Option]:
+    """The options of all controllers, each name once, the controllers in the order of their names."""
+    found: dict[str, Option] = {}
+    for entry in sorted(entry_points(group=CONTROLLERS), key=lambda entry: entry.name):
+        try:
+            type_ = getattr(entry.load(), "options", None)
+            declared = options_of(type_) if type_ is not None else ()
+        except Exception:  # importing runs whatever the package's author wrote
+            continue
+        for it in declared:
+            found.setdefault(it.name, it)
+    return list(found.values())
 
 
-# What is not given is not passed on: the defaults, in brackets, are the controllers' own.
-_FLAGS: tuple[Callable[[Any], Any], ...] = (
-    _workers("--concurrent-rc-syncs", "ReplicationControllers", 5),
-    _switch(
-        "--enable-garbage-collector",
-        "Whether the cluster's garbage collector runs: without it no pod is adopted or released.  [true]",
-    ),
-    _workers("--concurrent-resource-quota-syncs", "ResourceQuotas", 5),
-    click.option("--resource-quota-sync-period", type=duration, help="How often every quota is recounted.  [5m0s]"),
-    _workers("--concurrent-endpoint-syncs", "Services' Endpoints", 5),
-    click.option(
-        "--endpoint-updates-batch-period", type=duration, help="How long pods' changes of a Service are gathered.  [0s]"
-    ),
-    _workers("--concurrent-service-endpoint-syncs", "Services' EndpointSlices", 5),
-    click.option("--max-endpoints-per-slice", type=click.IntRange(1, 1000), help="At most so many.  [100]"),
-    click.option(
-        "--endpointslice-updates-batch-period",
-        type=duration,
-        help="How long pods' changes of a Service are gathered.  [0s]",
-    ),
-)
+def _flag(it: Option) -> click.Option:
+    """What is not given is None, and not passed on: the default, in brackets, is the controller's own."""
+    kind = type(it.default)
+    help_ = f"{it.help}  [{_shown(it)}]"
+    if kind is bool:
+        # --name, --name=true and --name=false, as Go's flags have it.
+        return click.Option(
+            [it.flag], type=bool, is_flag=False, flag_value=True, default=None, metavar="[=BOOL]", help=help_
+        )
+    return click.Option([it.flag], type=_type_of(it, kind), metavar=_metavar(it), default=None, help=help_)
 
 
-def controller_flags(command: F) -> F:
-    """Give a command the flags of the project's controllers; they are passed on as keyword arguments."""
-    for flag in reversed(_FLAGS):
-        command = flag(command)
-    return command
+def _type_of(it: Option, kind: type) -> Any:
+    if it.is_duration:
+        return duration
+    if it.choices:
+        return click.Choice(it.choices)
+    if kind is int:
+        least, most = (None if limit is None else int(limit) for limit in (it.minimum, it.maximum))
+        return click.IntRange(least, most)
+    if kind is float:
+        return click.FloatRange(it.minimum, it.maximum)
+    return str
+
+
+def _metavar(it: Option) -> str | None:
+    return "DURATION" if it.is_duration else None
+
+
+def _shown(it: Option) -> str:
+    if it.is_duration:
+        return shown_duration(float(it.default))
+    if isinstance(it.default, bool):
+        return str(it.default).lower()
+    return str(it.default) if it.default != "" else "none"
+
+
+def shown_duration(seconds: float) -> str:
+    """Seconds as Go shows a duration: ``5m0s``, ``500ms``."""
+    if seconds == 0:
+        return "0s"
+    if seconds < 1:
+        return f"{seconds * 1000:g}ms"
+    minutes, rest = divmod(seconds, 60)
+    hours, minutes = divmod(int(minutes), 60)
+    shown = f"{hours}h{minutes}m" if hours else f"{minutes}m" if minutes else ""
+    return f"{shown}{rest:g}s"

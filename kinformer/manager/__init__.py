@@ -6,7 +6,7 @@ makes those that were asked for by name, gives them one client and one set of in
 
 from __future__ import annotations
 
-from kinformer.manager.context import ControllerContext, ControllerFactory, OptionError, Runnable
+from kinformer.manager.context import ControllerContext, ControllerFactory, Runnable
 from kinformer.manager.controller import Controller, NotAsync, Sync, SyncError
 from kinformer.manager.endpoint import EndpointError
 from kinformer.manager.manager import ControllerLoadError, Manager, known_controllers
@@ -20,6 +20,7 @@ from kinformer.manager.predicates import (
 )
 from kinformer.manager.selection import UnknownControllerError, select_controllers
 from kinformer.manager.sources import EnqueueKeys, KeysOf, own_key, owner_keys
+from kinformer.options import OptionError
 
 __all__ = (
     "Controller",

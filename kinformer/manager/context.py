@@ -9,15 +9,12 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 from kinformer.client import Client
 from kinformer.clock import Clock, RealClock
 from kinformer.informers import SharedInformerFactory
+from kinformer.options import OptionError, read_options
 from kinformer.record import ClientSink, EventBroadcaster, Recorder
 
 __all__ = ("ControllerContext", "ControllerFactory", "OptionError", "Options", "Runnable")
 
 T = TypeVar("T")
-
-
-class OptionError(ValueError):
-    """An option has a value of the wrong type, or there is no such option."""
 
 
 class Options(Mapping[str, Any]):
@@ -72,9 +69,18 @@ class ControllerContext:
         self.broadcasters.append(broadcaster)
         return broadcaster.new_recorder(component)
 
+    def read(self, options: type[T]) -> T:
+        """
+        A controller's options: what was given, and the defaults of what was not.
+
+        :param options: a dataclass of :mod:`kinformer.options`
+        :raises OptionError: if a value does not fit its option
+        """
+        return read_options(options, self.options)
+
     def option(self, name: str, default: T) -> T:
         """
-        The option of that name, of the type of `default`; `default` if it was not given.
+        One option, of the type of `default`, for a controller that declares none; `default` if it was not given.
 
         :raises OptionError: if it has another type
         """

@@ -6,7 +6,8 @@ installed adds its own with three lines of its pyproject.toml::
     [project.entry-points."kinformer.controllers"]
     mycontroller = "my_package:make_controller"
 
-where ``make_controller`` is given a :class:`ControllerContext` and returns a :class:`Controller`.
+where ``make_controller`` is given a :class:`ControllerContext` and returns a :class:`Controller`. If it has an
+attribute ``options``, a dataclass of :mod:`kinformer.options`, ``kinformer manager`` has flags for them.
 """
 
 from __future__ import annotations
@@ -21,16 +22,14 @@ from kinformer.client import Client
 from kinformer.clock import Clock, RealClock
 from kinformer.informers import SharedInformerFactory
 from kinformer.logs import get_logger
-from kinformer.manager.context import ControllerContext, ControllerFactory, OptionError, Options, Runnable
+from kinformer.manager.context import ControllerContext, ControllerFactory, Options, Runnable
 from kinformer.manager.endpoint import Endpoint
 from kinformer.manager.selection import select_controllers
+from kinformer.options import CONTROLLERS, Deferred, OptionError
 
 __all__ = ("ControllerLoadError", "Manager", "known_controllers")
 
 log = get_logger(__name__)
-
-#: Where packages put their controllers.
-GROUP = "kinformer.controllers"
 
 
 class ControllerLoadError(Exception):
@@ -89,7 +88,7 @@ class Manager:
 
 def known_controllers() -> dict[str, Any]:
     """The entry points of all controllers that are installed, by name; ``.load()`` imports one."""
-    return {entry.name: entry for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name)}
+    return {entry.name: entry for entry in sorted(entry_points(group=CONTROLLERS), key=lambda entry: entry.name)}
 
 
 def _make(
@@ -112,6 +111,7 @@ def _check_known(names: Iterable[str], known: Collection[str]) -> None:
 
 def _load(entry: Any) -> ControllerFactory:
     try:
-        return cast("ControllerFactory", entry.load())
+        factory = entry.load()
+        return cast("ControllerFactory", factory.load() if isinstance(factory, Deferred) else factory)
     except Exception as error:  # importing runs whatever the package's author wrote
         raise ControllerLoadError(f"controller {entry.name} cannot be loaded from {entry.value}: {error}") from error

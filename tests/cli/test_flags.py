@@ -1,28 +1,64 @@
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from importlib.metadata import entry_points
 from typing import Any
 
 import click
 import pytest
 from click.testing import CliRunner
 
-from kinformer.cli.flags import controller_flags, duration
+from kinformer.cli.flags import ControllersCommand, duration, shown_duration
 from kinformer.cli.manager import _parsed
 from kinformer.manager import OptionError
+from kinformer.options import Deferred, option, options_of, workers
+from kinformer.options import duration as option_duration
 
 
 def given(*arguments: str) -> dict[str, Any]:
     """What a command is called with, but for what was not given."""
     called: dict[str, Any] = {}
 
-    @click.command()
-    @controller_flags
+    @click.command(cls=ControllersCommand)
     def command(**options: Any) -> None:
         called.update(options)
 
     done = CliRunner().invoke(command, arguments)
     assert done.exit_code == 0, done.output
     return {name: value for name, value in called.items() if value is not None}
+
+
+def help_of(monkeypatch: pytest.MonkeyPatch, **installed: Any) -> str:
+    """The help of a command where these controllers are installed."""
+    entries = [FakeEntry(name, factory) for name, factory in installed.items()]
+    monkeypatch.setattr("kinformer.cli.flags.entry_points", lambda group: entries)
+    done = CliRunner().invoke(ControllersCommand("command", callback=lambda **_: None), ["--help"])
+    assert done.exit_code == 0, done.output
+    return " ".join(done.output.split())
+
+
+class FakeEntry:
+    def __init__(self, name: str, factory: Any) -> None:
+        self.name = name
+        self._factory = factory
+
+    def load(self) -> Any:
+        if isinstance(self._factory, Exception):
+            raise self._factory
+        return self._factory
+
+
+@dataclass(frozen=True)
+class FleetOptions:
+    concurrent_fleet_syncs: int = workers(5, "fleets")
+    fleet_period: float = option_duration(90.0, "How often.")
+    fleet_colour: str = option("red", "Which.", choices=("red", "blue"))
+    fleet_share: float = option(0.5, "How much.", maximum=1.0)
+    fleet_sails: bool = option(False, "Whether.")
+    fleet_name: str = option("", "What it is called.")
 
 
 @pytest.mark.parametrize(
@@ -67,3 +103,53 @@ def test_options_of_other_controllers_are_what_they_look_like() -> None:
 def test_an_option_that_is_not_a_name_and_a_value_is_an_error() -> None:
     with pytest.raises(OptionError, match="'workers': want NAME=VALUE"):
         _parsed(("workers",))
+
+
+def test_a_controllers_flags_and_their_help_are_made_from_its_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = help_of(monkeypatch, fleet=Deferred("nowhere:at_all", FleetOptions))
+
+    assert "--concurrent-fleet-syncs INTEGER RANGE fleets synced at once. [5] [x>=1]" in shown
+    assert "--fleet-period DURATION How often. [1m30s]" in shown
+    assert "--fleet-colour [red|blue] Which. [red]" in shown
+    assert "--fleet-share FLOAT RANGE How much. [0.5] [x<=1.0]" in shown
+    assert "--fleet-sails [=BOOL] Whether. [false]" in shown
+    assert "--fleet-name TEXT What it is called. [none]" in shown
+
+
+def test_a_controller_that_cannot_be_loaded_or_has_no_options_takes_no_others_flags(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shown = help_of(
+        monkeypatch,
+        broken=RuntimeError("no"),
+        plain=lambda context: None,
+        fleet=Deferred("nowhere:at_all", FleetOptions),
+    )
+
+    assert "--fleet-period" in shown
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.5, 7.0, 90.0, 300.0, 3600.0, 43200.5])
+def test_durations_are_shown_as_they_are_read(seconds: float) -> None:
+    assert duration(shown_duration(seconds)) == seconds
+
+
+def test_two_controllers_that_share_an_option_declare_it_in_the_same_way() -> None:
+    declared: dict[str, Any] = {}
+    for entry in entry_points(group="kinformer.controllers"):
+        options = getattr(entry.load(), "options", None)
+        for it in options_of(options) if options is not None else ():
+            assert declared.setdefault(it.name, it) == it
+
+
+def test_the_help_of_the_manager_loads_no_controller() -> None:
+    script = (
+        "import sys, json; from click.testing import CliRunner; from kinformer.cli.command import main;"
+        "CliRunner().invoke(main, ['manager', '--help']);"
+        "print(json.dumps([name for name in sys.modules if name.startswith('kinformer_controllers.')]))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+
+    loaded = json.loads(done.stdout)
+    assert "kinformer_controllers.replicaset.options" in loaded
+    assert [name for name in loaded if name.endswith(".controller") or ".shared" in name] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 from collections.abc import Callable
 from datetime import datetime
@@ -10,6 +11,7 @@ from typing import Any
 from kinformer.cache import NAMESPACE_INDEX, SharedIndexInformer
 from kinformer.client.errors import Status, error_from_status
 from kinformer.models import (
+    V1LabelSelector,
     V1ObjectMeta,
     V1OwnerReference,
     V1Pod,
@@ -17,9 +19,13 @@ from kinformer.models import (
     V1PodSpec,
     V1PodStatus,
     V1PodTemplateSpec,
+    V1ReplicaSet,
+    V1ReplicaSetSpec,
+    V1ReplicaSetStatus,
     V1ReplicationController,
     V1ReplicationControllerSpec,
     V1ReplicationControllerStatus,
+    resource_for,
 )
 
 __all__ = (
@@ -31,6 +37,7 @@ __all__ = (
     "forbidden",
     "make_pod",
     "make_rc",
+    "make_rs",
     "not_found",
     "owned_by",
 )
@@ -56,12 +63,28 @@ def make_rc(
     )
 
 
-def owned_by(rc: V1ReplicationController) -> list[V1OwnerReference]:
-    meta = rc.metadata
+def make_rs(replicas: int = 2, name: str = "web", *, uid: str = "", min_ready_seconds: int = 0) -> V1ReplicaSet:
+    labels = {"app": name}
+    return V1ReplicaSet(
+        metadata=V1ObjectMeta(
+            name=name, namespace="ns", uid=uid or f"uid-{name}", generation=1, resource_version=str(next(_versions))
+        ),
+        spec=V1ReplicaSetSpec(
+            replicas=replicas,
+            selector=V1LabelSelector(match_labels=labels),
+            min_ready_seconds=min_ready_seconds or None,
+            template=V1PodTemplateSpec(metadata=V1ObjectMeta(labels=labels), spec=V1PodSpec(containers=[])),
+        ),
+        status=V1ReplicaSetStatus(replicas=0),
+    )
+
+
+def owned_by(owner: Any) -> list[V1OwnerReference]:
+    meta, info = owner.metadata, resource_for(type(owner))
     return [
         V1OwnerReference(
-            api_version="v1",
-            kind="ReplicationController",
+            api_version=info.api_version,
+            kind=info.kind,
             name=meta.name,
             uid=meta.uid,
             controller=True,
@@ -72,7 +95,7 @@ def owned_by(rc: V1ReplicationController) -> list[V1OwnerReference]:
 
 def make_pod(
     name: str,
-    owner: V1ReplicationController | None = None,
+    owner: Any = None,
     *,
     app: str = "web",
     phase: str = "Running",
@@ -159,30 +182,36 @@ class FakePods:
 
 class FakeServer:
     """
-    A client of which only ReplicationControllers are asked for.
+    A client of which only one kind is asked for.
 
     :param fresh: what a get gives
     """
 
-    def __init__(self, fresh: V1ReplicationController | None = None) -> None:
+    def __init__(self, fresh: Any = None) -> None:
         self.fresh = fresh
         self.update_errors: list[Exception] = []
-        self.statuses: list[V1ReplicationControllerStatus] = []
-        self.updated: list[V1ReplicationController] = []
+        #: The version that objects have once they are written; the one that they had if empty.
+        self.answer_version = ""
+        self.statuses: list[Any] = []
+        self.updated: list[Any] = []
 
     def resource(self, type_: type[Any]) -> Any:
         return self
 
-    async def get(self, name: str, namespace: str = "") -> V1ReplicationController:
+    async def get(self, name: str, namespace: str = "") -> Any:
         if self.fresh is None:
             raise not_found()
         return self.fresh
 
-    async def update_status(self, rc: V1ReplicationController) -> V1ReplicationController:
+    async def update_status(self, rc: Any) -> Any:
         self.updated.append(rc)
         if self.update_errors:
             raise self.update_errors.pop(0)
         self.statuses.append(rc.status)
+        if self.answer_version:
+            rc = copy.copy(rc)
+            rc.metadata = copy.copy(rc.metadata)
+            rc.metadata.resource_version = self.answer_version
         return rc
 
 

@@ -21,13 +21,14 @@ from kinformer.record import WARNING, EventRecorder
 from kinformer_controllers.endpoint.capacity import OVER_CAPACITY_ANNOTATION, TRUNCATED, truncate
 from kinformer_controllers.endpoint.handlers import EndpointsHandler
 from kinformer_controllers.endpoint.metrics import EndpointMetrics
+from kinformer_controllers.endpoint.options import EndpointOptions
 from kinformer_controllers.endpoint.subsets import same_subsets, subsets_of
 from kinformer_controllers.endpoint.versions import StaleVersions
-from kinformer_controllers.shared.owning.control import is_namespace_terminating
 from kinformer_controllers.shared.services.pod import EndpointPod
 from kinformer_controllers.shared.services.service import HEADLESS_LABEL, TRIGGER_TIME_ANNOTATION, has_cluster_ip
 from kinformer_controllers.shared.services.syncer import ServiceSyncer
 from kinformer_controllers.shared.services.trigger_time import format_trigger_time
+from kinformer_controllers.shared.writing.pods import is_namespace_terminating
 
 __all__ = ("MANAGED_BY", "MANAGED_BY_LABEL", "EndpointController", "make_controller")
 
@@ -39,18 +40,15 @@ MANAGED_BY = "endpoint-controller"
 
 
 def make_controller(context: ControllerContext) -> Controller:
-    """
-    The entry point ``endpoint``.
-
-    Options: ``concurrent_endpoint_syncs`` (5), ``endpoint_updates_batch_period`` (0.0, in seconds).
-    """
+    """The entry point ``endpoint``."""
+    options = context.read(EndpointOptions)
     return EndpointController(
         context.client,
         context.informers,
         context.recorder(MANAGED_BY),
         clock=context.clock,
-        workers=context.option("concurrent_endpoint_syncs", 5),
-        batch_period=context.option("endpoint_updates_batch_period", 0.0),
+        workers=options.concurrent_endpoint_syncs,
+        batch_period=options.endpoint_updates_batch_period,
     ).controller
 
 

@@ -1,7 +1,17 @@
-"""The endpoint slice controller, as kube-controller-manager has it: EndpointSlices follow services and pods."""
+"""The endpoint slice controller, as kube-controller-manager has it: slices follow services, pods and nodes."""
 
 from __future__ import annotations
 
-from kinformer_controllers.endpointslice.controller import EndpointSliceController, make_controller
+from typing import TYPE_CHECKING
 
-__all__ = ("EndpointSliceController", "make_controller")
+from kinformer.options import Deferred
+from kinformer_controllers.endpointslice.options import EndpointSliceOptions
+
+if TYPE_CHECKING:
+    from kinformer.manager import Runnable
+
+__all__ = ("make_controller",)
+
+make_controller: Deferred[Runnable] = Deferred(
+    "kinformer_controllers.endpointslice.controller:make_controller", EndpointSliceOptions
+)

@@ -21,6 +21,7 @@ from kinformer_controllers.endpointslice.handlers import SliceHandler
 from kinformer_controllers.endpointslice.labels import is_managed, service_key
 from kinformer_controllers.endpointslice.metrics import SliceMetrics
 from kinformer_controllers.endpointslice.nodes import Nodes
+from kinformer_controllers.endpointslice.options import EndpointSliceOptions
 from kinformer_controllers.endpointslice.reconciler import Reconciler
 from kinformer_controllers.endpointslice.tracker import SliceTracker
 from kinformer_controllers.shared.services.pod import EndpointPod
@@ -42,20 +43,16 @@ _RETRY_QPS, _RETRY_BURST = 10.0, 100
 
 
 def make_controller(context: ControllerContext) -> Controller:
-    """
-    The entry point ``endpointslice``.
-
-    Options: ``concurrent_service_endpoint_syncs`` (5), ``max_endpoints_per_slice`` (100),
-    ``endpointslice_updates_batch_period`` (0.0, in seconds).
-    """
+    """The entry point ``endpointslice``."""
+    options = context.read(EndpointSliceOptions)
     return EndpointSliceController(
         context.client,
         context.informers,
         context.recorder(COMPONENT),
         clock=context.clock,
-        workers=context.option("concurrent_service_endpoint_syncs", 5),
-        max_per_slice=context.option("max_endpoints_per_slice", 100),
-        batch_period=context.option("endpointslice_updates_batch_period", 0.0),
+        workers=options.concurrent_service_endpoint_syncs,
+        max_per_slice=options.max_endpoints_per_slice,
+        batch_period=options.endpointslice_updates_batch_period,
     ).controller
 
 

@@ -33,7 +33,6 @@ from kinformer_controllers.endpointslice.nodes import Nodes
 from kinformer_controllers.endpointslice.placement import Placed, place
 from kinformer_controllers.endpointslice.tracker import SliceTracker
 from kinformer_controllers.endpointslice.traffic import hints_for, traffic_distribution
-from kinformer_controllers.shared.owning.control import is_namespace_terminating
 from kinformer_controllers.shared.services.pod import EndpointPod, is_ipv6
 from kinformer_controllers.shared.services.service import (
     TRIGGER_TIME_ANNOTATION,
@@ -41,6 +40,7 @@ from kinformer_controllers.shared.services.service import (
     port_resolver,
 )
 from kinformer_controllers.shared.services.trigger_time import format_trigger_time
+from kinformer_controllers.shared.writing.pods import is_namespace_terminating
 
 __all__ = ("Reconciler", "address_types")
 

@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
-from kinformer_controllers.replicationcontroller.controller import ReplicationManager, make_controller
+from typing import TYPE_CHECKING
 
-__all__ = ("ReplicationManager", "make_controller")
+from kinformer.options import Deferred
+from kinformer_controllers.replicationcontroller.options import ReplicationControllerOptions
+
+if TYPE_CHECKING:
+    from kinformer.manager import Runnable
+
+__all__ = ("make_controller",)
+
+make_controller: Deferred[Runnable] = Deferred(
+    "kinformer_controllers.replicationcontroller.controller:make_controller", ReplicationControllerOptions
+)

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from kinformer_controllers.resourcequota.controller import ResourceQuotaController, make_controller
-from kinformer_controllers.shared.quota.monitor import QuotaMonitor
-from kinformer_controllers.shared.quota.replenishment import (
-    NoReplenishmentController,
-    ReplenishmentController,
-    ReplenishmentControllerFactory,
-    ReplenishmentControllerOptions,
-)
+from typing import TYPE_CHECKING
 
-__all__ = (
-    "NoReplenishmentController",
-    "QuotaMonitor",
-    "ReplenishmentController",
-    "ReplenishmentControllerFactory",
-    "ReplenishmentControllerOptions",
-    "ResourceQuotaController",
-    "make_controller",
+from kinformer.options import Deferred
+from kinformer_controllers.resourcequota.options import ResourceQuotaOptions
+
+if TYPE_CHECKING:
+    from kinformer.manager import Runnable
+
+__all__ = ("make_controller",)
+
+make_controller: Deferred[Runnable] = Deferred(
+    "kinformer_controllers.resourcequota.controller:make_controller", ResourceQuotaOptions
 )

@@ -23,6 +23,7 @@ from kinformer.meta import GroupKind, GroupResource, accessor_of
 from kinformer.models import V1ResourceQuota
 from kinformer.workqueue import until
 from kinformer_controllers.resourcequota.handlers import QuotaHandler, QuotaQueues
+from kinformer_controllers.resourcequota.options import ResourceQuotaOptions
 from kinformer_controllers.resourcequota.recount import Recounter
 from kinformer_controllers.shared.quota.device_claims import DEVICE_CLAIMS
 from kinformer_controllers.shared.quota.monitor import QuotaMonitor
@@ -60,17 +61,14 @@ _QUOTAS: Final = GroupResource("", "resourcequotas")
 
 
 def make_controller(context: ControllerContext) -> ResourceQuotaController:
-    """
-    The entry point ``resourcequota``.
-
-    Options: ``concurrent_resource_quota_syncs`` (5), ``resource_quota_sync_period`` (300.0 seconds, 0 for never).
-    """
+    """The entry point ``resourcequota``."""
+    options = context.read(ResourceQuotaOptions)
     return ResourceQuotaController(
         context.client,
         context.informers,
         clock=context.clock,
-        workers=context.option("concurrent_resource_quota_syncs", 5),
-        resync_period=context.option("resource_quota_sync_period", 300.0),
+        workers=options.concurrent_resource_quota_syncs,
+        resync_period=options.resource_quota_sync_period,
     )
 
 

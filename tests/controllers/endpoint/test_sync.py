@@ -8,7 +8,7 @@ import pytest
 from kinformer.client.errors import Status, error_from_status
 from kinformer.models import V1Endpoints, V1EndpointSubset, V1Pod, V1Service, from_dict
 from kinformer.workqueue import RateLimitingQueue
-from kinformer_controllers.endpoint import EndpointController
+from kinformer_controllers.endpoint.controller import EndpointController
 from kinformer_controllers.endpoint.handlers import LEADER_ANNOTATION
 from tests.controllers.shared.services.world import NAMESPACE_TERMINATING, World, make_pod, make_service, stamp
 

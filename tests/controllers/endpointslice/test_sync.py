@@ -9,7 +9,7 @@ import pytest
 from kinformer.client.errors import Status, error_from_status
 from kinformer.models import V1Endpoint, V1EndpointSlice, V1Service
 from kinformer.workqueue import RateLimitingQueue
-from kinformer_controllers.endpointslice import EndpointSliceController
+from kinformer_controllers.endpointslice.controller import EndpointSliceController
 from kinformer_controllers.endpointslice.handlers import MIN_SYNC_DELAY
 from tests.controllers.shared.services.world import (
     NAMESPACE_TERMINATING,

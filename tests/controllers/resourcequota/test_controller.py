@@ -15,7 +15,7 @@ from kinformer.informers import SharedInformerFactory
 from kinformer.manager import ControllerContext, OptionError
 from kinformer.meta import GroupKind, GroupVersionResource
 from kinformer.models import V1ConfigMap, V1Pod, V1ResourceQuota, V1Secret
-from kinformer_controllers.resourcequota import ResourceQuotaController, make_controller
+from kinformer_controllers.resourcequota.controller import ResourceQuotaController, make_controller
 from kinformer_controllers.shared.quota.monitor import DISCOVERY_PERIOD
 from tests.controllers.shared.quota.serving import make_namespace, make_pod, make_quota, quota_server
 from tests.turning import eventually, turn

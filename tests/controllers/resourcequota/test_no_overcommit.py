@@ -15,7 +15,7 @@ from kinformer.informers import SharedInformerFactory
 from kinformer.meta import Quantity
 from kinformer.meta.resourcelist import ResourceList, load, mask, total
 from kinformer.models import V1Pod
-from kinformer_controllers.resourcequota import ResourceQuotaController
+from kinformer_controllers.resourcequota.controller import ResourceQuotaController
 from kinformer_controllers.shared.quota.pods import PodEvaluator
 from tests.controllers.shared.quota.serving import make_pod, make_quota, quota_server
 from tests.turning import eventually

@@ -10,9 +10,10 @@ from kinformer.cache import DeletedFinalStateUnknown
 from kinformer.meta import meta_namespace_key
 from kinformer.models import V1Pod
 from kinformer.workqueue import RateLimitingQueue
-from kinformer_controllers.shared.owning.expectations import UIDTrackingExpectations
+from kinformer_controllers.shared.owning.identity import OwnerId
 from kinformer_controllers.shared.owning.owners import PodOwners, controller_of
 from kinformer_controllers.shared.owning.status import is_pod_ready
+from kinformer_controllers.shared.waiting.expectations import Expectations
 
 __all__ = ("PodHandler",)
 
@@ -22,11 +23,11 @@ class PodHandler:
     An event handler for a pod informer.
 
     :param queue: of the owners' keys
-    :param expectations: of the owners, by the same keys; their deletions are pods' keys
+    :param expectations: of the owners; where deletions are known one by one, by pods' keys. None if they expect nothing
     :param owners: finds a pod's owner
     """
 
-    def __init__(self, queue: RateLimitingQueue[str], expectations: UIDTrackingExpectations, owners: PodOwners) -> None:
+    def __init__(self, queue: RateLimitingQueue[str], expectations: Expectations | None, owners: PodOwners) -> None:
         self._add = queue.add
         self._add_after = queue.add_after
         self._expectations = expectations
@@ -39,8 +40,9 @@ class PodHandler:
             return
         owner = self._owners.owner_of(pod)
         if owner is not None:
-            self._expectations.creation_observed(owner)
-            self._add(owner)
+            if self._expectations is not None:
+                self._expectations.creation_observed(owner)
+            self._add(owner.key)
         elif controller_of(pod) is None:
             self._offer(pod)
 
@@ -58,9 +60,9 @@ class PodHandler:
         if labels_changed or reference != old_reference:
             old_owner = self._owners.owner_of(old)
             if old_owner is not None:
-                self._add(old_owner)
+                self._add(old_owner.key)
         if owner is not None:
-            self._add(owner)
+            self._add(owner.key)
             self._look_again_when_available(owner, old, new)
         elif reference is None and (labels_changed or old_reference is not None):
             self._offer(new)
@@ -71,16 +73,17 @@ class PodHandler:
         if pod is not None:
             self._on_gone(pod)
 
-    def _look_again_when_available(self, owner: str, old: V1Pod, new: V1Pod) -> None:
+    def _look_again_when_available(self, owner: OwnerId, old: V1Pod, new: V1Pod) -> None:
         min_ready_seconds = self._owners.min_ready_seconds(owner)
         if min_ready_seconds > 0 and not is_pod_ready(old) and is_pod_ready(new):
-            self._add_after(owner, min_ready_seconds)
+            self._add_after(owner.key, min_ready_seconds)
 
     def _on_gone(self, pod: V1Pod) -> None:
         owner = self._owners.owner_of(pod)
         if owner is not None:
-            self._expectations.deletion_observed(owner, meta_namespace_key(pod))
-            self._add(owner)
+            if self._expectations is not None:
+                self._expectations.deletion_observed(owner, meta_namespace_key(pod))
+            self._add(owner.key)
 
     def _offer(self, pod: V1Pod) -> None:
         for candidate in self._owners.candidates_for(pod):

@@ -1,38 +1,42 @@
-"""Pods by who controls them, and by their node: indexes for an informer's cache.
+"""Objects by who controls them, and pods by their node: indexes for an informer's cache.
 
 ::
 
-    add_pod_controller_index(pods)
-    for pod in pods_of_owner(pods.indexer, "ns", "ReplicationController", "web", uid): ...
+    add_controller_index(pods)
+    for pod in owned_by(pods.indexer, replica_set, "ReplicaSet"): ...
 
-Both functions read only what they must: the first an object's metadata, the second its spec.
+Any kind can be indexed so: pods, ReplicaSets, ControllerRevisions. Only what is needed is read: an object's metadata
+for the first, a pod's spec for the second.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import Any, TypeVar
 
 from kinformer.cache import Indexer, SharedIndexInformer
+from kinformer.meta import accessor_of
 from kinformer.models import V1OwnerReference, V1Pod
 from kinformer_controllers.shared.owning.owners import controller_of
 
 __all__ = (
-    "POD_CONTROLLER_INDEX",
+    "CONTROLLER_INDEX",
     "POD_NODE_INDEX",
-    "add_pod_controller_index",
+    "add_controller_index",
     "add_pod_node_index",
-    "pod_controller_key",
-    "pods_of_owner",
+    "controller_key",
+    "owned_by",
 )
 
-POD_CONTROLLER_INDEX = "podController"
+T = TypeVar("T")
+
+CONTROLLER_INDEX = "controller"
 POD_NODE_INDEX = "spec.nodeName"
 
 
-def add_pod_controller_index(informer: SharedIndexInformer[V1Pod]) -> None:
-    """Have pods found by their controller; done once, however many controllers of one factory ask for it."""
-    if POD_CONTROLLER_INDEX not in informer.indexer.get_indexers():
-        informer.add_indexers({POD_CONTROLLER_INDEX: _controller_key_of})
+def add_controller_index(informer: SharedIndexInformer[Any]) -> None:
+    """Have objects found by their controller; done once, however many controllers of one factory ask for it."""
+    if CONTROLLER_INDEX not in informer.indexer.get_indexers():
+        informer.add_indexers({CONTROLLER_INDEX: _controller_key_of})
 
 
 def add_pod_node_index(informer: SharedIndexInformer[V1Pod]) -> None:
@@ -41,28 +45,29 @@ def add_pod_node_index(informer: SharedIndexInformer[V1Pod]) -> None:
         informer.add_indexers({POD_NODE_INDEX: _node_of})
 
 
-def pod_controller_key(namespace: str, reference: V1OwnerReference | None) -> str:
-    """The indexed value of the pods that `reference` names as their controller; of a namespace's orphans for None."""
+def controller_key(namespace: str, reference: V1OwnerReference | None) -> str:
+    """The indexed value of what `reference` names as the controller of; of a namespace's orphans for None."""
     if reference is None:
         return namespace
     return f"{namespace}/{reference.kind}/{reference.name}/{reference.uid}"
 
 
-def pods_of_owner(
-    indexer: Indexer[V1Pod], namespace: str, kind: str, name: str, uid: str, *, orphans: bool = True
-) -> Iterator[V1Pod]:
+def owned_by(indexer: Indexer[T], owner: Any, kind: str, *, orphans: bool = True) -> list[T]:
     """
-    The pods whose controller that object is.
+    The objects whose controller `owner` is, as the cache has them at this moment.
 
+    :param kind: what `owner` is
     :param orphans: also those of its namespace that have no controller: it might adopt them
     """
-    yield from indexer.by_index(POD_CONTROLLER_INDEX, f"{namespace}/{kind}/{name}/{uid}")
-    if orphans:
-        yield from indexer.by_index(POD_CONTROLLER_INDEX, namespace)
+    accessor = accessor_of(owner)
+    namespace = accessor.namespace(owner)
+    value = f"{namespace}/{kind}/{accessor.name(owner)}/{accessor.uid(owner)}"
+    found = indexer.by_index(CONTROLLER_INDEX, value)
+    return found + indexer.by_index(CONTROLLER_INDEX, namespace) if orphans else found
 
 
-def _controller_key_of(pod: V1Pod) -> str:
-    return pod_controller_key(pod.metadata.namespace, controller_of(pod))
+def _controller_key_of(obj: Any) -> str:
+    return controller_key(obj.metadata.namespace, controller_of(obj))
 
 
 def _node_of(pod: V1Pod) -> tuple[str, ...]:

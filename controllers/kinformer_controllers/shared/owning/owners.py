@@ -7,8 +7,9 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from kinformer.cache import NAMESPACE_INDEX, Indexer
 from kinformer.logs import get_logger
-from kinformer.meta import Accessor, GroupVersion, GroupVersionKind, accessor_for
+from kinformer.meta import Accessor, accessor_for
 from kinformer.models import V1OwnerReference, V1Pod
+from kinformer_controllers.shared.owning.identity import OwnerId
 
 __all__ = ("OwnersByReference", "PodOwners", "controller_of")
 
@@ -17,9 +18,9 @@ log = get_logger(__name__)
 O = TypeVar("O")  # noqa: E741 - an owner
 
 
-def controller_of(pod: V1Pod) -> V1OwnerReference | None:
-    """:func:`kinformer.meta.get_controller_of` for what is known to be a pod model, and asked very often."""
-    references = pod.metadata.owner_references
+def controller_of(obj: Any) -> V1OwnerReference | None:
+    """:func:`kinformer.meta.get_controller_of` for what is known to be a model, and asked very often."""
+    references: list[V1OwnerReference] | None = obj.metadata.owner_references
     if references:
         for reference in references:
             if reference.controller:
@@ -28,15 +29,15 @@ def controller_of(pod: V1Pod) -> V1OwnerReference | None:
 
 
 class PodOwners(Protocol):
-    """What a :class:`~.handlers.PodHandler` asks about owners. It knows them by their keys."""
+    """What a :class:`~.handlers.PodHandler` asks about owners."""
 
-    def owner_of(self, pod: V1Pod) -> str | None:
+    def owner_of(self, pod: V1Pod) -> OwnerId | None:
         """The one whose pod it is."""
 
     def candidates_for(self, pod: V1Pod) -> list[str]:
-        """Those that might want it, as it is nobody's."""
+        """The keys of those that might want it, as it is nobody's."""
 
-    def min_ready_seconds(self, owner: str) -> int:
+    def min_ready_seconds(self, owner: OwnerId) -> int:
         """How long a pod of that owner must be ready to be available; 0 if that says nothing."""
 
 
@@ -45,7 +46,7 @@ class OwnersByReference(Generic[O]):
     Pods belong to whom their controller reference names; those without one are offered to all that select them.
 
     :param type_: what the owners are: a model, for instance
-    :param kind: what references call them
+    :param kind: what references call them; at which version of the API, or in which group, does not matter
     :param owners: the informer's cache of them, with its index by namespace
     :param selects: whether an owner's selector matches a pod
     :param min_ready_seconds: an owner's minReadySeconds, for kinds that have such
@@ -54,7 +55,7 @@ class OwnersByReference(Generic[O]):
     def __init__(
         self,
         type_: type[O],
-        kind: GroupVersionKind,
+        kind: str,
         owners: Indexer[O],
         selects: Callable[[O, V1Pod], bool],
         min_ready_seconds: Callable[[O], int | None] = lambda _: 0,
@@ -65,29 +66,27 @@ class OwnersByReference(Generic[O]):
         self._selects = selects
         self._min_ready_seconds = min_ready_seconds
 
-    def owner_of(self, pod: V1Pod) -> str | None:
+    def owner_of(self, pod: V1Pod) -> OwnerId | None:
         """See :meth:`PodOwners.owner_of`."""
         reference = controller_of(pod)
-        if reference is None or reference.kind != self._kind.kind:
-            return None
-        if GroupVersion.parse(reference.api_version).group != self._kind.group:
+        if reference is None or reference.kind != self._kind:
             return None
         key = f"{pod.metadata.namespace}/{reference.name}"
         owner = self._owners.get_by_key(key)
         # One that was made anew under the name is another one.
-        return key if owner is not None and self._accessor.uid(owner) == reference.uid else None
+        return OwnerId(key, reference.uid) if owner is not None and self._accessor.uid(owner) == reference.uid else None
 
     def candidates_for(self, pod: V1Pod) -> list[str]:
         """See :meth:`PodOwners.candidates_for`."""
         owners = self._owners.by_index(NAMESPACE_INDEX, pod.metadata.namespace)
         candidates = [self._accessor.key(owner) for owner in owners if self._selects(owner, pod)]
         if len(candidates) > 1:
-            log.warning("selectors_overlap", pod=self._key(pod), kind=self._kind.kind, selecting=sorted(candidates))
+            log.warning("selectors_overlap", pod=self._key(pod), kind=self._kind, selecting=sorted(candidates))
         return candidates
 
-    def min_ready_seconds(self, owner: str) -> int:
+    def min_ready_seconds(self, owner: OwnerId) -> int:
         """See :meth:`PodOwners.min_ready_seconds`."""
-        found = self._owners.get_by_key(owner)
+        found = self._owners.get_by_key(owner.key)
         return (self._min_ready_seconds(found) or 0) if found is not None else 0
 
     @staticmethod

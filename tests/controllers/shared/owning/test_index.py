@@ -6,9 +6,9 @@ from kinformer.cache import SharedIndexInformer
 from kinformer.models import V1Pod
 from kinformer_controllers.shared.owning.index import (
     POD_NODE_INDEX,
-    add_pod_controller_index,
+    add_controller_index,
     add_pod_node_index,
-    pods_of_owner,
+    owned_by,
 )
 from tests.controllers.objects import FakeInformers, make_pod, make_rc
 
@@ -21,15 +21,14 @@ def informer() -> SharedIndexInformer[V1Pod]:
 def test_pods_are_found_by_their_controller_with_or_without_those_it_might_adopt(
     informer: SharedIndexInformer[V1Pod],
 ) -> None:
-    add_pod_controller_index(informer)
-    add_pod_controller_index(informer)
+    add_controller_index(informer)
+    add_controller_index(informer)
     rc, anew = make_rc(), make_rc(uid="made-anew")
     for pod in (make_pod("a", rc), make_pod("b", anew), make_pod("orphan")):
         informer.indexer.add(pod)
 
     def found(*, orphans: bool) -> list[str]:
-        pods = pods_of_owner(informer.indexer, "ns", "ReplicationController", "web", "uid-web", orphans=orphans)
-        return [pod.metadata.name for pod in pods]
+        return [pod.metadata.name for pod in owned_by(informer.indexer, rc, "ReplicationController", orphans=orphans)]
 
     assert found(orphans=False) == ["a"]
     assert found(orphans=True) == ["a", "orphan"]

@@ -9,15 +9,13 @@ from kinformer.cache import DeletedFinalStateUnknown
 from kinformer.clock import FakeClock
 from kinformer.meta import GroupKind, GroupResource
 from kinformer.models import V1PersistentVolumeClaim, V1Pod, V1Secret, V1Service, from_dict
-from kinformer_controllers.resourcequota import (
-    NoReplenishmentController,
-    ReplenishmentControllerFactory,
-    ReplenishmentControllerOptions,
-)
 from kinformer_controllers.shared.quota.claims import CLAIMS
 from kinformer_controllers.shared.quota.pods import PODS, PodEvaluator
 from kinformer_controllers.shared.quota.replenishment import (
     GROUP_KINDS_TO_REPLENISH,
+    NoReplenishmentController,
+    ReplenishmentControllerFactory,
+    ReplenishmentControllerOptions,
     ReplenishmentHandler,
     default_update_filter,
 )

@@ -6,12 +6,14 @@ go out in batches of 1, 2, 4, …: each twice the one before, each only after th
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import NamedTuple
+from collections.abc import Awaitable, Callable, Sequence
+from typing import NamedTuple, TypeVar
 
 import anyio
 
-__all__ = ("SLOW_START_INITIAL_BATCH_SIZE", "SlowStart", "slow_start_batch")
+__all__ = ("SLOW_START_INITIAL_BATCH_SIZE", "SlowStart", "slow_start")
+
+T = TypeVar("T")
 
 #: How many calls are made before anything is known.
 SLOW_START_INITIAL_BATCH_SIZE = 1
@@ -27,11 +29,11 @@ class SlowStart(NamedTuple):
     error: Exception | None
 
 
-async def slow_start_batch(
-    count: int, call: Callable[[], Awaitable[object]], initial: int = SLOW_START_INITIAL_BATCH_SIZE
+async def slow_start(
+    items: Sequence[T], call: Callable[[T], Awaitable[object]], initial: int = SLOW_START_INITIAL_BATCH_SIZE
 ) -> SlowStart:
     """
-    Await `call` up to `count` times, a batch at a time and the calls of one batch at once.
+    Await `call` with each item, in their order, a batch at a time and the calls of one batch at once.
 
     After a failure the batch that it is in is waited for, and no other is started. Errors are returned, not raised:
     what succeeded counts all the same.
@@ -39,21 +41,24 @@ async def slow_start_batch(
     successes = 0
     errors: list[Exception] = []
 
-    async def one_call() -> None:
+    async def one_call(item: T) -> None:
         nonlocal successes
         try:
-            await call()
+            await call(item)
         except Exception as error:  # whatever it is, it is the caller's answer
             errors.append(error)
         else:
             successes += 1
 
-    batch = min(count, initial)
-    remaining = count
-    while batch > 0 and not errors:
-        async with anyio.create_task_group() as tasks:
-            for _ in range(batch):
-                tasks.start_soon(one_call)
-        remaining -= batch
-        batch = min(2 * batch, remaining)
+    start, size = 0, initial
+    while start < len(items) and not errors:
+        batch = items[start : start + size]
+        if len(batch) == 1:
+            await one_call(batch[0])
+        else:
+            async with anyio.create_task_group() as tasks:
+                for item in batch:
+                    tasks.start_soon(one_call, item)
+        start += size
+        size *= 2
     return SlowStart(successes, errors[0] if errors else None)

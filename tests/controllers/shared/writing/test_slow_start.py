@@ -3,7 +3,7 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from kinformer_controllers.shared.owning.slow_start import slow_start_batch
+from kinformer_controllers.shared.writing.slow_start import slow_start
 
 
 class Calls:
@@ -12,11 +12,13 @@ class Calls:
     def __init__(self, fail_from: int = 10**9) -> None:
         self.made = 0
         self.batches: list[int] = []
+        self.items: list[int] = []
         self._fail_from = fail_from
         self._under_way = 0
 
-    async def __call__(self) -> None:
+    async def __call__(self, item: int) -> None:
         self.made += 1
+        self.items.append(item)
         number = self.made
         if self._under_way == 0:
             self.batches.append(0)
@@ -35,14 +37,15 @@ class Calls:
 async def test_batches_double_until_all_is_done(count: int, batches: list[int]) -> None:
     calls = Calls()
 
-    assert await slow_start_batch(count, calls) == (count, None)
+    assert await slow_start(range(count), calls) == (count, None)
     assert calls.batches == batches
+    assert calls.items == list(range(count))
 
 
 async def test_nothing_is_tried_after_a_batch_with_a_failure() -> None:
     calls = Calls(fail_from=5)
 
-    successes, error = await slow_start_batch(100, calls)
+    successes, error = await slow_start(range(100), calls)
 
     assert calls.batches == [1, 2, 4]
     assert successes == 4
@@ -52,7 +55,7 @@ async def test_nothing_is_tried_after_a_batch_with_a_failure() -> None:
 async def test_a_refusal_costs_one_call() -> None:
     calls = Calls(fail_from=1)
 
-    successes, error = await slow_start_batch(500, calls)
+    successes, error = await slow_start(range(500), calls)
 
     assert (calls.made, successes) == (1, 0)
     assert isinstance(error, ValueError)
@@ -61,6 +64,6 @@ async def test_a_refusal_costs_one_call() -> None:
 async def test_a_first_batch_may_be_larger() -> None:
     calls = Calls()
 
-    await slow_start_batch(25, calls, initial=10)
+    await slow_start(range(25), calls, initial=10)
 
     assert calls.batches == [10, 15]

@@ -6,7 +6,9 @@ are.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Protocol, TypeVar
 
 __all__ = ("Condition", "get_condition", "set_condition", "without_condition")
@@ -18,6 +20,7 @@ class Condition(Protocol):
     type: str
     status: str
     reason: str
+    last_transition_time: datetime
 
 
 C = TypeVar("C", bound=Condition)
@@ -32,11 +35,16 @@ def set_condition(conditions: Sequence[C] | None, condition: C) -> list[C]:
     """
     The conditions with this one in the place of what there was of its type.
 
-    One that says the same already, by its status and reason, is left: its message and time are of when it came to be.
+    One that says the same already, by its status and reason, is left: its message and times are of when it came to be.
+    One whose status stays keeps the time of its last transition.
     """
     current = get_condition(conditions, condition.type)
-    if current is not None and (current.status, current.reason) == (condition.status, condition.reason):
-        return list(conditions or ())
+    if current is not None and current.status == condition.status:
+        if current.reason == condition.reason:
+            return list(conditions or ())
+        if current.last_transition_time is not None:
+            condition = copy.copy(condition)
+            condition.last_transition_time = current.last_transition_time
     return [*without_condition(conditions, condition.type), condition]
 
 

@@ -7,7 +7,7 @@ import pytest
 from kinformer.client.errors import NotFound, Status, StatusCause, StatusDetails, error_from_status
 from kinformer.meta import OwnerRef
 from kinformer.models import V1ObjectMeta, V1Pod, V1PodSpec, V1PodTemplateSpec
-from kinformer_controllers.shared.owning.control import PodControl, PodControlError, pod_from_template
+from kinformer_controllers.shared.writing.pods import PodControl, PodControlError, pod_from_template
 from tests.controllers.objects import FakeRecorder, forbidden, make_rc, not_found
 
 TEMPLATE = V1PodTemplateSpec(

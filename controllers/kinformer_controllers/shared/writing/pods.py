@@ -6,6 +6,7 @@ the same until the server names them, so the pod is made once and created as oft
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from kinformer.client import Client, PatchType
@@ -16,6 +17,8 @@ from kinformer.meta import OwnerRef
 from kinformer.meta.validation import dns1123_subdomain_errors
 from kinformer.models import V1ObjectMeta, V1OwnerReference, V1Pod, V1PodTemplateSpec
 from kinformer.record import NORMAL, WARNING, EventRecorder
+from kinformer_controllers.shared.owning.identity import OwnerId, owner_id
+from kinformer_controllers.shared.owning.owners import controller_of
 
 __all__ = (
     "FAILED_CREATE",
@@ -103,13 +106,20 @@ class PodWriter(Protocol):
 
 
 class PodControl:
-    """A :class:`PodWriter` on a server."""
+    """
+    A :class:`PodWriter` on a server.
 
-    __slots__ = ("_pods", "_recorder")
+    :param wrote: told of each pod that was created or patched: its owner, and the version that it has now
+    """
 
-    def __init__(self, client: Client, recorder: EventRecorder) -> None:
+    __slots__ = ("_pods", "_recorder", "_wrote")
+
+    def __init__(
+        self, client: Client, recorder: EventRecorder, wrote: Callable[[OwnerId, str], object] | None = None
+    ) -> None:
         self._pods = client.resource(V1Pod)
         self._recorder = recorder
+        self._wrote = wrote
 
     async def create(self, pod: V1Pod, owner: Any) -> V1Pod:
         """See :meth:`PodWriter.create`."""
@@ -119,6 +129,8 @@ class PodControl:
             if not is_namespace_terminating(error):
                 self._recorder.event(owner, WARNING, FAILED_CREATE, f"Error creating: {error}")
             raise
+        if self._wrote is not None:
+            self._wrote(owner_id(owner), created.metadata.resource_version)
         self._recorder.event(owner, NORMAL, SUCCESSFUL_CREATE, f"Created pod: {created.metadata.name}")
         return created
 
@@ -136,7 +148,11 @@ class PodControl:
 
     async def patch(self, namespace: str, name: str, patch: dict[str, Any]) -> V1Pod:
         """See :meth:`PodWriter.patch`."""
-        return await self._pods.patch(name, patch, namespace, patch_type=PatchType.STRATEGIC)
+        patched = await self._pods.patch(name, patch, namespace, patch_type=PatchType.STRATEGIC)
+        owner = controller_of(patched)
+        if self._wrote is not None and owner is not None:
+            self._wrote(OwnerId(f"{namespace}/{owner.name}", owner.uid), patched.metadata.resource_version)
+        return patched
 
 
 def _check_reference(reference: OwnerRef) -> None:

@@ -5,16 +5,19 @@ import pytest
 
 from kinformer.cache import DeletedFinalStateUnknown
 from kinformer.clock import FakeClock
-from kinformer.models import V1OwnerReference, V1ReplicationController
+from kinformer.models import V1OwnerReference, V1Pod, V1ReplicationController
 from kinformer.workqueue import RateLimitingQueue
-from kinformer_controllers.replicationcontroller.handlers import ReplicationControllerHandler
-from kinformer_controllers.replicationcontroller.owners import OwnersByLabels, owners_by_reference
-from kinformer_controllers.shared.owning.expectations import UIDTrackingExpectations
+from kinformer_controllers.replicationcontroller.controller import REPLICATION_CONTROLLERS
 from kinformer_controllers.shared.owning.handlers import PodHandler
+from kinformer_controllers.shared.owning.identity import OwnerId
+from kinformer_controllers.shared.owning.owner_handler import OwnerHandler
 from kinformer_controllers.shared.owning.owners import PodOwners
-from tests.controllers.objects import FakeInformers, make_pod, make_rc
+from kinformer_controllers.shared.replicas.owners import ByLabels, ByReference
+from kinformer_controllers.shared.waiting.expectations import Expectations
+from tests.controllers.objects import FakeInformers, FakePods, FakeServer, make_pod, make_rc
 
 NOW = FakeClock().now()
+WEB = OwnerId("ns/web", "uid-web")
 
 
 class Wiring:
@@ -23,14 +26,21 @@ class Wiring:
     def __init__(self, *rcs: V1ReplicationController, by_labels: bool = False) -> None:
         self.clock = FakeClock()
         self.queue: RateLimitingQueue[str] = RateLimitingQueue(clock=self.clock)
-        self.expectations = UIDTrackingExpectations(self.clock)
+        self.expectations = Expectations(self.clock)
         informers = FakeInformers()
         self.rcs = informers.informer_for(V1ReplicationController).indexer
         for rc in rcs:
             self.rcs.add(rc)
-        owners: PodOwners = OwnersByLabels(self.rcs) if by_labels else owners_by_reference(self.rcs)
-        self.pods = PodHandler(self.queue, self.expectations, owners)
-        self.controllers = ReplicationControllerHandler(self.queue, self.expectations)
+        pods, kind = informers.informer_for(V1Pod), REPLICATION_CONTROLLERS
+        rc_informer = informers.informer_for(V1ReplicationController)
+        server, control = FakeServer(), FakePods()
+        self.owners: PodOwners = (
+            ByLabels(kind, rc_informer, pods, "siblings")
+            if by_labels
+            else ByReference(kind, rc_informer, pods, server, control, "siblings")  # type: ignore[arg-type]
+        )
+        self.pods = PodHandler(self.queue, self.expectations, self.owners)
+        self.controllers = OwnerHandler(self.queue.add, self.expectations.forget)
 
     def queued(self) -> list[str]:
         """What the handlers asked to be synced since this was asked last."""
@@ -51,12 +61,12 @@ def rc() -> V1ReplicationController:
 
 def test_a_new_pod_wakes_its_controller_and_is_crossed_off(rc: V1ReplicationController) -> None:
     wiring = Wiring(rc)
-    wiring.expectations.expect_creations("ns/web", 1)
+    wiring.expectations.expect(WEB, creations=1)
 
     wiring.pods.on_add(make_pod("a", rc), False)
 
     assert wiring.queued() == ["ns/web"]
-    assert wiring.expectations.satisfied("ns/web")
+    assert wiring.expectations.satisfied(WEB)
 
 
 def test_a_new_pod_of_a_controller_of_another_uid_or_kind_wakes_nobody(rc: V1ReplicationController) -> None:
@@ -74,12 +84,12 @@ def test_an_orphan_wakes_all_that_match_and_none_of_them_takes_it_for_its_own(rc
     twin, other = make_rc(name="twin"), make_rc(name="other")
     twin.spec.selector = {"app": "web"}
     wiring = Wiring(rc, twin, other)
-    wiring.expectations.expect_creations("ns/web", 1)
+    wiring.expectations.expect(WEB, creations=1)
 
     wiring.pods.on_add(make_pod("a"), False)
 
     assert wiring.queued() == ["ns/twin", "ns/web"]
-    assert not wiring.expectations.satisfied("ns/web")
+    assert not wiring.expectations.satisfied(WEB)
 
 
 def test_an_empty_selector_matches_nothing(rc: V1ReplicationController) -> None:
@@ -93,33 +103,33 @@ def test_an_empty_selector_matches_nothing(rc: V1ReplicationController) -> None:
 
 def test_a_new_pod_that_is_being_deleted_counts_as_deleted(rc: V1ReplicationController) -> None:
     wiring = Wiring(rc)
-    wiring.expectations.expect(key="ns/web", creations=1)
+    wiring.expectations.expect(WEB, creations=1)
 
     wiring.pods.on_add(make_pod("a", rc, deleted_at=NOW), True)
 
     assert wiring.queued() == ["ns/web"]
-    assert not wiring.expectations.satisfied("ns/web")
+    assert not wiring.expectations.satisfied(WEB)
 
 
 def test_a_deletion_timestamp_is_a_deletion_and_the_end_is_not_another(rc: V1ReplicationController) -> None:
     wiring = Wiring(rc)
-    wiring.expectations.expect_deletions("ns/web", ["ns/a", "ns/b"])
+    wiring.expectations.expect(WEB, deletions=["ns/a", "ns/b"])
     going = make_pod("a", rc, deleted_at=NOW)
 
     wiring.pods.on_update(make_pod("a", rc), going)
     wiring.pods.on_delete(going)
 
-    assert wiring.expectations.awaited_deletions("ns/web") == {"ns/b"}
-    assert not wiring.expectations.satisfied("ns/web")
+    assert wiring.expectations.awaited_deletions(WEB) == {"ns/b"}
+    assert not wiring.expectations.satisfied(WEB)
 
 
 def test_a_tombstone_is_a_deletion(rc: V1ReplicationController) -> None:
     wiring = Wiring(rc)
-    wiring.expectations.expect_deletions("ns/web", ["ns/a"])
+    wiring.expectations.expect(WEB, deletions=["ns/a"])
 
     wiring.pods.on_delete(DeletedFinalStateUnknown("ns/a", make_pod("a", rc)))
     assert wiring.queued() == ["ns/web"]
-    assert wiring.expectations.satisfied("ns/web")
+    assert wiring.expectations.satisfied(WEB)
 
     wiring.pods.on_delete(DeletedFinalStateUnknown("ns/b", None))
     assert wiring.queued() == []
@@ -196,11 +206,11 @@ def test_every_change_of_a_controller_wakes_it(rc: V1ReplicationController) -> N
 
 def test_a_controller_made_anew_under_its_name_does_not_wait_for_the_old_ones_pods(rc: V1ReplicationController) -> None:
     wiring = Wiring(rc)
-    wiring.expectations.expect_creations("ns/web", 5)
+    wiring.expectations.expect(WEB, creations=5)
 
     wiring.controllers.on_update(rc, make_rc(uid="another"))
 
-    assert wiring.expectations.satisfied("ns/web")
+    assert wiring.expectations.satisfied(WEB)
 
 
 def test_by_labels_a_pod_belongs_to_the_oldest_that_matches() -> None:
@@ -209,12 +219,12 @@ def test_by_labels_a_pod_belongs_to_the_oldest_that_matches() -> None:
         rc.spec.selector = {"app": "web"}
         rc.metadata.creation_timestamp = NOW.fromtimestamp(NOW.timestamp() + seconds, NOW.tzinfo)
     wiring = Wiring(young, old, by_labels=True)
-    wiring.expectations.expect_creations("ns/old", 1)
+    wiring.expectations.expect(OwnerId("ns/old", "uid-old"), creations=1)
 
     wiring.pods.on_add(make_pod("a"), False)
 
     assert wiring.queued() == ["ns/old"]
-    assert wiring.expectations.satisfied("ns/old")
+    assert wiring.expectations.satisfied(OwnerId("ns/old", "uid-old"))
 
 
 def test_by_labels_a_pod_whose_labels_change_wakes_who_lost_it_and_who_won_it(rc: V1ReplicationController) -> None:
@@ -230,32 +240,32 @@ def test_by_labels_a_pod_that_loses_its_labels_as_it_goes_is_crossed_off_for_who
     rc: V1ReplicationController,
 ) -> None:
     wiring = Wiring(rc, make_rc(name="other"), by_labels=True)
-    wiring.expectations.expect_deletions("ns/web", ["ns/a"])
+    wiring.expectations.expect(WEB, deletions=["ns/a"])
 
     wiring.pods.on_update(make_pod("a"), make_pod("a", app="other", deleted_at=NOW))
 
     assert wiring.queued() == ["ns/other", "ns/web"]
-    assert wiring.expectations.satisfied("ns/web")
+    assert wiring.expectations.satisfied(WEB)
 
 
 @pytest.mark.parametrize("by_labels", [False, True])
 def test_an_owner_that_is_gone_asks_for_no_ready_seconds(rc: V1ReplicationController, by_labels: bool) -> None:
-    wiring = Wiring(make_rc(name="other", min_ready_seconds=5), by_labels=by_labels)
-    owners: PodOwners = OwnersByLabels(wiring.rcs) if by_labels else owners_by_reference(wiring.rcs)
+    owners = Wiring(make_rc(name="other", min_ready_seconds=5), by_labels=by_labels).owners
 
-    assert (owners.min_ready_seconds("ns/other"), owners.min_ready_seconds("ns/web")) == (5, 0)
+    assert owners.min_ready_seconds(OwnerId("ns/other", "uid-other")) == 5
+    assert owners.min_ready_seconds(WEB) == 0
 
 
-def test_a_pod_is_its_controllers_whoever_else_is_named_and_of_the_right_group_only(
+def test_a_pod_is_its_controllers_whoever_else_is_named_and_at_whatever_version_of_the_api(
     rc: V1ReplicationController,
 ) -> None:
     wiring = Wiring(rc)
-    pod, of_another_group = make_pod("a", rc), make_pod("b", rc)
+    pod, of_another_version = make_pod("a", rc), make_pod("b", rc)
     mere_owner = V1OwnerReference(api_version="v1", kind="ConfigMap", name="c", uid="u")
     pod.metadata.owner_references.insert(0, mere_owner)
-    of_another_group.metadata.owner_references[0].api_version = "example.com/v1"
+    of_another_version.metadata.owner_references[0].api_version = "example.com/v1"
 
-    wiring.pods.on_add(of_another_group, False)
-    assert wiring.queued() == []
+    wiring.pods.on_add(of_another_version, False)
+    assert wiring.queued() == ["ns/web"]
     wiring.pods.on_add(pod, False)
     assert wiring.queued() == ["ns/web"]

@@ -1,11 +1,19 @@
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 from kinformer.models import V1ReplicationControllerCondition
-from kinformer_controllers.shared.owning.conditions import get_condition, set_condition, without_condition
+from kinformer_controllers.shared.writing.conditions import get_condition, set_condition, without_condition
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
-def condition(type_: str, reason: str = "", message: str = "") -> V1ReplicationControllerCondition:
-    return V1ReplicationControllerCondition(type=type_, status="True", reason=reason, message=message)
+def condition(
+    type_: str, reason: str = "", message: str = "", status: str = "True", since: datetime = NOON
+) -> V1ReplicationControllerCondition:
+    return V1ReplicationControllerCondition(
+        type=type_, status=status, reason=reason, message=message, last_transition_time=since
+    )
 
 
 def test_one_is_found_by_its_type() -> None:
@@ -33,3 +41,13 @@ def test_one_that_says_the_same_is_left_as_it_was() -> None:
 def test_one_can_be_taken_out() -> None:
     assert without_condition([condition("A"), condition("B")], "A") == [condition("B")]
     assert without_condition(None, "A") == []
+
+
+def test_one_whose_status_stays_keeps_the_time_of_its_last_transition() -> None:
+    later = NOON + timedelta(hours=1)
+
+    (kept,) = set_condition([condition("A", "Old")], condition("A", "New", since=later))
+    (turned,) = set_condition([condition("A", "Old")], condition("A", "New", status="False", since=later))
+
+    assert (kept.reason, kept.last_transition_time) == ("New", NOON)
+    assert (turned.reason, turned.last_transition_time) == ("New", later)

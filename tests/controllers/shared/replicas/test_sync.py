@@ -4,13 +4,22 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from kinformer.client import connect
 from kinformer.clock import FakeClock
 from kinformer.informers import SharedInformerFactory
 from kinformer.manager import ControllerContext
-from kinformer.models import V1OwnerReference, V1Pod, V1ReplicationController
-from kinformer_controllers.replicationcontroller.controller import ReplicationManager, make_controller
+from kinformer.models import V1LabelSelector, V1OwnerReference, V1Pod
+from kinformer_controllers.replicaset.controller import REPLICA_SETS
+from kinformer_controllers.replicaset.controller import make_controller as make_replicaset
+from kinformer_controllers.replicationcontroller.controller import REPLICATION_CONTROLLERS
+from kinformer_controllers.replicationcontroller.controller import make_controller as make_replicationcontroller
+from kinformer_controllers.shared.owning.identity import OwnerId
+from kinformer_controllers.shared.replicas.controller import ReplicaController
+from kinformer_controllers.shared.replicas.kind import ReplicaKind
+from kinformer_controllers.shared.waiting.consistency import LOOK_AGAIN
+from kinformer_controllers.shared.writing.status import ObjectReplaced
 from tests.controllers.objects import (
     FakeInformers,
     FakePods,
@@ -20,21 +29,40 @@ from tests.controllers.objects import (
     forbidden,
     make_pod,
     make_rc,
+    make_rs,
     not_found,
 )
 
 KEY = "ns/web"
+WEB = OwnerId(KEY, "uid-web")
+
+KINDS: list[ReplicaKind[Any]] = [REPLICATION_CONTROLLERS, REPLICA_SETS]
+
+
+@pytest.fixture(params=KINDS, ids=lambda kind: kind.name, autouse=True)
+def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> ReplicaKind[Any]:
+    """Every test is run with both kinds: what :func:`make_owner` makes is of this one."""
+    monkeypatch.setattr(World, "kind", request.param)
+    found: ReplicaKind[Any] = request.param
+    return found
+
+
+def make_owner(*args: Any, **options: Any) -> Any:
+    return (make_rc if World.kind is REPLICATION_CONTROLLERS else make_rs)(*args, **options)
 
 
 class World:
-    """A ReplicationController, pods, and the manager that looks after them; nothing of it runs by itself."""
+    """An owner, pods, and the controller that looks after them; nothing of it runs by itself."""
 
-    def __init__(self, rc: V1ReplicationController | None, *pods: V1Pod, **options: Any) -> None:
+    kind: ReplicaKind[Any] = REPLICA_SETS
+
+    def __init__(self, rc: Any, *pods: V1Pod, **options: Any) -> None:
         self.clock = FakeClock()
         self.informers = FakeInformers()
         self.pods = FakePods()
         self.server = FakeServer(rc)
-        self.manager = ReplicationManager(
+        self.manager: ReplicaController[Any] = ReplicaController(
+            self.kind,
             self.server,  # type: ignore[arg-type]  # all of a client that is asked for
             self.informers,  # type: ignore[arg-type]  # all of a factory that is asked for
             FakeRecorder(),
@@ -43,7 +71,7 @@ class World:
             **options,
         )
         if rc is not None:
-            self.informers.informer_for(V1ReplicationController).indexer.add(rc)
+            self.informers.informer_for(World.kind.model).indexer.add(rc)
         for pod in pods:
             self.add(pod)
 
@@ -55,7 +83,7 @@ class World:
 
 
 async def test_missing_pods_are_made_and_expected() -> None:
-    rc = make_rc(3)
+    rc = make_owner(3)
     world = World(rc, make_pod("a", rc))
 
     await world.sync()
@@ -63,13 +91,13 @@ async def test_missing_pods_are_made_and_expected() -> None:
     assert len(world.pods.created) == 2
     meta = world.pods.created[0].metadata
     assert (meta.generate_name, meta.labels, meta.owner_references[0].uid) == ("web-", {"app": "web"}, "uid-web")
-    assert not world.manager.expectations.satisfied(KEY)
+    assert not world.manager.expectations.satisfied(WEB)
     (status,) = world.server.statuses
     assert (status.replicas, status.fully_labeled_replicas, status.observed_generation) == (1, 1, 1)
 
 
 async def test_while_something_is_expected_nothing_is_made_and_the_status_is_kept_up_to_date() -> None:
-    rc = make_rc(3)
+    rc = make_owner(3)
     world = World(rc)
     await world.sync()
 
@@ -81,7 +109,7 @@ async def test_while_something_is_expected_nothing_is_made_and_the_status_is_kep
 
 
 async def test_after_five_minutes_of_silence_it_acts_again() -> None:
-    world = World(make_rc(1))
+    world = World(make_owner(1))
     await world.sync()
     world.clock.turn(301)
 
@@ -91,18 +119,18 @@ async def test_after_five_minutes_of_silence_it_acts_again() -> None:
 
 
 async def test_one_sync_makes_five_hundred_pods_at_most() -> None:
-    world = World(make_rc(2000))
+    world = World(make_owner(2000))
 
     await world.sync()
 
     assert len(world.pods.created) == 500
-    expected = world.manager.expectations.get(KEY)
+    expected = world.manager.expectations.get(WEB)
     assert expected is not None
     assert expected.creations == 500
 
 
 async def test_a_refused_create_ends_the_batches_becomes_a_condition_and_fails_the_sync() -> None:
-    world = World(make_rc(20))
+    world = World(make_owner(20))
 
     def refuse_the_fourth() -> None:
         if len(world.pods.created) >= 3:
@@ -118,13 +146,13 @@ async def test_a_refused_create_ends_the_batches_becomes_a_condition_and_fails_t
     (condition,) = status.conditions
     assert (condition.type, condition.status, condition.reason) == ("ReplicaFailure", "True", "FailedCreate")
     assert condition.message == "exceeded quota: q"
-    expected = world.manager.expectations.get(KEY)
+    expected = world.manager.expectations.get(WEB)
     assert expected is not None
     assert expected.creations == 3
 
 
 async def test_the_condition_goes_when_the_failure_does() -> None:
-    rc = make_rc(1)
+    rc = make_owner(1)
     world = World(rc)
     world.pods.on_create = lambda: (_ for _ in ()).throw(forbidden())
     with pytest.raises(Exception, match="exceeded quota"):
@@ -138,7 +166,7 @@ async def test_the_condition_goes_when_the_failure_does() -> None:
 
 
 async def test_the_first_failure_stands_until_all_is_well_again() -> None:
-    rc = make_rc(1)
+    rc = make_owner(1)
     world = World(rc)
 
     def refuse(*_: Any) -> None:
@@ -160,7 +188,7 @@ async def test_the_first_failure_stands_until_all_is_well_again() -> None:
 
 
 async def test_pods_too_many_are_removed_in_their_order_and_expected_to_go() -> None:
-    rc = make_rc(1)
+    rc = make_owner(1)
     world = World(
         rc,
         make_pod("ready", rc, ready_since=FakeClock().now()),
@@ -171,11 +199,11 @@ async def test_pods_too_many_are_removed_in_their_order_and_expected_to_go() -> 
     await world.sync()
 
     assert sorted(world.pods.deleted) == ["pending", "unready"]
-    assert world.manager.expectations.awaited_deletions(KEY) == {"ns/pending", "ns/unready"}
+    assert world.manager.expectations.awaited_deletions(WEB) == {"ns/pending", "ns/unready"}
 
 
 async def test_a_pod_that_was_gone_already_is_not_awaited_and_no_error() -> None:
-    rc = make_rc(0)
+    rc = make_owner(0)
     world = World(rc, make_pod("a", rc), make_pod("b", rc))
 
     def gone(name: str) -> None:
@@ -186,11 +214,11 @@ async def test_a_pod_that_was_gone_already_is_not_awaited_and_no_error() -> None
 
     await world.sync()
 
-    assert world.manager.expectations.awaited_deletions(KEY) == {"ns/b"}
+    assert world.manager.expectations.awaited_deletions(WEB) == {"ns/b"}
 
 
 async def test_a_refused_delete_fails_the_sync_after_all_others_were_tried() -> None:
-    rc = make_rc(0)
+    rc = make_owner(0)
     world = World(rc, make_pod("a", rc), make_pod("b", rc))
 
     def refuse(name: str) -> None:
@@ -208,14 +236,14 @@ async def test_a_refused_delete_fails_the_sync_after_all_others_were_tried() -> 
 
 async def test_related_pods_on_a_node_count_when_the_controller_has_a_controller_itself() -> None:
     reference = V1OwnerReference(api_version="v1", kind="DeploymentConfig", name="dc", uid="uid-dc", controller=True)
-    rc, sibling = make_rc(1), make_rc(1, "sibling")
+    rc, sibling = make_owner(1), make_owner(1, "sibling")
     for owned in (rc, sibling):
         owned.metadata.owner_references = [reference]
     lonely, crowded = make_pod("lonely", rc), make_pod("crowded", rc)
     crowded.spec.node_name, neighbour = "n2", make_pod("neighbour", sibling, app="sibling")
     neighbour.spec.node_name = "n2"
     world = World(rc, lonely, crowded, neighbour)
-    world.informers.informer_for(V1ReplicationController).indexer.add(sibling)
+    world.informers.informer_for(World.kind.model).indexer.add(sibling)
 
     await world.sync()
 
@@ -223,7 +251,7 @@ async def test_related_pods_on_a_node_count_when_the_controller_has_a_controller
 
 
 async def test_orphans_are_adopted_before_pods_are_made() -> None:
-    world = World(make_rc(3), make_pod("orphan"), make_pod("stranger", app="other"))
+    world = World(make_owner(3), make_pod("orphan"), make_pod("stranger", app="other"))
 
     await world.sync()
 
@@ -233,8 +261,8 @@ async def test_orphans_are_adopted_before_pods_are_made() -> None:
 
 
 async def test_nothing_is_adopted_when_the_server_knows_that_the_controller_is_going() -> None:
-    world = World(make_rc(1), make_pod("orphan"))
-    fresh = make_rc(1)
+    world = World(make_owner(1), make_pod("orphan"))
+    fresh = make_owner(1)
     fresh.metadata.deletion_timestamp = world.clock.now()
     world.server.fresh = fresh
 
@@ -245,7 +273,7 @@ async def test_nothing_is_adopted_when_the_server_knows_that_the_controller_is_g
 
 
 async def test_a_pod_that_no_longer_matches_is_released_and_replaced() -> None:
-    rc = make_rc(1)
+    rc = make_owner(1)
     world = World(rc, make_pod("lost", rc, app="other"))
 
     await world.sync()
@@ -255,7 +283,7 @@ async def test_a_pod_that_no_longer_matches_is_released_and_replaced() -> None:
 
 
 async def test_a_controller_that_is_being_deleted_makes_and_removes_nothing() -> None:
-    rc = make_rc(5)
+    rc = make_owner(5)
     rc.metadata.deletion_timestamp = FakeClock().now()
     world = World(rc, make_pod("a", rc))
 
@@ -267,15 +295,15 @@ async def test_a_controller_that_is_being_deleted_makes_and_removes_nothing() ->
 
 async def test_a_controller_that_is_gone_is_forgotten() -> None:
     world = World(None)
-    world.manager.expectations.expect_creations(KEY, 1)
+    world.manager.expectations.expect(WEB, creations=1)
 
     assert await world.sync() is None
 
-    assert world.manager.expectations.satisfied(KEY)
+    assert world.manager.expectations.satisfied(WEB)
 
 
 async def test_pods_that_have_ended_or_are_on_their_way_out_do_not_count() -> None:
-    rc = make_rc(1)
+    rc = make_owner(1)
     now = FakeClock().now()
     world = World(
         rc, make_pod("a", rc, phase="Failed"), make_pod("b", rc, phase="Succeeded"), make_pod("c", rc, deleted_at=now)
@@ -287,7 +315,7 @@ async def test_pods_that_have_ended_or_are_on_their_way_out_do_not_count() -> No
 
 
 async def test_the_status_is_written_only_when_it_says_something_new() -> None:
-    rc = make_rc(1)
+    rc = make_owner(1)
     world = World(rc, make_pod("a", rc))
     await world.sync()
     rc.status = world.server.statuses[0]
@@ -301,9 +329,9 @@ async def test_the_status_is_written_only_when_it_says_something_new() -> None:
 
 
 async def test_a_conflict_is_written_once_more_on_a_fresh_copy_with_the_generation_acted_on() -> None:
-    rc = make_rc(0)
+    rc = make_owner(0)
     world = World(rc)
-    fresh = make_rc(4)
+    fresh = make_owner(4)
     fresh.metadata.generation = 7
     world.server.fresh = fresh
     world.server.update_errors = [conflict()]
@@ -320,7 +348,7 @@ async def test_a_conflict_is_written_once_more_on_a_fresh_copy_with_the_generati
 
 
 async def test_a_second_conflict_fails_the_sync() -> None:
-    world = World(make_rc(0))
+    world = World(make_owner(0))
     world.server.update_errors = [conflict(), conflict()]
 
     with pytest.raises(Exception, match="modified"):
@@ -328,7 +356,7 @@ async def test_a_second_conflict_fails_the_sync() -> None:
 
 
 async def test_it_looks_again_when_the_next_pod_becomes_available() -> None:
-    rc = make_rc(2, min_ready_seconds=30)
+    rc = make_owner(2, min_ready_seconds=30)
     now = FakeClock().now()
     world = World(
         rc,
@@ -340,9 +368,9 @@ async def test_it_looks_again_when_the_next_pod_becomes_available() -> None:
     assert (world.server.statuses[0].ready_replicas, world.server.statuses[0].available_replicas) == (2, 1)
 
 
-async def test_without_the_garbage_collector_every_pod_that_matches_counts_and_none_is_owned() -> None:
-    rc = make_rc(4)
-    world = World(rc, make_pod("orphan"), make_pod("of-another", make_rc(name="other")), enable_garbage_collector=False)
+async def test_by_labels_every_pod_that_matches_counts_and_none_is_owned() -> None:
+    rc = make_owner(4)
+    world = World(rc, make_pod("orphan"), make_pod("of-another", make_owner(name="other")), by_labels=True)
 
     await world.sync()
 
@@ -352,8 +380,107 @@ async def test_without_the_garbage_collector_every_pod_that_matches_counts_and_n
     assert world.server.statuses[0].replicas == 2
 
 
-async def test_five_are_synced_at_once_unless_the_flag_says_otherwise() -> None:
+async def test_five_are_synced_at_once_unless_the_flag_says_otherwise(kind: ReplicaKind[Any]) -> None:
+    make, flag = {
+        "replicationcontroller": (make_replicationcontroller, "concurrent_rc_syncs"),
+        "replicaset": (make_replicaset, "concurrent_replicaset_syncs"),
+    }[kind.name]
     async with connect(url="http://127.0.0.1:1") as client:
-        for options, workers in (({}, 5), ({"concurrent_rc_syncs": 2}, 2)):
+        for options, workers in (({}, 5), ({flag: 2}, 2)):
             context = ControllerContext(client, SharedInformerFactory(client), options)
-            assert make_controller(context).workers == workers
+            assert make(context).workers == workers
+
+
+async def test_an_owner_made_anew_during_a_sync_does_not_wait_for_the_old_ones_pods() -> None:
+    old = make_owner(2)
+    world = World(old)
+    owners = world.informers.informer_for(World.kind.model).indexer
+
+    def replace() -> None:
+        owners.add(make_owner(2, uid="anew"))
+
+    world.pods.on_create = replace
+    await world.sync()
+    await world.sync()
+
+    assert [pod.metadata.owner_references[0].uid for pod in world.pods.created] == ["uid-web"] * 2 + ["anew"] * 2
+
+
+async def test_a_status_is_never_written_onto_a_namesake() -> None:
+    world = World(make_owner(0))
+    world.server.fresh = make_owner(0, uid="anew")
+    world.server.update_errors = [conflict()]
+
+    with pytest.raises(ObjectReplaced, match="ns/web was made anew: got uid anew, want uid-web"):
+        await world.sync()
+
+    assert len(world.server.updated) == 1
+
+
+async def test_an_orphan_that_the_cache_shows_as_adopted_meanwhile_counts_once() -> None:
+    rc = make_owner(2)
+    world = World(rc, make_pod("orphan"), make_pod("orphan-2"))
+
+    def adopted(name: str) -> None:
+        # The watch is quick: the patch is in the cache before the next orphan is looked at.
+        world.add(make_pod(name, rc))
+
+    world.pods.on_patch = adopted
+
+    await world.sync()
+
+    assert (world.pods.created, world.pods.deleted) == ([], [])
+    assert world.server.statuses[0].replicas == 2
+
+
+async def test_a_sync_waits_while_the_cache_is_older_than_the_last_write() -> None:
+    rc = make_owner(1)
+    world = World(rc, make_pod("a", rc))
+    world.server.answer_version = str(int(rc.metadata.resource_version) + 1000)
+    await world.sync()
+
+    world.informers.informer_for(V1Pod).indexer.delete(make_pod("a", rc))
+    assert await world.sync() == LOOK_AGAIN
+    assert world.pods.created == []
+
+    caught_up = make_owner(1)
+    caught_up.metadata.resource_version = world.server.answer_version
+    world.informers.informer_for(World.kind.model).indexer.add(caught_up)
+    await world.sync()
+    assert len(world.pods.created) == 1
+
+
+async def test_a_selector_that_says_nothing_known_is_logged_once_and_nothing_is_done(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(World, "kind", REPLICA_SETS)
+    rs = make_owner(1)
+    rs.spec.selector = V1LabelSelector(match_expressions=[{"key": "a", "operator": "Sometimes"}])
+    world = World(rs)
+
+    with capture_logs() as logs:
+        await world.sync()
+
+    assert (world.pods.created, world.server.statuses) == ([], [])
+    assert [log["event"] for log in logs if log["log_level"] == "error"] == ["selector_not_understood"]
+
+
+async def test_pods_on_their_way_out_are_counted_where_the_status_tells_of_them() -> None:
+    rc = make_owner(1)
+    now = FakeClock().now()
+    world = World(
+        rc,
+        make_pod("a", rc),
+        make_pod("going", rc, deleted_at=now),
+        make_pod("ended", rc, phase="Failed", deleted_at=now),
+        make_pod("of-nobody", deleted_at=now),
+        make_pod("no-longer-matching", rc, app="other", deleted_at=now),
+    )
+
+    await world.sync()
+
+    (status,) = world.server.statuses
+    if World.kind is REPLICA_SETS:
+        assert status.terminating_replicas == 1
+    else:
+        assert not hasattr(status, "terminating_replicas")

@@ -1,0 +1,153 @@
+"""ReplicaController: keeps each ReplicaSet's, or ReplicationController's, number of pods what it asks for.
+
+It is kube-controller-manager's: the order of what a sync does, what wakes it and what it writes are the same. Two
+things differ. A sync that finds a cache older than its own last write waits for the event that brings it up to date,
+rather than failing and trying again. And the pods that the ranking takes for related are those that the other
+ReplicaSets of a Deployment own, rather than all that their selectors match.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar
+
+from prometheus_client import Counter
+
+from kinformer.client import Client
+from kinformer.clock import Clock, RealClock
+from kinformer.informers import SharedInformerFactory
+from kinformer.logs import get_logger
+from kinformer.manager import Controller
+from kinformer.meta import GroupResource, SelectorError, get_controller_of
+from kinformer.models import V1Pod
+from kinformer.record import EventRecorder
+from kinformer_controllers.shared.owning.handlers import PodHandler
+from kinformer_controllers.shared.owning.identity import owner_id
+from kinformer_controllers.shared.owning.owner_handler import OwnerHandler
+from kinformer_controllers.shared.owning.status import next_availability_check
+from kinformer_controllers.shared.replicas.kind import ReplicaKind
+from kinformer_controllers.shared.replicas.owners import ByLabels, ByReference, PodsOf
+from kinformer_controllers.shared.replicas.replicas import BURST_REPLICAS, ReplicaManager
+from kinformer_controllers.shared.replicas.status import compute_status, same_status
+from kinformer_controllers.shared.waiting.consistency import ConsistencyStore
+from kinformer_controllers.shared.waiting.expectations import Expectations
+from kinformer_controllers.shared.writing.pods import PodControl, PodWriter
+from kinformer_controllers.shared.writing.status import write_status
+
+__all__ = ("PODS", "ReplicaController")
+
+R = TypeVar("R")
+
+log = get_logger(__name__)
+
+PODS = GroupResource("", "pods")
+#: Owners by the uid of what controls them.
+_CONTROLLER_UID_INDEX = "controllerUID"
+
+_SKIPS = Counter(
+    "replicaset_controller_stale_sync_skips",
+    "Syncs that were put off because the cache was older than the last write.",
+    ["group", "resource"],
+)
+
+
+class ReplicaController(Generic[R]):
+    """
+    Syncs the owners of one kind.
+
+    :param pods: writes pods; to the client's server if None
+    :param workers: how many are synced at once
+    :param by_labels: pods are neither owned, adopted nor released: every pod that matches counts
+    :param burst: pods that one sync makes or removes at most
+    """
+
+    def __init__(
+        self,
+        kind: ReplicaKind[R],
+        client: Client,
+        informers: SharedInformerFactory,
+        recorder: EventRecorder,
+        *,
+        pods: PodWriter | None = None,
+        clock: Clock | None = None,
+        workers: int = 5,
+        by_labels: bool = False,
+        burst: int = BURST_REPLICAS,
+    ) -> None:
+        self._kind = kind
+        self._clock = clock = clock or RealClock()
+        owners = informers.informer_for(kind.model, indexers={_CONTROLLER_UID_INDEX: _controller_uid})
+        pod_informer = informers.informer_for(V1Pod)
+        self._owners = owners.indexer
+        self._server = client.resource(kind.model)
+        self.expectations = Expectations(clock)
+        self._seen = ConsistencyStore({PODS: pod_informer.indexer, kind.resource: owners.indexer}, clock, skips=_SKIPS)
+        control = pods or PodControl(client, recorder, self._pod_was_written)
+        self._pods_of: PodsOf[R]
+        if by_labels:
+            self._pods_of = ByLabels(kind, owners, pod_informer, _CONTROLLER_UID_INDEX)
+        else:
+            self._pods_of = ByReference(kind, owners, pod_informer, self._server, control, _CONTROLLER_UID_INDEX)
+        self._replicas = ReplicaManager(
+            kind.gvk,
+            control,
+            self.expectations,
+            self._pods_of.related,
+            clock,
+            owner_references=not by_labels,
+            burst=burst,
+        )
+        self.controller = Controller(kind.name, self.sync, workers=workers, queue_name=kind.queue, clock=clock)
+        queue = self.controller.queue
+        self.controller.handle(owners, OwnerHandler(queue.add, self.expectations.forget, self._seen.forget))
+        self.controller.handle(pod_informer, PodHandler(queue, self.expectations, self._pods_of))
+
+    async def sync(self, key: str) -> float | None:
+        """
+        Bring one owner to where it should be; never called for the same key twice at a time.
+
+        :return: seconds until one of its pods becomes available, if that is all that there is to wait for
+        """
+        if (wait := self._seen.wait(key)) is not None:
+            return wait
+        owner: Any = self._owners.get_by_key(key)
+        if owner is None:
+            self.expectations.forget(key)
+            self._seen.forget(key)
+            return None
+        may_act = self.expectations.satisfied(owner_id(owner))
+        try:
+            selector = self._kind.selector(owner)
+        except SelectorError as error:
+            log.error("selector_not_understood", kind=self._kind.gvk.kind, key=key, error=str(error))
+            return None
+        pods = await self._pods_of.pods_of(owner, selector)
+        failure: Exception | None = None
+        if may_act and not owner.metadata.deletion_timestamp:
+            failure = await self._replicas.manage(owner, pods.active)
+        now = self._clock.now()
+        owner = await self._write_status(owner, compute_status(self._kind, owner, *pods, failure, now))
+        if failure is not None:
+            raise failure
+        min_ready_seconds = owner.spec.min_ready_seconds or 0
+        if min_ready_seconds > 0 and owner.status.ready_replicas != owner.status.available_replicas:
+            check = next_availability_check(pods.active, min_ready_seconds, now, self._clock)
+            return check if check is not None else float(min_ready_seconds)
+        return None
+
+    async def _write_status(self, owner: Any, status: Any) -> Any:
+        # It tells of the generation that the sync acted on: a change of the spec meanwhile was not seen.
+        generation = owner.metadata.generation
+        if same_status(owner.status, status, generation):
+            return owner
+        status.observed_generation = generation
+        written: Any = await write_status(self._server, owner, status, same=lambda *_: False)
+        self._seen.wrote(owner_id(owner), self._kind.resource, written.metadata.resource_version)
+        return written
+
+    def _pod_was_written(self, owner: Any, version: str) -> None:
+        self._seen.wrote(owner, PODS, version)
+
+
+def _controller_uid(owner: Any) -> tuple[str, ...]:
+    reference = get_controller_of(owner)
+    return (reference.uid,) if reference is not None else ()

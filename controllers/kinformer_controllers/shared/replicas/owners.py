@@ -1,0 +1,167 @@
+"""The two ways in which pods belong to ReplicaSets and ReplicationControllers: by reference, and by labels alone.
+
+By reference is how Kubernetes does it. By labels is how it was done before there were owner references, and is done
+still for ReplicationControllers where the garbage collector is switched off (``--enable-garbage-collector=false``): a
+pod is counted by every controller whose selector it matches, and its coming and going is expected by the oldest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+from kinformer.cache import NAMESPACE_INDEX, SharedIndexInformer
+from kinformer.client import Resource
+from kinformer.meta import Selector, get_controller_of
+from kinformer.models import V1Pod
+from kinformer_controllers.shared.owning.claim import ControllerRefManager, recheck_deletion
+from kinformer_controllers.shared.owning.identity import OwnerId, owner_id
+from kinformer_controllers.shared.owning.index import add_controller_index, owned_by
+from kinformer_controllers.shared.owning.owners import OwnersByReference, PodOwners, controller_of
+from kinformer_controllers.shared.owning.status import is_pod_active, is_pod_terminating
+from kinformer_controllers.shared.replicas.kind import ReplicaKind
+from kinformer_controllers.shared.writing.pods import PodWriter
+
+__all__ = ("ByLabels", "ByReference", "PodsOf", "ReplicaPods")
+
+R = TypeVar("R")
+R_contra = TypeVar("R_contra", contravariant=True)
+
+
+class ReplicaPods(NamedTuple):
+    """
+    :param active: those that count as replicas
+    :param terminating: those that were asked to end and have not yet
+    """
+
+    active: list[V1Pod]
+    terminating: list[V1Pod]
+
+
+class PodsOf(PodOwners, Protocol[R_contra]):
+    """Whose a pod is, and which pods an owner has."""
+
+    async def pods_of(self, owner: R_contra, selector: Selector) -> ReplicaPods:
+        """An owner's pods, after adopting and releasing what has to be."""
+
+    def related(self, owner: R_contra) -> Iterable[V1Pod]:
+        """The pods of all owners that have the same controller; none if it has no controller."""
+
+
+class ByReference(OwnersByReference[R], Generic[R]):
+    """
+    By owner reference.
+
+    :param siblings_index: the name of the owners' index by the uid of what controls them
+    """
+
+    def __init__(
+        self,
+        kind: ReplicaKind[R],
+        owners: SharedIndexInformer[R],
+        pods: SharedIndexInformer[V1Pod],
+        server: Resource[R],
+        control: PodWriter,
+        siblings_index: str,
+    ) -> None:
+        super().__init__(kind.model, kind.gvk.kind, owners.indexer, kind.selects, _min_ready_seconds)
+        add_controller_index(pods)
+        self._replica_kind = kind
+        self._pods = pods.indexer
+        self._server = server
+        self._control = control
+        self._siblings_index = siblings_index
+
+    async def pods_of(self, owner: R, selector: Selector) -> ReplicaPods:
+        """See :meth:`PodsOf.pods_of`."""
+        kind, meta = self._replica_kind, owner.metadata  # type: ignore[attr-defined]  # a model of either kind
+        # All of them at one moment: what is adopted below must not be found a second time as a pod of its own.
+        pods = owned_by(self._pods, owner, kind.gvk.kind)
+
+        async def read_fresh() -> R:
+            return await self._server.get(meta.name, meta.namespace)
+
+        manager: ControllerRefManager[V1Pod] = ControllerRefManager(
+            owner, kind.gvk, selector, self._control.patch, recheck_deletion(read_fresh, meta.uid)
+        )
+        active = await manager.claim([pod for pod in pods if is_pod_active(pod)])
+        terminating = [
+            pod
+            for pod in pods
+            if is_pod_terminating(pod) and _is_controlled_by(pod, meta.uid) and selector.matches(pod.metadata.labels)
+        ]
+        return ReplicaPods(active, terminating)
+
+    def related(self, owner: R) -> Iterable[V1Pod]:
+        """See :meth:`PodsOf.related`."""
+        reference = get_controller_of(owner)
+        if reference is None:
+            return ()
+        kind = self._replica_kind.gvk.kind
+        siblings = self._owners.by_index(self._siblings_index, reference.uid)
+        return (pod for sibling in siblings for pod in owned_by(self._pods, sibling, kind, orphans=False))
+
+
+class ByLabels(Generic[R]):
+    """By selector alone: the oldest that matches."""
+
+    def __init__(
+        self,
+        kind: ReplicaKind[R],
+        owners: SharedIndexInformer[R],
+        pods: SharedIndexInformer[V1Pod],
+        siblings_index: str,
+    ) -> None:
+        self._kind = kind
+        self._owners = owners.indexer
+        self._pods = pods.indexer
+        self._siblings_index = siblings_index
+
+    def owner_of(self, pod: V1Pod) -> OwnerId | None:
+        """See :meth:`PodOwners.owner_of`."""
+        owners = self._owners.by_index(NAMESPACE_INDEX, pod.metadata.namespace)
+        owner = min((it for it in owners if self._kind.selects(it, pod)), key=_age, default=None)
+        return owner_id(owner) if owner is not None else None
+
+    def candidates_for(self, pod: V1Pod) -> list[str]:
+        """Nobody adopts."""
+        return []
+
+    def min_ready_seconds(self, owner: OwnerId) -> int:
+        """See :meth:`PodOwners.min_ready_seconds`."""
+        found = self._owners.get_by_key(owner.key)
+        return (_min_ready_seconds(found) or 0) if found is not None else 0
+
+    async def pods_of(self, owner: R, selector: Selector) -> ReplicaPods:
+        """See :meth:`PodsOf.pods_of`."""
+        pods = list(self._selected(owner))
+        return ReplicaPods(
+            [pod for pod in pods if is_pod_active(pod)], [pod for pod in pods if is_pod_terminating(pod)]
+        )
+
+    def related(self, owner: R) -> Iterable[V1Pod]:
+        """See :meth:`PodsOf.related`."""
+        reference = get_controller_of(owner)
+        if reference is None:
+            return ()
+        siblings = self._owners.by_index(self._siblings_index, reference.uid)
+        return {pod.metadata.uid: pod for sibling in siblings for pod in self._selected(sibling)}.values()
+
+    def _selected(self, owner: Any) -> Iterable[V1Pod]:
+        there = self._pods.by_index(NAMESPACE_INDEX, owner.metadata.namespace)
+        return (pod for pod in there if self._kind.selects(owner, pod))
+
+
+def _min_ready_seconds(owner: Any) -> int | None:
+    seconds: int | None = owner.spec.min_ready_seconds
+    return seconds
+
+
+def _is_controlled_by(pod: V1Pod, uid: str) -> bool:
+    reference = controller_of(pod)
+    return reference is not None and reference.uid == uid
+
+
+def _age(owner: Any) -> tuple[float, str]:
+    created = owner.metadata.creation_timestamp
+    return (created.timestamp() if created else 0.0, owner.metadata.name)

@@ -1,0 +1,94 @@
+"""Making and removing pods until there are as many as asked for, or until it is too many for one sync."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from kinformer.clock import Clock
+from kinformer.logs import get_logger
+from kinformer.meta import GroupVersionKind, meta_namespace_key, new_controller_ref
+from kinformer.models import V1Pod
+from kinformer_controllers.shared.owning.identity import owner_id
+from kinformer_controllers.shared.owning.ranking import pods_to_delete
+from kinformer_controllers.shared.replicas.kind import desired_replicas
+from kinformer_controllers.shared.waiting.expectations import Expectations
+from kinformer_controllers.shared.writing.batches import write_children
+from kinformer_controllers.shared.writing.pods import PodControlError, PodWriter, pod_from_template
+
+__all__ = ("BURST_REPLICAS", "ReplicaManager")
+
+log = get_logger(__name__)
+
+#: Pods that one sync makes or removes at most; the next goes on when the cache shows them.
+BURST_REPLICAS = 500
+
+
+class ReplicaManager:
+    """
+    :param kind: what the owners are
+    :param related_pods: the pods of all owners with the same controller as the given one, for the ranking
+    :param owner_references: whether pods that are made name their owner
+    """
+
+    def __init__(
+        self,
+        kind: GroupVersionKind,
+        pods: PodWriter,
+        expectations: Expectations,
+        related_pods: Callable[[Any], Iterable[V1Pod]],
+        clock: Clock,
+        *,
+        owner_references: bool = True,
+        burst: int = BURST_REPLICAS,
+    ) -> None:
+        self._kind = kind
+        self._pods = pods
+        self._expectations = expectations
+        self._related_pods = related_pods
+        self._clock = clock
+        self._owner_references = owner_references
+        self._burst = burst
+
+    async def manage(self, owner: Any, active: Sequence[V1Pod]) -> Exception | None:
+        """
+        Make what is missing of `active`, or remove what is too much.
+
+        :return: the first error, if not all could be done; it is told by Events and belongs into the status
+        """
+        surplus = len(active) - desired_replicas(owner)
+        if surplus < 0:
+            return await self._create(owner, min(-surplus, self._burst))
+        if surplus > 0:
+            return await self._delete(owner, active, min(surplus, self._burst))
+        return None
+
+    async def _create(self, owner: Any, count: int) -> Exception | None:
+        log.debug("too_few_replicas", key=meta_namespace_key(owner), need=desired_replicas(owner), creating=count)
+        reference = new_controller_ref(owner, self._kind) if self._owner_references else None
+        meta = owner.metadata
+        try:
+            # They are all the same until the server names them.
+            pod = pod_from_template(owner.spec.template, meta.namespace, meta.name, reference)
+        except PodControlError as error:
+            return error
+
+        async def create(pod: V1Pod) -> V1Pod:
+            return await self._pods.create(pod, owner)
+
+        written = await write_children(self._expectations, owner_id(owner), creations=[pod] * count, create=create)
+        return written.error
+
+    async def _delete(self, owner: Any, active: Sequence[V1Pod], count: int) -> Exception | None:
+        log.debug("too_many_replicas", key=meta_namespace_key(owner), need=desired_replicas(owner), deleting=count)
+        # Who has to lose them all need not know who is related to whom.
+        related = self._related_pods(owner) if count < len(active) else ()
+        doomed = pods_to_delete(active, related, count, self._clock.now())
+
+        async def delete(pod: V1Pod) -> None:
+            await self._pods.delete(pod.metadata.namespace, pod.metadata.name, owner)
+
+        written = await write_children(
+            self._expectations, owner_id(owner), deletions=doomed, delete=delete, key_of=meta_namespace_key
+        )
+        return written.error

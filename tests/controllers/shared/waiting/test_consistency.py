@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import pytest
+
+from kinformer.cache import Indexer
+from kinformer.clock import FakeClock
+from kinformer.meta import GroupResource, accessor_for
+from kinformer.models import V1Pod
+from kinformer_controllers.shared.owning.identity import OwnerId
+from kinformer_controllers.shared.waiting.consistency import LOOK_AGAIN, WAIT_TIMEOUT, ConsistencyStore, is_older
+from tests.controllers.objects import make_pod
+
+PODS = GroupResource("", "pods")
+OWNER = OwnerId("ns/web", "u1")
+
+
+class Seen:
+    """A store over a cache of pods, whose versions the tests set."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock()
+        self.pods: Indexer[V1Pod] = Indexer(accessor_for(V1Pod).key)
+        self.store = ConsistencyStore({PODS: self.pods}, self.clock)
+
+    def comes_to(self, version: int, name: str = "a") -> None:
+        pod = make_pod(name)
+        pod.metadata.resource_version = str(version)
+        self.pods.add(pod)
+
+
+@pytest.fixture
+def seen() -> Seen:
+    return Seen()
+
+
+def test_who_has_written_nothing_need_not_wait(seen: Seen) -> None:
+    assert seen.store.wait(OWNER.key) is None
+
+
+def test_an_owner_waits_until_the_cache_has_come_to_the_newest_of_its_writes(seen: Seen) -> None:
+    seen.comes_to(8)
+    seen.store.wrote(OWNER, PODS, "10")
+    seen.store.wrote(OWNER, PODS, "9")
+
+    assert seen.store.wait(OWNER.key) == LOOK_AGAIN
+    seen.comes_to(9)
+    assert seen.store.wait(OWNER.key) == LOOK_AGAIN
+    seen.comes_to(11, "somebody-elses")
+    assert seen.store.wait(OWNER.key) is None
+    seen.pods.bookmark("5")
+    assert seen.store.wait(OWNER.key) is None
+
+
+def test_a_bookmark_brings_the_cache_up_to_date_too(seen: Seen) -> None:
+    seen.comes_to(8)
+    seen.store.wrote(OWNER, PODS, "10")
+
+    seen.pods.bookmark("10")
+
+    assert seen.store.wait(OWNER.key) is None
+
+
+def test_what_was_deleted_is_waited_for_until_that_very_object_has_gone(seen: Seen) -> None:
+    seen.comes_to(8)
+    seen.store.deleted(OWNER, PODS, "ns/a", "uid-a")
+
+    assert seen.store.wait(OWNER.key) == LOOK_AGAIN
+    anew = make_pod("a")
+    anew.metadata.uid = "another"
+    seen.pods.add(anew)
+    assert seen.store.wait(OWNER.key) is None
+
+
+def test_one_owner_does_not_wait_for_anothers_writes_nor_for_those_of_its_namesake(seen: Seen) -> None:
+    seen.comes_to(8)
+    seen.store.wrote(OWNER, PODS, "10")
+    assert seen.store.wait("ns/other") is None
+
+    seen.store.wrote(OwnerId(OWNER.key, "u2"), PODS, "7")
+    assert seen.store.wait(OWNER.key) is None
+
+
+def test_an_owner_that_is_gone_is_forgotten_and_its_namesake_is_not(seen: Seen) -> None:
+    seen.comes_to(8)
+    seen.store.wrote(OWNER, PODS, "10")
+
+    seen.store.forget(OWNER.key, "u0")
+    assert seen.store.wait(OWNER.key) == LOOK_AGAIN
+    seen.store.forget(OWNER.key, "u1")
+    assert seen.store.wait(OWNER.key) is None
+
+
+def test_writes_that_no_cache_will_ever_show_are_not_waited_for(seen: Seen) -> None:
+    seen.store.wrote(OWNER, GroupResource("apps", "replicasets"), "10")
+
+    assert seen.store.wait(OWNER.key) is None
+
+
+def test_after_five_minutes_the_cache_is_taken_at_its_word(seen: Seen) -> None:
+    seen.comes_to(8)
+    seen.store.wrote(OWNER, PODS, "10")
+
+    assert WAIT_TIMEOUT == 300
+    seen.clock.turn(WAIT_TIMEOUT)
+    assert seen.store.wait(OWNER.key) == LOOK_AGAIN
+    seen.clock.turn(0.001)
+    assert seen.store.wait(OWNER.key) is None
+
+
+@pytest.mark.parametrize(
+    ("version", "than", "older"),
+    [("9", "10", True), ("10", "9", False), ("10", "10", False), ("", "10", False), ("abc", "10", False)],
+)
+def test_versions_are_compared_as_numbers_and_what_is_none_is_not_older(version: str, than: str, older: bool) -> None:
+    assert is_older(version, than) is older
