@@ -20,7 +20,7 @@ from anyio.abc import TaskGroup, TaskStatus
 from kinformer.clock import Clock, RealClock
 from kinformer.envtest.admission import Admission, AdmissionContext, User, load_plugins
 from kinformer.envtest.authorization import Authorizer
-from kinformer.envtest.certificates import Authority, CertificatesUnavailable, user_of_certificate
+from kinformer.envtest.certificates import Authority, CertificatesUnavailable, KeyPair, user_of_certificate
 from kinformer.envtest.conversion import Conversions
 from kinformer.envtest.discovery import VERSION, Discovery
 from kinformer.envtest.faults import Faults
@@ -117,6 +117,7 @@ class ApiServer:
         self._stack: AsyncExitStack | None = None
         self._tasks: TaskGroup | None = None
         self._life: _Life | None = None
+        self._journal: Journal | None = None
 
     def _build(self) -> None:
         """The server's inside, with nothing stored yet."""
@@ -294,10 +295,14 @@ class ApiServer:
     def _ssl_context(self) -> ssl.SSLContext | None:
         if not self._tls:
             return None
+        kept = self._journal.authority if self._journal is not None else None
         try:
-            self.authority = self.authority or Authority()
+            if self.authority is None:
+                self.authority = Authority(KeyPair(*kept) if kept is not None else None)
         except CertificatesUnavailable as error:
             raise ServerError(str(error)) from error
+        if self._journal is not None and kept != (pair := self.authority.pair):
+            self._journal.keep_authority(*pair)
         return self.authority.server_context((self._host, "localhost", "kubernetes.default.svc"))
 
     def _load_data(self, stack: AsyncExitStack) -> None:
@@ -307,6 +312,7 @@ class ApiServer:
             journal = Journal(self._data)
         except JournalError as error:
             raise ServerError(str(error)) from error
+        self._journal = journal
         stack.callback(self.storage.close)
         self.storage.keep_in(journal)
         self._strategies.load()

@@ -65,6 +65,28 @@ async def test_addresses_stay_taken_over_a_restart(tmp_path: Path) -> None:
     assert len(addresses) == 2
 
 
+async def test_only_its_owner_can_read_the_file_and_what_is_beside_it(tmp_path: Path) -> None:
+    data = tmp_path / "data.db"
+    before = os.umask(0o022)
+    try:
+        for _ in range(2):
+            async with ApiServer(data=data):
+                assert modes(tmp_path) == {0o600}
+            data.chmod(0o644)  # as an earlier server left it
+    finally:
+        os.umask(before)
+
+
+def modes(folder: Path) -> set[int]:
+    return {file.stat().st_mode & 0o777 for file in folder.iterdir()}
+
+
+async def test_a_file_in_a_folder_that_is_not_there_is_one_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(ServerError, match=r"cannot keep data in .*none/data\.db: No such file"):
+        async with ApiServer(data=tmp_path / "none" / "data.db"):
+            pass
+
+
 async def test_a_file_that_another_server_has_is_one_clear_error(tmp_path: Path) -> None:
     data = tmp_path / "data.db"
     async with ApiServer(data=data):

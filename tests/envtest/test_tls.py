@@ -48,3 +48,21 @@ async def test_a_client_that_does_not_trust_the_server_does_not_talk_to_it() -> 
     async with ApiServer(tls=True, plugins=False) as server, aiohttp.ClientSession() as session:
         with pytest.raises(aiohttp.ClientConnectorCertificateError):
             await session.get(server.url)
+
+
+async def test_a_server_with_data_keeps_its_authority_over_restarts(tmp_path: Path) -> None:
+    certificates = []
+    for _ in range(2):
+        async with ApiServer(tls=True, plugins=False, data=tmp_path / "data.db", token="t") as server:
+            assert server.authority is not None
+            certificates.append(server.authority.certificate)
+            context = ssl.create_default_context(cadata=certificates[0].decode())
+            pair = server.authority.issue("jane", ("system:masters",))
+            pem = tmp_path / "jane.pem"
+            pem.write_bytes(pair.certificate + pair.key)
+            context.load_cert_chain(pem)
+            async with aiohttp.ClientSession() as session, session.get(f"{server.url}/api/v1/pods", ssl=context) as got:
+                assert got.status == 200
+            await server.restart(keep_data=False)
+            certificates.append(server.authority.certificate)
+    assert len(set(certificates)) == 1

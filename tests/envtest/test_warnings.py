@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from kinformer.client import connect
+from kinformer.envtest.handlers.warning_headers import warning_headers
+from kinformer.models import V1ConfigMap
 from tests.envtest.conftest import Http
 
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
@@ -67,3 +72,35 @@ async def test_changes_of_pods_are_not_warned_of(http: Http) -> None:
     variables = [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]
     assert len(await warned(http, "POST", path, pod(env=variables))) == 1
     assert await warned(http, "PATCH", f"{path}/p", {"metadata": {"labels": {"a": "b"}}}) == []
+
+
+ODD = {
+    "a line end": {"a\r\nX-Evil: 1": 1},
+    "a zero byte": {"a\0b": 1},
+    "130 fields": {f"k{number}": 1 for number in range(130)},
+    "400 fields": {f"{'k' * 50}{number}": 1 for number in range(400)},
+    "a name of 9,000 bytes": {"k" * 9000: 1},
+    "quotes": {'"' * 4000: 1},
+    "characters of four bytes": {"\U0001f600" * 4000: 1},
+}
+
+
+@pytest.mark.parametrize("odd", ODD)
+async def test_no_warning_costs_the_answer_to_a_write(http: Http, odd: str) -> None:
+    path = "/api/v1/namespaces/default/configmaps"
+    async with connect(url=http.server.url, token=http.server.token) as client:
+        created = await client.resource(V1ConfigMap).create({"metadata": {"name": "a"}, **ODD[odd]}, "default")
+    assert created.metadata.name == "a"
+    told = await warned(http, "POST", path, {"metadata": {"name": "b"}, **ODD[odd]})
+    assert sum(len(one.encode()) for one in told) < 2 * 4096
+    assert len(told) <= 100
+
+
+def test_many_warnings_are_cut_and_then_left_out_as_kubernetes_does_it() -> None:
+    assert warning_headers(["a", "a", "", "b\x85c", "\ud800", 'say "x\\y"']) == [
+        '299 - "a"',
+        r'299 - "say \"x\\y\""',
+    ]
+    long = [f"{number}{'x' * 999}" for number in range(9)]
+    assert warning_headers(long) == [f'299 - "{text[:256]}"' for text in long]
+    assert len(warning_headers(f"{number}{'x' * 999}" for number in range(50))) == 16

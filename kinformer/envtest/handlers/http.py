@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from urllib.parse import unquote
 
+import anyio
 from aiohttp import web
 from aiohttp.client_exceptions import ClientConnectionError
 
@@ -24,6 +25,7 @@ from kinformer.envtest.handlers.removing import mark_first
 from kinformer.envtest.handlers.reviews import Reviews
 from kinformer.envtest.handlers.subresources import serve_subresource
 from kinformer.envtest.handlers.views import to_yaml, wants_yaml
+from kinformer.envtest.handlers.warning_headers import warning_headers
 from kinformer.envtest.handlers.watching import WatchSet, open_watch
 from kinformer.envtest.operations import Operations
 from kinformer.envtest.webhooks import Webhooks, WebhookSession, WebhooksPending
@@ -36,6 +38,8 @@ log = get_logger(__name__)
 
 #: etcd refuses what is larger, so kube-apiserver does.
 BODY_LIMIT = 3 * 1024 * 1024
+#: Seconds in which a body has to come.
+BODY_TIME = 60.0
 
 #: How often a write may run: two times more than webhooks are asked, as long as nobody else changes the object.
 _ROUNDS = 500
@@ -239,12 +243,16 @@ class HttpHandler:
 
 async def _body(request: web.BaseRequest) -> bytes:
     """
-    :raises StatusError: RequestEntityTooLarge
+    :raises StatusError: RequestEntityTooLarge; Timeout, if it does not come
     """
     if not request.can_read_body:
         return b""
     try:
-        return await request.read()
+        with anyio.fail_after(BODY_TIME):
+            return await request.read()
+    except TimeoutError:
+        text = "Timeout: request did not complete within the allotted timeout"
+        raise status.StatusError(504, "Timeout", text, {}) from None
     except web.HTTPRequestEntityTooLarge:
         text = f"Request entity too large: limit is {BODY_LIMIT}"
         raise status.StatusError(413, "RequestEntityTooLarge", text, {}) from None
@@ -258,9 +266,8 @@ def _response(answer: Answer, warnings: list[str]) -> web.Response:
 
 
 def _warn(response: web.Response, warnings: Iterable[str]) -> None:
-    for warning in dict.fromkeys(warnings):
-        quoted = warning.replace("\\", "\\\\").replace('"', '\\"')
-        response.headers.add("Warning", f'299 - "{quoted}"')
+    for header in warning_headers(warnings):
+        response.headers.add("Warning", header)
 
 
 def _refusal(error: status.StatusError, warnings: Iterable[str] = ()) -> web.Response:

@@ -74,8 +74,9 @@ class TableView(View):
     def _cell(self, obj: Obj, read: Callable[[Obj, datetime], Any]) -> Any:
         try:
             return read(obj, self._now)
-        except (KeyError, TypeError, AttributeError, IndexError, ValueError):
-            return None  # the object was stored before anybody looked whether it makes sense
+        except Exception:
+            # The object is stored already, whether it makes sense or not: no cell of it may cost the answer.
+            return None
 
 
 def _custom_columns(printed: Iterable[Obj]) -> list[Column]:

@@ -3,12 +3,16 @@
 All writes of one turn of the event loop are one transaction, in WAL mode: once it is committed, killing the process
 loses nothing of it (losing power may cost the last moments, as `synchronous` is NORMAL). The file holds the objects as
 they are, not their history: after a restart watches from older versions are told that these are gone.
+
+The file holds secrets, among them the key of the server's certificate authority: only its owner can read it.
 """
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from kinformer.envtest.storage.history import DELETED, Change, Version
@@ -23,6 +27,7 @@ CREATE TABLE IF NOT EXISTS objects (
     api_group TEXT NOT NULL, plural TEXT NOT NULL, key TEXT NOT NULL, version INTEGER NOT NULL, raw BLOB NOT NULL,
     PRIMARY KEY (api_group, plural, key)
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS keys (name TEXT PRIMARY KEY, certificate BLOB, key BLOB) WITHOUT ROWID;
 INSERT OR IGNORE INTO about VALUES ('format', 1), ('version', 0);
 """
 
@@ -42,19 +47,27 @@ class Journal:
         self._path = path
         self._connection: sqlite3.Connection | None = None
         try:
+            # SQLite gives the files beside it the same mode. One that is there is not opened: closing it again would
+            # end the locks of a server in this process that has it.
+            with suppress(FileExistsError):
+                os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
             self._connection = connection = sqlite3.connect(path, isolation_level=None, timeout=0)
             connection.execute("PRAGMA locking_mode = EXCLUSIVE")
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.executescript(_TABLES)
             (found,) = connection.execute("SELECT value FROM about WHERE name = 'format'").fetchone()
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError) as error:
             self.close()
-            why = "another server has it open" if "locked" in str(error) else str(error)
+            why = getattr(error, "strerror", None) or str(error)
+            why = "another server has it open" if "locked" in why else why
             raise JournalError(f"cannot keep data in {path}: {why}") from error
         if found != _FORMAT:
             self.close()
             raise JournalError(f"cannot keep data in {path}: it is of format {found}, and this reads {_FORMAT}")
+        for file in (str(path), f"{path}-wal", f"{path}-shm"):
+            with suppress(FileNotFoundError):
+                Path(file).chmod(0o600)  # an earlier server may have left them open to everybody
 
     def close(self) -> None:
         if self._connection is not None:
@@ -66,6 +79,15 @@ class Journal:
         if self._connection is None:
             raise JournalError(f"cannot keep data in {self._path}: it was closed")
         return self._connection
+
+    @property
+    def authority(self) -> tuple[bytes, bytes] | None:
+        """The certificate and the key of the server's authority, if they were kept."""
+        found = self._open.execute("SELECT certificate, key FROM keys WHERE name = 'authority'").fetchone()
+        return (found[0], found[1]) if found is not None else None
+
+    def keep_authority(self, certificate: bytes, key: bytes) -> None:
+        self._open.execute("INSERT OR REPLACE INTO keys VALUES ('authority', ?, ?)", (certificate, key))
 
     def read(self, first: int) -> tuple[int, int, list[tuple[GroupResource, Version]]]:
         """
