@@ -210,7 +210,7 @@ class Operations:
         if how.dry_run:
             return Version.of(name, 0, obj, managed)
         stored = self.storage.create(resource.storage, namespace, name, obj, managed)
-        strategy.stored(stored)
+        self.storage.settle_in(strategy.stored, stored)
         return stored
 
     # -- admission ------------------------------------------------------------------------------------------------
@@ -433,7 +433,7 @@ class Operations:
             self.storage.delete(strategy.resource.storage, before)
             return answer
         stored = self.storage.update(strategy.resource.storage, before, obj, old, managed)
-        strategy.stored(stored)
+        self.storage.settle_in(strategy.stored, stored)
         return stored
 
     # -- deleting -------------------------------------------------------------------------------------------------

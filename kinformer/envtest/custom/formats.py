@@ -1,4 +1,7 @@
-"""Formats of texts in schemas: what each of them takes."""
+"""Formats of texts in schemas: what each of them takes.
+
+Every check takes time in proportion to the text: no expression here can match a text in more than one way.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import base64
 import binascii
 import ipaddress
 import re
+import unicodedata
 from collections.abc import Callable
 from datetime import date
 from urllib.parse import urlsplit
@@ -59,15 +63,59 @@ def _is_network(text: str) -> bool:
     return "/" in text and _parsed(ipaddress.ip_interface)(text)
 
 
+_GO_DURATION = re.compile(r"[+-]?+(?:0|(?:(?:\d++(?:\.\d*+)?+|\.\d++)(?:ns|us|µs|μs|ms|s|m|h))++)", re.ASCII)
+_AMOUNT = re.compile(r"(\d++)\s*+([A-Za-zµ]++)?+", re.ASCII)
+_UNITS = frozenset(("ns", "us", "µs", "ms", "s", "m", "h", "d", "w", "wk", "hr"))
+#: What the longest name of a unit begins with is that unit, however it goes on: nanos, minutes.
+_UNIT_BEGINNINGS = ("nano", "micro", "milli", "sec", "min", "hour", "day", "week")
+
+
+def _is_duration(text: str) -> bool:
+    """A duration as Go writes them, or with a number and a unit somewhere in it: ``3 days``."""
+    if _GO_DURATION.fullmatch(text) is not None:
+        return True
+    fits = False
+    for amount, unit in _AMOUNT.findall(text):
+        if not unit:
+            continue
+        if len(amount.lstrip("0")) > 18:
+            return False  # no number that Go has
+        unit = unit.lower()
+        fits = fits or unit in _UNITS or unit.startswith(_UNIT_BEGINNINGS)
+    return fits
+
+
+def _is_hostname(text: str) -> bool:
+    """A label with at most one hyphen, which comes second, or labels and a last one that has letters only."""
+    if len(text.encode("utf-8", "surrogatepass")) > 255:
+        return False
+    *labels, last = text.split(".")
+    if any(len(label.encode("utf-8", "surrogatepass")) > 63 for label in (*labels, last)):
+        return False
+    if not labels:
+        first, rest = last[:1], last[1:]
+        return _is_wordlike(first) and (not rest or rest == "-" or _is_wordlike(rest.removeprefix("-")))
+    if not (len(last) >= 2 and last.isalpha()):
+        return False
+    return all(_is_wordlike(one.replace("-", "")) and not (one[0] == "-" or one[-1] == "-") for one in labels)
+
+
+def _is_wordlike(text: str) -> bool:
+    """Whether a text has letters, digits and symbols only, and one of them at least."""
+    return bool(text) and all(
+        (char.isascii() and char.isalnum()) or unicodedata.category(char)[0] in "LS" for char in text
+    )
+
+
 _FORMATS: dict[str, Callable[[str], bool]] = {
     "byte": _is_base64,
     "cidr": _is_network,
     "date": _parsed(date.fromisoformat),
     "datetime": lambda text: _TIME.fullmatch(text) is not None,
-    "duration": _matching(r"[+-]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)\s*(?:ns|us|µs|ms|s|m|h|d|w|\w+))+)"),
+    "duration": _is_duration,
     "email": _matching(r"(?:[^<>]*<)?[^@\s<>]+@[^@\s<>]+>?"),
     "hexcolor": _matching(r"#?(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6})"),
-    "hostname": _matching(r"(?=.{1,255}$)(?:[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?\.?)+"),
+    "hostname": _is_hostname,
     "ipv4": _parsed(ipaddress.IPv4Address),
     "ipv6": _parsed(ipaddress.IPv6Address),
     "k8slongname": lambda text: not dns1123_subdomain_errors(text),

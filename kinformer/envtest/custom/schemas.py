@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from kinformer.envtest import patterns
 from kinformer.envtest.custom.paths import normal_path
 from kinformer.envtest.custom.rules import RULES, Rules, compile_rules, has_rules
 from kinformer.envtest.custom.structural import problems_of, prune
@@ -154,11 +155,13 @@ def _values(schema: Schema, path: str, whole: Schema | None = None) -> Iterator[
     if isinstance(schema.get("not"), Mapping):
         yield from _nested(schema["not"], f"{path}.not")
     if pattern := schema.get("pattern"):
+        if not patterns.is_available():
+            yield forbidden(f"{path}.pattern", patterns.MISSING)
+            return
         try:
-            re.compile(pattern.replace(r"\z", r"\Z"))
-        except re.error as error:
-            text = f"must be a valid regular expression, but isn't: error parsing regexp: {error}"
-            yield invalid(f"{path}.pattern", pattern, text)
+            patterns.compile_pattern(pattern)
+        except patterns.BadPattern as error:
+            yield invalid(f"{path}.pattern", pattern, f"must be a valid regular expression, but isn't: {error}")
 
 
 def _nested(schema: Schema, path: str) -> Iterator[Cause]:

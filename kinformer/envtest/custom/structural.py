@@ -8,14 +8,13 @@ here: see :mod:`.rules`; nor is what is asked of lists and embedded objects: see
 from __future__ import annotations
 
 import copy
-import re
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from typing import Any
 
 import msgspec
 
 from kinformer.envtest.custom.formats import fits, is_known
+from kinformer.envtest.patterns import BadPattern, Pattern, compile_pattern
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy.checks import invalid, not_supported, required, shown_float, too_long
 
@@ -244,12 +243,11 @@ def _string_problems(value: str, schema: Schema, path: str) -> Iterator[Cause]:
         yield Cause(path, "FieldValueTypeInvalid", text)
 
 
-@lru_cache(maxsize=1024)
-def _compiled(pattern: str) -> re.Pattern[str] | None:
-    """A pattern of Go's syntax; None for the few that Python does not know."""
+def _compiled(pattern: str) -> Pattern | None:
+    """None for a pattern that is none: it came from a server that could not compile it either, or did not look."""
     try:
-        return re.compile(pattern.replace(r"\z", r"\Z"))
-    except re.error:
+        return compile_pattern(pattern)
+    except BadPattern:
         return None
 
 

@@ -7,12 +7,12 @@ import binascii
 import re
 from collections.abc import Callable
 from datetime import datetime
-from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from kinformer.envtest.expressions.library import function, make_opaque, read_opaque
+from kinformer.envtest.patterns import BadPattern, Pattern, compile_pattern, find_all
 from kinformer.meta.quantity import Quantity, QuantityError
 from kinformer.meta.validation import (
     dns1035_label_errors,
@@ -70,29 +70,27 @@ def _last_index_of(items: list[Any], wanted: Any) -> int:
 # -- regular expressions ----------------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=256)
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compiled(pattern: str) -> Pattern:
     try:
-        return re.compile(pattern.replace(r"\z", r"\Z"))
-    except re.error as error:
-        raise ValueError(f"Illegal regex: error parsing regexp: {error}") from None
+        return compile_pattern(pattern)
+    except BadPattern as error:
+        raise ValueError(f"Illegal regex: {error}") from None
 
 
 @function("string.find(string) -> string")
 def _find(text: str, pattern: str) -> str:
     found = _compiled(pattern).search(text)
-    return found[0] if found is not None else ""
+    return found.group() if found is not None else ""
 
 
 @function("string.findAll(string) -> [string]")
 def _find_all(text: str, pattern: str) -> list[str]:
-    return [found[0] for found in _compiled(pattern).finditer(text)]
+    return find_all(_compiled(pattern), text)
 
 
 @function("string.findAll(string, int) -> [string]")
 def _find_some(text: str, pattern: str, limit: int) -> list[str]:
-    found = _find_all(text, pattern)
-    return found if limit < 0 else found[:limit]
+    return find_all(_compiled(pattern), text, limit)
 
 
 # -- quantities -------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import msgspec
 from kinformer.envtest import status
 from kinformer.envtest.apply import Managed
 from kinformer.envtest.handlers.call import Call
+from kinformer.envtest.handlers.depth import is_too_deep, may_be_too_deep
 from kinformer.envtest.handlers.duplicates import duplicate_fields, in_order_of_paths, told_in_order
 from kinformer.envtest.handlers.patch_errors import not_registered
 from kinformer.envtest.handlers.yaml_bodies import BadYaml, lines_of, read_yaml_body
@@ -31,6 +32,7 @@ __all__ = (
 )
 
 _JSON = "application/json"
+_TOO_DEEP = "exceeded max depth"
 _YAML = "application/yaml"
 _OF_DELETES = ("dryRun", "gracePeriodSeconds", "orphanDependents", "propagationPolicy")
 Refuse = Callable[[str], status.StatusError]
@@ -46,10 +48,23 @@ def read_json(body: bytes, what: str) -> Any:
     :param what: what the error's text begins with
     :raises StatusError: BadRequest
     """
+    data, complaint = _decode(body)
+    if complaint is not None:
+        raise status.bad_request(f"{what}{complaint}")
+    return data
+
+
+def _decode(body: bytes) -> tuple[Any, str | None]:
+    """What a text of JSON says, and what is wrong with it, if anything is."""
     try:
-        return msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise status.bad_request(f"{what}{json_complaint(body)}") from None
+        data = msgspec.json.decode(body)
+    except RecursionError:
+        return None, _TOO_DEEP
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None, json_complaint(body)
+    if may_be_too_deep(body) and is_too_deep(data):
+        return None, _TOO_DEEP
+    return data, None
 
 
 def json_complaint(body: bytes) -> str:
@@ -68,9 +83,10 @@ def _read(call: Call, refuse: Refuse) -> tuple[Any, str]:
     """
     type_ = media_type(call.content_type)
     if type_ == _JSON:
-        if (complaint := json_complaint_of(call.body)) is not None:
+        data, complaint = _decode(call.body)
+        if complaint is not None:
             raise refuse(f"couldn't get version/kind; json parse error: {complaint}")
-        return msgspec.json.decode(call.body), ""
+        return data, ""
     if type_ == _YAML:
         try:
             return read_yaml_body(call.body)
@@ -101,14 +117,6 @@ def read_yaml(call: Call) -> tuple[Obj, str]:
         why = f"json: cannot unmarshal {_json_type(data)} into Go value of type map[string]interface {{}}"
         raise status.bad_request(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {why}")
     return data, twice
-
-
-def json_complaint_of(body: bytes) -> str | None:
-    try:
-        msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return json_complaint(body)
-    return None
 
 
 def _shortened(body: bytes) -> str:

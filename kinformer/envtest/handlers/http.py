@@ -20,13 +20,15 @@ from kinformer.envtest.conversion import Conversions
 from kinformer.envtest.discovery import Discovery
 from kinformer.envtest.faults import Faults
 from kinformer.envtest.handlers import reading, writing
+from kinformer.envtest.handlers.aside import Aside, takes_long, to_yaml_aside
 from kinformer.envtest.handlers.call import Answer, Call, Target, encode, find_target, parse_query, verb_for
 from kinformer.envtest.handlers.removing import mark_first
 from kinformer.envtest.handlers.reviews import Reviews
 from kinformer.envtest.handlers.subresources import serve_subresource
-from kinformer.envtest.handlers.views import to_yaml, wants_yaml
+from kinformer.envtest.handlers.views import wants_yaml
 from kinformer.envtest.handlers.warning_headers import warning_headers
 from kinformer.envtest.handlers.watching import WatchSet, open_watch
+from kinformer.envtest.handlers.yaml_bodies import BODY_LIMIT
 from kinformer.envtest.operations import Operations
 from kinformer.envtest.webhooks import Webhooks, WebhookSession, WebhooksPending
 from kinformer.logs import get_logger
@@ -36,8 +38,6 @@ __all__ = ("BODY_LIMIT", "HttpHandler")
 
 log = get_logger(__name__)
 
-#: etcd refuses what is larger, so kube-apiserver does.
-BODY_LIMIT = 3 * 1024 * 1024
 #: Seconds in which a body has to come.
 BODY_TIME = 60.0
 
@@ -91,12 +91,16 @@ class HttpHandler:
         self._authorizer = authorizer
         self._faults = faults
         self._rng = rng
+        self._aside = Aside(operations.storage)
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
         try:
             return await self._handle(request)
         except status.StatusError as error:
             return _refusal(error)
+        except RecursionError:
+            # A last resort: bodies that are nested too deeply are refused where they are read.
+            return _refusal(status.bad_request("the object, or what the request makes of it, is nested too deeply"))
         except ClientConnectionError:
             # The client went away in the middle of an answer; there is nobody to tell.
             raise
@@ -157,7 +161,7 @@ class HttpHandler:
         if verb not in _WRITES or session is None:
             if verb == "delete":
                 await mark_first(self._operations, call)
-            answer = self._answer(call)
+            answer = await self._answer_in_turn(call)
         else:
             try:
                 answer = await self._review(call, session)
@@ -166,8 +170,18 @@ class HttpHandler:
             call.warnings += session.warnings
         await self._operations.storage.settled()
         if wants_yaml(call.accept):
-            answer = to_yaml(answer.body, answer.code)
+            answer = await to_yaml_aside(answer.body, answer.code)
         return _response(answer, call.warnings)
+
+    async def _answer_in_turn(self, call: Call) -> Answer:
+        """Answer a request; a write when no other one is being made: on the loop, or aside if it takes long."""
+        storage = self._operations.storage
+        if call.verb in _WRITES:
+            if takes_long(call, storage):
+                return await self._aside.run(self._answer, call)
+            if storage.has_guest:
+                await storage.alone()
+        return self._answer(call)
 
     def _answer(self, call: Call) -> Answer:
         if not call.resource.is_stored and call.verb == "create":
@@ -187,7 +201,7 @@ class HttpHandler:
         for _ in range(_ROUNDS):
             del call.warnings[told:]
             try:
-                return self._answer(call)
+                return await self._answer_in_turn(call)
             except WebhooksPending as pending:
                 await pending.ask()
         raise status.StatusError(504, "Timeout", "Timeout: request did not complete within requested timeout", {})

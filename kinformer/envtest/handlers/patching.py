@@ -19,6 +19,7 @@ from kinformer.envtest.apply import (
 )
 from kinformer.envtest.handlers.bodies import finish_object, media_type, read_json, read_yaml
 from kinformer.envtest.handlers.call import Call
+from kinformer.envtest.handlers.depth import is_too_deep
 from kinformer.envtest.handlers.duplicates import duplicate_fields, in_order_of_paths, operation_fields
 from kinformer.envtest.handlers.patch_errors import (
     body_complaint,
@@ -289,7 +290,11 @@ def _function(call: Call, apply: Callable[[Obj, Any], Any], type_: str) -> Calla
 
     def change(old: Obj) -> Any:
         try:
-            return apply(old, patch)
+            patched = apply(old, patch)
+            if type_ == JSON_PATCH and is_too_deep(patched):
+                # Each of its operations may add a level to what the one before has made.
+                raise MalformedPatchError("exceeded max depth")
+            return patched
         except MalformedPatchError as error:
             raise status.bad_request(f"{what}{error}") from None
         except PatchError as error:

@@ -6,12 +6,18 @@ whoever sent it is told of the line. Keys that are no texts become texts.
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
+import msgspec
 import yaml
 
-__all__ = ("BadYaml", "lines_of", "read_yaml_body")
+from kinformer.envtest.handlers.depth import MAX_DEPTH, MOST_LEVELS, is_too_deep
+from kinformer.envtest.handlers.yaml_trees import BadTree, read_tree
+
+__all__ = ("BODY_LIMIT", "BadYaml", "lines_of", "read_yaml_body")
+
+#: How large a body may be, and how large its YAML may be once aliases are followed: etcd refuses what is larger.
+BODY_LIMIT = 3 * 1024 * 1024
 
 _HEAD = "yaml: unmarshal errors:\n"
 _LONG_HEAD = f"error converting YAML to JSON: {_HEAD}"
@@ -21,35 +27,24 @@ class BadYaml(Exception):
     """A text that is not YAML, said in the words of Go's decoder."""
 
 
-class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # whichever is built in
-    """YAML as JSON has it: a time is a text."""
-
-
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-
-
 def read_yaml_body(body: bytes) -> tuple[Any, str]:
     """
     :return: what it says, and what a strict reader says of keys that are there twice, if any are
-    :raises BadYaml: if it is not YAML
+    :raises BadYaml: if it is not YAML; if it is larger than a body may be, or nested more deeply
     """
     try:
-        loader = _Loader(body)
-        try:
-            if not loader.check_node():
-                return None, ""
-            node = loader.get_node()
-            told: list[str] = []
-            _find_duplicates(node, told)
-            data = _as_json(loader.construct_document(node))
-        finally:
-            loader.dispose()
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        tree = read_tree(body, most_bytes=BODY_LIMIT, most_levels=MOST_LEVELS)
+    except BadTree as error:
+        raise BadYaml(f"yaml: {_at(error.line, error.problem)}") from None
+    except (yaml.YAMLError, ValueError) as error:
         raise BadYaml(f"yaml: {_complaint(error)}") from None
-    return data, _HEAD + "\n".join(f"  {one}" for one in told) if told else ""
+    data = tree.data
+    if tree.height > MAX_DEPTH and is_too_deep(data):
+        raise BadYaml("yaml: exceeded max depth")
+    if tree.is_shared:
+        # An alias is a part that stands at several places; each is to be one of its own.
+        data = msgspec.json.decode(msgspec.json.encode(data))
+    return data, _HEAD + "\n".join(f"  {one}" for one in tree.told) if tree.told else ""
 
 
 def lines_of(text: str) -> list[str]:
@@ -58,6 +53,10 @@ def lines_of(text: str) -> list[str]:
         if text.startswith(head):
             return [line.strip() for line in text.removeprefix(head).split("\n")]
     return [text]
+
+
+def _at(line: int | None, problem: str) -> str:
+    return f"line {line + 1}: {problem}" if line is not None else problem
 
 
 def _complaint(error: Exception) -> str:
@@ -70,30 +69,3 @@ def _complaint(error: Exception) -> str:
     elif error.context_mark is not None:
         line = error.context_mark.line
     return f"line {line}: {error.problem}" if line else error.problem
-
-
-def _find_duplicates(node: yaml.Node, told: list[str]) -> None:
-    if isinstance(node, yaml.SequenceNode):
-        for item in node.value:
-            _find_duplicates(item, told)
-    elif isinstance(node, yaml.MappingNode):
-        seen = set()
-        for key, value in node.value:
-            if key.tag == "tag:yaml.org,2002:merge":
-                continue
-            _find_duplicates(value, told)
-            name = (key.tag, str(key.value))
-            if name in seen:
-                shown = json.dumps(key.value, ensure_ascii=False) if key.tag.endswith(":str") else key.value
-                told.append(f"line {value.start_mark.line + 1}: key {shown} already set in map")
-            seen.add(name)
-
-
-def _as_json(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {_as_name(name): _as_json(item) for name, item in value.items()}
-    return [_as_json(item) for item in value] if isinstance(value, list) else value
-
-
-def _as_name(key: Any) -> str:
-    return str(key).lower() if isinstance(key, bool) else str(key)

@@ -61,6 +61,7 @@ class Loops:
         self._storage.listeners.append(self._note)
         try:
             while True:
+                await self._storage.alone()
                 if not self._act():
                     await self._news.wait()
                 self._news = anyio.Event()

@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+from kinformer.envtest.storage.guest import Disturbed, Guest
 from kinformer.envtest.storage.history import Change, Expired, ResourceLog, Version
 from kinformer.envtest.storage.journal import Journal, JournalError
 from kinformer.envtest.storage.store import Storage, first_version
 
-__all__ = ("Change", "Expired", "Journal", "JournalError", "ResourceLog", "Storage", "Version", "first_version")
+__all__ = (
+    "Change",
+    "Disturbed",
+    "Expired",
+    "Guest",
+    "Journal",
+    "JournalError",
+    "ResourceLog",
+    "Storage",
+    "Version",
+    "first_version",
+)

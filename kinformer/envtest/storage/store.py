@@ -5,7 +5,9 @@ stored, does not give them out again: whoever watched the one before is told tha
 waiting for a version that this one has long passed under another meaning.
 
 Everything here is synchronous and runs on the event loop's thread, so that a read, a decision and a write with no
-``await`` between them are one transaction. That is how the server keeps its promises about conflicts.
+``await`` between them are one transaction. That is how the server keeps its promises about conflicts. A request that
+takes long may be answered in a thread, as the only guest (:mod:`~kinformer.envtest.storage.guest`): the loop does its
+writes.
 
 Watches are woken at the end of the loop's turn, once for everything that was written in it.
 """
@@ -15,11 +17,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from typing import Any, Final, Literal, Protocol
 
 import anyio
 
 from kinformer.envtest.apply.managed import Managed
+from kinformer.envtest.storage.guest import Disturbed, Guest
 from kinformer.envtest.storage.history import ADDED, DELETED, MODIFIED, Change, ResourceLog, Version
 from kinformer.envtest.storage.journal import Journal, JournalError
 from kinformer.meta.names import GroupResource
@@ -83,6 +87,8 @@ class Storage:
         self._unsaved: list[tuple[GroupResource, Change]] = []
         self._saved = anyio.Event()
         self._broken: JournalError | None = None
+        self._guest: Guest | None = None
+        self._left = anyio.Event()
 
     # -- outliving the process ------------------------------------------------------------------------------------
 
@@ -140,6 +146,57 @@ class Storage:
         One that no server gives out is somebody's own: it is taken as if this server had begun at zero.
         """
         return number + self.first if number < _LEAST <= self.first else number
+
+    # -- one guest ------------------------------------------------------------------------------------------------
+
+    @property
+    def has_guest(self) -> bool:
+        return self._guest is not None
+
+    async def alone(self) -> None:
+        """Return once there is no guest: before that, what is written disturbs one."""
+        while self._guest is not None:
+            await self._left.wait()
+
+    def receive(self, guest: Guest) -> None:
+        """Let a thread read and write as a guest, until it is dismissed."""
+        self._guest = guest
+
+    def dismiss(self) -> None:
+        self._guest = None
+        left, self._left = self._left, anyio.Event()
+        left.set()
+
+    def settle_in(self, strategy: Callable[[Version], None], version: Version) -> None:
+        """Have what follows from a write done, on the loop's thread like all writes."""
+        if self._guest is not None and self._guest.is_here:
+            self._guest.on_loop(partial(self._for_guest, strategy, version))
+        else:
+            strategy(version)
+
+    def _for_guest(self, function: Callable[..., Any], *args: Any) -> Any:
+        guest, self._guest = self._guest, None
+        try:
+            return function(*args)
+        finally:
+            self._guest = guest
+
+    def _write_for_guest(
+        self,
+        guest: Guest,
+        resource: GroupResource,
+        type_: str,
+        key: str,
+        obj: dict[str, Any],
+        before: Version | None,
+        managed: Managed | None,
+    ) -> Version:
+        moved = resource not in self.mirrors and self.log(resource).objects.get(key) is not before
+        if moved or (guest.is_disturbed and not guest.has_written):
+            raise Disturbed
+        guest.has_written = True
+        written: Version = self._for_guest(self._write, resource, type_, key, obj, before, managed)
+        return written
 
     # -- histories ------------------------------------------------------------------------------------------------
 
@@ -216,6 +273,11 @@ class Storage:
         before: Version | None,
         managed: Managed | None,
     ) -> Version:
+        if (guest := self._guest) is not None:
+            if guest.is_here:
+                write = partial(self._write_for_guest, guest, resource, type_, key, obj, before, managed)
+                return guest.on_loop(write)
+            guest.is_disturbed = True
         if resource in self.mirrors:
             return self.mirrors[resource].write(type_, key, obj, before, managed)
         number = self.version + 1

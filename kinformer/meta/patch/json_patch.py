@@ -1,5 +1,8 @@
 """JSON patches (RFC 6902): a list of operations, each on one path.
 
+What the ``copy`` operations of one patch copy is bounded, as kube-apiserver bounds it: without that, a patch of 2 KB
+doubles a list until nothing is left of the memory.
+
 The operations are taken as the API server takes them, which is more than the RFC allows: ``replace`` of a field that is
 not there sets it, a ``test`` for null passes where there is nothing, an index below zero counts from the end, and a
 missing ``value`` is null.
@@ -11,13 +14,18 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
+import msgspec
+
 from kinformer.meta.patch._json import kind_of, same
 from kinformer.meta.patch.errors import MalformedPatchError, PatchError, refusing_depth
 
-__all__ = ("MAX_OPERATIONS", "apply_json_patch")
+__all__ = ("MAX_COPIED", "MAX_OPERATIONS", "apply_json_patch")
 
 #: More operations than this an API server does not take: it answers RequestEntityTooLarge.
 MAX_OPERATIONS: Final = 10_000
+
+#: How many bytes of JSON the ``copy`` operations of one patch may copy altogether: kube-apiserver's own bound.
+MAX_COPIED: Final = 3 * 1024 * 1024
 
 _INDEX: Final = re.compile(r"[+-]?[0-9]{1,18}")
 
@@ -27,7 +35,8 @@ def apply_json_patch(original: Any, patch: Any) -> Any:
     What a list of operations makes of `original`: all of them, or none.
 
     :raises MalformedPatchError: if the patch is not a list of objects
-    :raises PatchError: if an operation fails: what it names is not there, or is not what it tests for
+    :raises PatchError: if an operation fails: what it names is not there, or is not what it tests for; if the patch
+        copies more than :data:`MAX_COPIED`
     """
     if not isinstance(patch, list):
         raise MalformedPatchError(f"a JSON patch is a list of operations, not {kind_of(patch)}")
@@ -39,8 +48,13 @@ def apply_json_patch(original: Any, patch: Any) -> Any:
 
 
 def _apply(document: Any, patch: list[dict[str, Any]]) -> Any:
+    copied = 0
     for operation in patch:
         name = operation.get("op")
+        if name == "copy":
+            document, size = _copy_value(document, operation, MAX_COPIED - copied)
+            copied += size
+            continue
         apply = _OPERATIONS.get(name) if isinstance(name, str) else None
         if apply is None:
             raise PatchError(f"Unexpected kind: {name if isinstance(name, str) else 'unknown'}")
@@ -88,13 +102,22 @@ def _move(document: Any, operation: dict[str, Any]) -> Any:
     return document
 
 
-def _copy_value(document: Any, operation: dict[str, Any]) -> Any:
+def _copy_value(document: Any, operation: dict[str, Any], most: int) -> tuple[Any, int]:
+    """
+    :param most: how many bytes may be copied
+    :return: the document, and how many bytes of JSON were copied
+    """
     source = _pointer(operation, "from")
     value = _get(*_find(document, source, "copy"), source)
     path = _pointer(operation, "path")
     container, key = _find(document, path, "copy")
+    size = len(msgspec.json.encode(value))
+    if size > most:
+        raise PatchError(
+            f"unable to complete the copy of {source}: the copies of one patch may have {MAX_COPIED} bytes together"
+        )
     _insert(container, key, _copy(value), path)
-    return document
+    return document, size
 
 
 def _test(document: Any, operation: dict[str, Any]) -> Any:
@@ -110,7 +133,6 @@ _OPERATIONS: Final[dict[str, Callable[[Any, dict[str, Any]], Any]]] = {
     "remove": _remove,
     "replace": _replace,
     "move": _move,
-    "copy": _copy_value,
     "test": _test,
 }
 

@@ -1,0 +1,238 @@
+"""Trees from the events of a YAML parser: what the text says as JSON has it, built without any recursion.
+
+PyYAML's own composer and constructor go down into a text by calling themselves, in C, and follow each alias anew: a few
+bytes can end the process or hang it. Here the parser is only asked for its events, one after the other. How deep the
+text is nested is known before anything is built from it, and how large it is once its aliases are followed is counted
+as they are met.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from kinformer.envtest.handlers.yaml_scalars import MERGE, BadScalar, Scalar, as_name, read_scalar
+
+__all__ = ("BadTree", "Tree", "read_tree")
+
+_Parser = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_NO_MAP = "map merge requires map or sequence of maps as the value"
+
+
+class BadTree(Exception):
+    """
+    A text that is YAML, but is not taken.
+
+    :param line: where that shows, from zero; None if it shows nowhere
+    """
+
+    def __init__(self, problem: str, line: int | None = None):
+        super().__init__(problem)
+        self.problem = problem
+        self.line = line
+
+
+@dataclass(slots=True)
+class Tree:
+    """
+    What the first document of a text says.
+
+    :param told: the keys that an object has twice, a line each
+    :param height: how many levels it is deep
+    :param is_shared: whether a part stands in it at several places; who changes one changes all
+    """
+
+    data: Any = None
+    told: list[str] = field(default_factory=list)
+    height: int = 0
+    is_shared: bool = False
+
+
+@dataclass(slots=True)
+class _Node:
+    """A value with what it costs: how many bytes it takes written out, and how many levels it goes down."""
+
+    value: Any
+    size: int
+    height: int = 0
+
+
+@dataclass(slots=True)
+class _Open:
+    """An object or a list that has begun and not ended."""
+
+    node: _Node
+    anchor: str | None
+    line: int
+    seen: set[tuple[str | None, str]] | None = None
+    key: tuple[str | None, str] | None = None
+    name: str = ""
+    merged: list[Any] = field(default_factory=list)
+
+
+def read_tree(body: bytes, *, most_bytes: int, most_levels: int) -> Tree:
+    """
+    :param most_bytes: how large the text may be once its aliases are followed
+    :param most_levels: how deep it may be nested then
+    :raises BadTree: if it is larger or deeper; if it is no JSON
+    :raises yaml.YAMLError: if it is not YAML
+    """
+    parser = _Parser(body)
+    try:
+        return _Builder(most_bytes, most_levels).build(parser)
+    finally:
+        parser.dispose()
+
+
+class _Builder:
+    def __init__(self, most_bytes: int, most_levels: int):
+        self._most_bytes = most_bytes
+        self._most_levels = most_levels
+        self._open: list[_Open] = []
+        self._anchors: dict[str, _Node | None] = {}
+        self._size = 0
+        self._tree = Tree()
+
+    def build(self, parser: Any) -> Tree:
+        next_event = parser.get_event
+        while True:
+            event = next_event()
+            kind = type(event)
+            if kind is yaml.ScalarEvent:
+                self._scalar(event)
+            elif kind is yaml.MappingStartEvent:
+                self._begin({}, event, seen=set())
+            elif kind is yaml.SequenceStartEvent:
+                self._begin([], event, seen=None)
+            elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
+                self._end()
+            elif kind is yaml.AliasEvent:
+                self._alias(event)
+            elif kind is yaml.DocumentEndEvent or kind is yaml.StreamEndEvent:
+                return self._tree
+
+    def _scalar(self, event: Any) -> None:
+        tag = event.tag
+        if tag is None and not event.implicit[0]:
+            tag = "!"
+        line = event.start_mark.line
+        try:
+            value = read_scalar(event.value, tag)
+            if self._awaits_key():
+                merges = event.value == "<<" and tag in (None, MERGE)
+                self._name((MERGE if merges else tag or _kind(value), event.value), as_name(value))
+                return self._keep_anchor(event.anchor, _Node(value, len(event.value) + 2))
+        except BadScalar as error:
+            raise BadTree(str(error), line) from None
+        node = _Node(value, len(event.value) + 2)
+        self._keep_anchor(event.anchor, node)
+        self._grow(node.size, line)
+        return self._place(node, line)
+
+    def _begin(self, container: Any, event: Any, seen: set[tuple[str | None, str]] | None) -> None:
+        line = event.start_mark.line
+        if self._awaits_key():
+            raise BadTree("invalid map key", line)
+        if len(self._open) >= self._most_levels:
+            raise self._too_deep(line)
+        if event.anchor is not None:
+            self._anchors[event.anchor] = None
+        self._grow(2, line)
+        self._open.append(_Open(_Node(container, 2, 1), event.anchor, line, seen))
+
+    def _end(self) -> None:
+        done = self._open.pop()
+        for merged in done.merged:
+            # What an object says itself counts, wherever it stands in it.
+            for name, value in merged.items():
+                done.node.value.setdefault(name, value)
+        if done.anchor is not None:
+            self._anchors[done.anchor] = done.node
+        self._place(done.node, done.line)
+
+    def _alias(self, event: Any) -> None:
+        line = event.start_mark.line
+        if event.anchor not in self._anchors:
+            raise BadTree(f"unknown anchor '{event.anchor}' referenced")
+        node = self._anchors[event.anchor]
+        if node is None:
+            raise BadTree(f"anchor '{event.anchor}' value contains itself")
+        if self._awaits_key():
+            if isinstance(node.value, dict | list):
+                raise BadTree("invalid map key", line)
+            try:
+                return self._name((_kind(node.value), str(node.value)), as_name(node.value))
+            except BadScalar as error:
+                raise BadTree(str(error), line) from None
+        self._tree.is_shared = True
+        if len(self._open) + node.height > self._most_levels:
+            raise self._too_deep(line)
+        self._grow(node.size, line)
+        return self._place(node, line)
+
+    def _awaits_key(self) -> bool:
+        if not self._open:
+            return False
+        around = self._open[-1]
+        return around.seen is not None and around.key is None
+
+    def _name(self, key: tuple[str | None, str], name: str) -> None:
+        around = self._open[-1]
+        around.key, around.name = key, name
+        around.node.size += len(name) + 2
+        self._grow(len(name) + 2, around.line)
+
+    def _place(self, node: _Node, line: int) -> None:
+        if not self._open:
+            self._tree.data, self._tree.height = node.value, node.height
+            return
+        around = self._open[-1]
+        whole = around.node
+        whole.size += node.size
+        if isinstance(node.value, dict | list):
+            whole.height = max(whole.height, node.height + 1)
+        if around.seen is None:
+            whole.value.append(node.value)
+            return
+        assert around.key is not None
+        key, around.key = around.key, None
+        if key[0] == MERGE:
+            around.merged += _to_merge(node.value, line)
+            return
+        if key in around.seen:
+            shown = json.dumps(key[1], ensure_ascii=False) if key[0] in _TEXTS else key[1]
+            self._tree.told.append(f"line {line + 1}: key {shown} already set in map")
+        around.seen.add(key)
+        whole.value[around.name] = node.value
+
+    def _keep_anchor(self, anchor: str | None, node: _Node) -> None:
+        if anchor is not None:
+            self._anchors[anchor] = node
+
+    def _grow(self, size: int, line: int) -> None:
+        self._size += size
+        if self._size > self._most_bytes:
+            raise BadTree("document contains excessive aliasing" if self._tree.is_shared else "too large", line)
+
+    def _too_deep(self, line: int) -> BadTree:
+        return BadTree("exceeded max depth", line)
+
+
+#: The tags of keys that are told of in quotes.
+_TEXTS = ("!", "str", "tag:yaml.org,2002:str")
+
+
+def _kind(value: Scalar) -> str:
+    return type(value).__name__
+
+
+def _to_merge(value: Any, line: int) -> list[dict[str, Any]]:
+    """The objects that a merge key brings; of several that have a field, the first counts."""
+    wanted = value if isinstance(value, list) else [value]
+    for one in wanted:
+        if not isinstance(one, dict):
+            raise BadTree(_NO_MAP, line)
+    return wanted
