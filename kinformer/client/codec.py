@@ -4,8 +4,9 @@ One is made for each type at each resource, once; what it has looked up then cos
 ``apiVersion`` and ``kind``: a body that lacks them gets the resource's own, and so do the items of a list, which an
 API server sends without them. (Items of a frozen Struct, or of one without these fields, stay as they came.)
 
-An object's fields that nobody has read may be pieces of the answer's bytes, and keep all of them in memory: whoever
-keeps objects for long calls :func:`kinformer.models.detacher_for` on them first.
+Single objects are decoded whole. In lists and watches, fields that nobody has read may be pieces of the answer's
+bytes, and keep all of them in memory: whoever keeps objects for long calls :func:`kinformer.models.detacher_for` on
+them first.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from kinformer.client.errors import DecodeError
 from kinformer.client.list_reader import ListReader
 from kinformer.client.status import Status, decode_status
 from kinformer.client.types import BOOKMARK, ObjectList, WatchEvent
-from kinformer.models import decoder_for, encode
+from kinformer.models import decode, decoder_for, encode
 
 if TYPE_CHECKING:
     from kinformer.client.connection import Piece
@@ -81,10 +82,10 @@ def decode_as(type_: type[T], data: bytes, url: str = "") -> T:
     if type_ is bytes:
         return data  # type: ignore[return-value]  # T is bytes here
     try:
-        return decoder_for(type_).decode(data)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        return decode(type_, data)
+    except msgspec.MsgspecError as error:
         where = f" from {url}" if url else ""
-        raise DecodeError(f"the answer{where} is not a {type_.__name__}: {error}") from error
+        raise DecodeError(f"the answer{where} is not a {type_.__name__}: {error}") from None
 
 
 class ObjectCodec(Generic[T]):

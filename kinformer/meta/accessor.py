@@ -10,6 +10,7 @@ Reading never fails on what an object leaves out: a missing name is ``""``, miss
 
 from __future__ import annotations
 
+import builtins
 import copy
 import operator
 from collections.abc import Callable, Mapping, Sequence
@@ -58,6 +59,15 @@ class Accessor(Generic[T]):
     def type(self) -> type[T]:
         """What the objects are: a model, a Struct, or dict."""
         return self._type
+
+    @property
+    def declared_meta(self) -> builtins.type[msgspec.Struct] | None:
+        """The Struct that holds the metadata, None where the type does not say."""
+        declared = cast("Any", self._type)
+        if not issubclass(declared, msgspec.Struct):
+            return None
+        attribute = _attribute(declared, "metadata")
+        return _declared_struct(declared, attribute) if attribute is not None else None
 
     def object_name(self, obj: T) -> ObjectName:
         return ObjectName(self.namespace(obj), self.name(obj))

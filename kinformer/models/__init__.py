@@ -14,15 +14,19 @@ from kinformer.meta import GroupVersionKind
 from kinformer.models import _build, _resources, _source
 from kinformer.models._base import MicroTime, Model
 from kinformer.models._codec import decode, decoder_for, encode, from_dict, to_dict
+from kinformer.models._complete import complete
+from kinformer.models._errors import ObjectDecodeError
 from kinformer.models._keeping import detacher_for, interner_for, successor_for
 from kinformer.models._resources import ResourceInfo, builtin_resources
 
 __all__ = (
     "MicroTime",
     "Model",
+    "ObjectDecodeError",
     "PartialObjectMetadata",
     "ResourceInfo",
     "builtin_resources",
+    "complete",
     "decode",
     "decoder_for",
     "detacher_for",

@@ -1,9 +1,8 @@
-"""What every model has, and how a field can stay the server's bytes until somebody reads it.
+"""What every model has: kubernetes_asyncio's two class attributes, plain dicts, copies, and equality by meaning.
 
 A model is a :class:`msgspec.Struct` whose fields are those of kubernetes_asyncio's class of that name. Some of its
-fields (spec and status of a top-level kind, managedFields everywhere) are *lazy*: decoding leaves the server's bytes in
-them, reading the attribute decodes these and keeps the result, and encoding an object that nobody has looked into
-writes the same bytes again. Whoever uses a model cannot tell the difference, but for the time it takes.
+fields may be *lazy* (:mod:`kinformer.models._lazy`). Whoever uses a model cannot tell the difference, but for the time
+it takes.
 
 Models are trees. They are left out of Python's cycle collection (``gc=False``), so a model that is made to contain
 itself is never freed.
@@ -12,24 +11,17 @@ itself is never freed.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from datetime import UTC, date, datetime
+from functools import cache
 from types import MemberDescriptorType
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import msgspec
 
-from kinformer.models._recurring import SHARERS
+from kinformer.models._errors import ObjectDecodeError
+from kinformer.models._lazy import LazyField, Marked
 
-__all__ = (
-    "LazyField",
-    "MicroTime",
-    "Model",
-    "decode_hook",
-    "encode_hook",
-    "fingerprints_of",
-    "note_fingerprints",
-)
+__all__ = ("LazyModel", "MicroTime", "Model", "decode_hook", "encode_hook")
 
 
 class MicroTime(datetime):
@@ -56,45 +48,6 @@ def decode_hook(type_: type, value: Any) -> Any:
     raise NotImplementedError(f"nothing is known of how to read a {type_.__qualname__}")
 
 
-class LazyField:
-    """
-    A descriptor over a Struct's own slot, which holds the decoded value, the server's bytes of it, or None.
-
-    :param slot: the Struct's member descriptor that this stands in front of
-    :param type_name: what the bytes are, as an annotation that the models' namespace can resolve
-    :param resolve: gives the decoder of that annotation; called once, when the first field is read
-    """
-
-    __slots__ = ("_decoder", "_resolve", "_share", "peek", "poke", "type_name")
-
-    def __init__(self, slot: MemberDescriptorType, type_name: str, resolve: Any):
-        #: Gives the slot of an object as it is: :class:`msgspec.Raw` where nobody has read the field yet.
-        self.peek: Callable[[Any], Any] = slot.__get__
-        #: Puts a value, or :class:`msgspec.Raw`, into the slot.
-        self.poke: Callable[[Any, Any], None] = slot.__set__
-        self._resolve = resolve
-        self._decoder: msgspec.json.Decoder[Any] | None = None
-        self._share: Callable[[Any], None] | None = None
-        self.type_name = type_name
-
-    def __get__(self, obj: Any, owner: type | None = None) -> Any:
-        if obj is None:
-            return self
-        value = self.peek(obj)
-        if type(value) is msgspec.Raw:
-            if self._decoder is None:
-                self._decoder = self._resolve(self.type_name)
-                self._share = SHARERS.get(self.type_name)
-            value = self._decoder.decode(value)
-            if self._share is not None and value is not None:
-                self._share(value)
-            self.poke(obj, value)
-        return value
-
-    def __set__(self, obj: Any, value: Any) -> None:
-        self.poke(obj, value)
-
-
 class Model(msgspec.Struct, omit_defaults=True, gc=False):
     """
     The base of all models.
@@ -115,64 +68,75 @@ class Model(msgspec.Struct, omit_defaults=True, gc=False):
         :param serialize: under the names and in the forms that JSON has, rather than under the attributes' names
         """
         if serialize:
-            result: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self, enc_hook=encode_hook))
-            return result
+            from kinformer.models._codec import to_dict
+
+            return to_dict(self)
         return {name: _plain(value) for name in self.__struct_fields__ if (value := getattr(self, name)) is not None}
 
-    def __copy__(self) -> Any:
-        return type(self)(*[slot.__get__(self) for slot in _slots(type(self))])
-
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        return type(self)(*[_copied(slot.__get__(self)) for slot in _slots(type(self))])
+        copied = copy.copy(self)
+        for slot in _slots(type(self)):
+            value = slot.__get__(self)
+            if not isinstance(value, _IMMUTABLE):
+                slot.__set__(copied, _copied(value))
+        return copied
 
 
-#: What the bytes of an object's lazy fields were, one after the other: None where that is not known.
-Fingerprints: TypeAlias = tuple[int | None, ...]
-
-
-class _Fingerprinted:
-    """Room for something that is no field: neither compared nor copied, shown or written."""
-
-    __slots__ = ("_fingerprints",)
-    _fingerprints: Fingerprints
-
-
-class LazyModel(_Fingerprinted, Model):
+class LazyModel(Marked, Model):
     """A model with lazy fields: equal, shown and pickled by what it means, not by what is decoded already."""
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        return all(_same(slot, field, self, other) for slot, field in _fields(type(self)))
+        return all(
+            _same(slot, name, self, other)
+            for slot, name in zip(_slots(type(self)), self.__struct_fields__, strict=True)
+        )
 
     __hash__ = None  # type: ignore[assignment]  # as for every Struct that can be changed
 
     def __repr__(self) -> str:
-        shown = (f"{name}={value!r}" for name in self.__struct_fields__ if (value := getattr(self, name)) is not None)
+        shown = (f"{name}={text}" for name in self.__struct_fields__ if (text := _shown(self, name)) != "None")
         return f"{type(self).__name__}({', '.join(shown)})"
-
-
-def note_fingerprints(obj: LazyModel, fingerprints: Fingerprints) -> None:
-    """Remember what the bytes were, for when they are decoded. A copy of the object does not know it."""
-    obj._fingerprints = fingerprints
-
-
-def fingerprints_of(obj: LazyModel) -> Fingerprints | None:
-    """What was noted of this object; None if nothing was."""
-    return getattr(obj, "_fingerprints", None)
 
 
 def _same(slot: MemberDescriptorType, name: str, one: Any, other: Any) -> bool:
     # The same bytes mean the same; different bytes may still.
-    return bool(slot.__get__(one) == slot.__get__(other) or getattr(one, name) == getattr(other, name))
+    if slot.__get__(one) == slot.__get__(other):
+        return True
+    try:
+        return bool(_looked_at(one, name) == _looked_at(other, name))
+    except ObjectDecodeError:
+        return False
 
 
-def _fields(cls: type[Model]) -> zip[tuple[MemberDescriptorType, str]]:
-    return zip(_slots(cls), cls.__struct_fields__, strict=True)
+def _looked_at(obj: Model, name: str) -> Any:
+    """A field, which stays undecoded if it is so: who compares or shows objects of a cache does not make them grow."""
+    field = type(obj).__lazy_fields__.get(name)
+    return getattr(obj, name) if field is None else field.look(obj)
 
 
+def _shown(obj: Model, name: str) -> str:
+    try:
+        return repr(_looked_at(obj, name))
+    except ObjectDecodeError:
+        return "<does not decode>"
+
+
+@cache
 def _slots(cls: type[Model]) -> tuple[MemberDescriptorType, ...]:
-    return cls.__slots_of_fields__  # type: ignore[attr-defined,no-any-return]  # set by _build, beside the LazyFields
+    """The slots of a class's fields, those of the classes before it included, past any :class:`LazyField`."""
+    return tuple(_slot(cls, name) for name in cls.__struct_fields__)
+
+
+def _slot(cls: type[Model], name: str) -> MemberDescriptorType:
+    for base in cls.__mro__:
+        found = base.__dict__.get(name)
+        if isinstance(found, LazyField):
+            return found.slot
+        if isinstance(found, MemberDescriptorType):
+            return found
+    raise TypeError(f"{cls.__qualname__} has no slot for its field {name}")
 
 
 _IMMUTABLE = (str, int, float, bool, type(None), date, msgspec.Raw)

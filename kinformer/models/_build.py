@@ -1,24 +1,33 @@
-"""Building the models: one Struct a model of kubernetes_asyncio, made when it is first asked for.
+"""Building the models: one Struct a model of kubernetes_asyncio, made when it is first asked for, in any thread.
 
 A model is built together with those that its eager fields refer to. A lazy field's model waits until such a field is
 first read: :class:`V1Pod` costs what its metadata costs, and :class:`V1PodSpec` with its 100 relatives is made when
 the first ``pod.spec`` is read.
+
+Nobody sees a model that is not finished: a group of models is built under one lock, msgspec is made to look at all of
+their fields (which it would do with the first decoder, and not safely in two threads), and only then they are
+published. The lock is for whatever has msgspec look at types, so for all decoders that are made here, too.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import MutableMapping
+import warnings
+from collections.abc import Callable, MutableMapping
 from datetime import datetime
+from functools import cache, partial
+from threading import RLock
 from types import MemberDescriptorType
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import msgspec
 
-from kinformer.models._base import LazyField, LazyModel, MicroTime, Model, decode_hook
-from kinformer.models._source import Shape, model_names, shape_of
+from kinformer.models._base import LazyModel, MicroTime, Model, decode_hook
+from kinformer.models._complete import is_lazy
+from kinformer.models._lazy import LazyField, Reader
+from kinformer.models._recurring import SHARERS
+from kinformer.models._source import CONTAINER, Shape, model_names, shape_of
 
-__all__ = ("MICRO_TIMES", "Builder")
+__all__ = ("MICRO_TIMES", "Builder", "make_decoder", "slots_can_be_covered")
 
 _SCALARS: dict[str, Any] = {
     "str": str,
@@ -28,8 +37,6 @@ _SCALARS: dict[str, Any] = {
     "object": Any,
     "datetime": datetime,
 }
-_CONTAINER = re.compile(r"list\[(?P<item>.+)\]|dict\(str, (?P<value>.+)\)")
-_MODEL = re.compile(r"[A-Z]\w*")
 
 #: Fields that are metav1.MicroTime in the API's Go types. OpenAPI calls them date-time like all others, but the server
 #: refuses one that comes without its six digits.
@@ -48,19 +55,30 @@ MICRO_TIMES = frozenset(
     }
 )
 
+_building: Final = RLock()
+
+
+def make_decoder(type_: Any) -> msgspec.json.Decoder[Any]:
+    """
+    A decoder of a type, made while no other thread makes one.
+
+    msgspec keeps what it found out about a Struct with the Struct, and shows it to other threads before it is whole.
+    """
+    with _building:
+        return msgspec.json.Decoder(type_, dec_hook=decode_hook)
+
 
 class Builder:
     """
     Makes models into a namespace and finds there what it made before.
 
-    :param namespace: where models live, by name; recursive ones are resolved in it
+    :param namespace: where finished models are put, by name
     :param module: what the models give as their module; `namespace` must be its own
     """
 
     def __init__(self, namespace: MutableMapping[str, Any], module: str):
         self._namespace = namespace
         self._module = module
-        self._under_way: set[str] = set()
 
     def model(self, name: str) -> type[Model]:
         """
@@ -73,8 +91,72 @@ class Builder:
 
     def build(self, name: str, shape: Shape) -> type[Model]:
         """Make a model of that shape, and those that its eager fields refer to."""
+        with _building:
+            made: type[Model] | None = self._namespace.get(name)  # by another thread, while this one waited
+            if made is None:
+                group = _Group(self._namespace, self._module, self.type_of, self._reader)
+                made = group.build(name, shape)
+                group.finish()
+                self._namespace.update(group.made)
+        return made
+
+    def type_of(self, type_: str) -> Any:
+        """
+        A type in OpenAPI generator's words as a Python type that holds finished models: ``list[V1Container]``.
+
+        What is no model and no plain type is Any.
+        """
+        with _building:
+            group = _Group(self._namespace, self._module, self.type_of, self._reader)
+            found = group.resolve(type_)
+            group.finish()
+            self._namespace.update(group.made)
+        return found
+
+    def _reader(self, type_: str) -> Reader:
+        resolved = self.type_of(type_)
+        decode = make_decoder(resolved if resolved is Any else resolved | None).decode
+        share = SHARERS.get(type_)
+        if share is None:
+            return decode
+
+        def read_and_share(raw: msgspec.Raw) -> Any:
+            value = decode(raw)
+            if value is not None:
+                share(value)
+            return value
+
+        return read_and_share
+
+
+class _Group:
+    """
+    Models that are built together, and that nobody else knows yet.
+
+    :param finished: the models that are there already
+    """
+
+    def __init__(
+        self,
+        finished: MutableMapping[str, Any],
+        module: str,
+        type_of: Callable[[str], Any],
+        make_reader: Callable[[str], Reader],
+    ):
+        self.made: dict[str, type[Model]] = {}
+        self._finished = finished
+        self._module = module
+        self._type_of = type_of
+        self._make_reader = make_reader
+        self._under_way: set[str] = set()
+        #: Fields whose type is built further up: which model, attribute and type.
+        self._open: list[tuple[str, str, str]] = []
+
+    def build(self, name: str, shape: Shape) -> type[Model]:
         types, json_names = shape
-        lazy = {attribute: type_ for attribute, type_ in types.items() if _is_lazy(attribute, type_, types)}
+        lazy = [attribute for attribute, type_ in types.items() if is_lazy(attribute, type_, types)]
+        if not slots_can_be_covered():
+            lazy = []
         self._under_way.add(name)
         fields: list[tuple[str, Any, Any]] = [
             (attribute, msgspec.Raw if attribute in lazy else self._annotation(name, attribute, type_), None)
@@ -92,46 +174,77 @@ class Builder:
             repr_omit_defaults=True,
             namespace={"openapi_types": types, "attribute_map": json_names},
         )
-        slots: dict[str, MemberDescriptorType] = {attribute: made.__dict__[attribute] for attribute in types}
-        made.__slots_of_fields__ = tuple(slots.values())
         made.__lazy_fields__ = {
-            attribute: LazyField(slots[attribute], type_, self._decoder) for attribute, type_ in lazy.items()
+            attribute: LazyField(
+                made.__dict__[attribute],
+                number,
+                json_names[attribute],
+                partial(self._type_of, types[attribute]),
+                partial(self._make_reader, types[attribute]),
+            )
+            for number, attribute in enumerate(lazy)
         }
         for attribute, field in made.__lazy_fields__.items():
             setattr(made, attribute, field)
         self._under_way.discard(name)
-        self._namespace[name] = model = cast("type[Model]", made)
+        self.made[name] = model = cast("type[Model]", made)
         return model
+
+    def finish(self) -> None:
+        """Make every model one that any thread can use."""
+        for name, attribute, type_ in self._open:
+            self.made[name].__annotations__[attribute] = self.resolve(type_) | None
+        for model in self.made.values():
+            make_decoder(model)
 
     def _annotation(self, model: str, attribute: str, type_: str) -> Any:
         if (model, attribute) in MICRO_TIMES:
             return MicroTime | None
-        resolved = self._resolve(type_)
-        # A model that is being built further up is referred to by name; it will be in the namespace by the first use.
-        return f"{resolved} | None" if isinstance(resolved, str) else resolved | None if resolved is not Any else Any
+        resolved = self.resolve(type_)
+        if resolved is None:
+            self._open.append((model, attribute, type_))
+            return Any
+        return resolved if resolved is Any else resolved | None
 
-    def _resolve(self, type_: str) -> Any:
+    def resolve(self, type_: str) -> Any:
+        """What a type is in Python; None if it holds a model that is being built further up."""
         if type_ in _SCALARS:
             return _SCALARS[type_]
-        if container := _CONTAINER.fullmatch(type_):
-            inner = self._resolve(container["item"] or container["value"])
-            of_items = container["item"] is not None
-            if isinstance(inner, str):
-                return f"list[{inner}]" if of_items else f"dict[str, {inner}]"
-            return list[inner] if of_items else dict[str, inner]  # type: ignore[valid-type]
+        if container := CONTAINER.fullmatch(type_):
+            inner = self.resolve(container["item"] or container["value"])
+            if inner is None:
+                return None
+            return list[inner] if container["item"] else dict[str, inner]  # type: ignore[valid-type]
         if type_ in self._under_way:
-            return type_
+            return None
         # A few types of the discovery API are referred to by names under which kubernetes_asyncio has no model.
-        return self.model(type_) if type_ in model_names() else Any
+        if type_ not in model_names():
+            return Any
+        found = self._finished.get(type_) or self.made.get(type_)
+        return found if found is not None else self.build(type_, shape_of(type_))
 
-    def _decoder(self, type_: str) -> msgspec.json.Decoder[Any]:
-        resolved = self._resolve(type_)
-        return msgspec.json.Decoder(resolved if resolved is Any else resolved | None, dec_hook=decode_hook)
 
+@cache
+def slots_can_be_covered() -> bool:
+    """
+    Whether a descriptor can stand before a Struct's slot, and msgspec goes on filling and writing the slot.
 
-def _is_lazy(attribute: str, type_: str, types: dict[str, str]) -> bool:
-    """managedFields wherever they are, and whatever a top-level kind has beyond its metadata and plain values."""
-    if attribute == "managed_fields":
-        return True
-    top_level = "kind" in types and types.get("metadata") == "V1ObjectMeta"
-    return top_level and attribute != "metadata" and type_ not in _SCALARS
+    msgspec does not promise it. Where it is not so, no field is lazy: all is as right, and slower.
+    """
+    with _building:
+        probe: Any = msgspec.defstruct("Probe", [("field", msgspec.Raw, None)])
+        slot = probe.__dict__.get("field")
+        if isinstance(slot, MemberDescriptorType):
+            probe.field = property(lambda obj: ("covered", slot.__get__(obj)), slot.__set__)
+            decoded = msgspec.json.decode(b'{"field":[1]}', type=probe)
+            covered, raw = decoded.field if isinstance(decoded.field, tuple) else ("", None)
+            written = msgspec.json.encode(decoded) == b'{"field":[1]}'
+            if covered and written and type(raw) is msgspec.Raw and bytes(raw) == b"[1]":
+                return True
+    warnings.warn(
+        f"msgspec {msgspec.__version__} does not let models keep fields undecoded: everything is decoded as it comes, "
+        "which is slower. kinformer was tested with msgspec 0.20 to 0.22",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return False

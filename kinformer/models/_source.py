@@ -2,25 +2,31 @@
 
 Every model of kubernetes_asyncio stands in a file of its own and tells its fields in two literals, ``openapi_types``
 and ``attribute_map``. Importing the package costs some 400 ms; reading the literals out of the files that are needed
-costs 0.1 ms a model. The generator writes them in one form only, and a test reads all 767 models.
+costs 0.1 ms a model. The generator writes them in one form only, and a test reads all 767 models. A version that writes
+them otherwise is imported, and asked: that is as right, and slower.
 """
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import re
 from collections.abc import Collection
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-__all__ = ("Shape", "model_names", "shape_of")
+__all__ = ("CONTAINER", "Shape", "model_names", "parts_of_type", "shape_in", "shape_of")
 
-_LITERALS = re.compile(
+_LITERALS: Final = re.compile(
     r"^    openapi_types = \{(.*?)    \}\n\n    attribute_map = \{(.*?)    \}\n", re.DOTALL | re.MULTILINE
 )
-_ENTRY = re.compile(r"^ +'(.+)': '(.+)',?$", re.MULTILINE)  # a third of the time that ast.literal_eval takes
-_IMPORT = re.compile(r"^from kubernetes_asyncio\.client\.models\.(\w+) import (\w+)$", re.MULTILINE)
+_ENTRY: Final = re.compile(r"^ +'(.+)': '(.+)',?$", re.MULTILINE)  # a third of the time that ast.literal_eval takes
+_IMPORT: Final = re.compile(r"^from kubernetes_asyncio\.client\.models\.(\w+) import (\w+)$", re.MULTILINE)
+_WORD: Final = re.compile(r"\w+")
+
+#: A type that holds others.
+CONTAINER: Final = re.compile(r"list\[(?P<item>.+)\]|dict\(str, (?P<value>.+)\)")
 
 
 class Shape(NamedTuple):
@@ -42,10 +48,20 @@ def shape_of(model: str) -> Shape:
 
     :raises KeyError: if kubernetes_asyncio has no model of that name
     """
-    found = _LITERALS.search((_folder() / f"{_files()[model]}.py").read_text(encoding="utf-8"))
+    file = _files()[model]
+    return shape_in((_folder() / f"{file}.py").read_text(encoding="utf-8")) or _asked(model)
+
+
+def shape_in(source: str) -> Shape | None:
+    """The fields that the source text of a model tells; None if it does not do so in the form that is known here."""
+    found = _LITERALS.search(source)
     if found is None:
-        raise RuntimeError(f"kubernetes_asyncio's {model} does not tell its fields in the form that is known here")
-    return Shape(dict(_ENTRY.findall(found[1])), dict(_ENTRY.findall(found[2])))
+        return None
+    types, json_names = dict(_ENTRY.findall(found[1])), dict(_ENTRY.findall(found[2]))
+    lines = [len(literal.strip().splitlines()) for literal in found.groups()]
+    if lines != [len(types), len(json_names)] or types.keys() != json_names.keys():
+        return None
+    return Shape(types, json_names)
 
 
 def model_names() -> Collection[str]:
@@ -53,9 +69,27 @@ def model_names() -> Collection[str]:
     return _files().keys()
 
 
+def parts_of_type(type_: str) -> list[str]:
+    """The names in a type: ``dict(str, V1Pod)`` has ``V1Pod`` in it, and two that are no models."""
+    return _WORD.findall(type_)
+
+
+def _asked(model: str) -> Shape:
+    theirs = getattr(importlib.import_module("kubernetes_asyncio.client.models"), model)
+    return Shape(dict(theirs.openapi_types), dict(theirs.attribute_map))
+
+
 @cache
 def _files() -> dict[str, str]:
-    return {name: file for file, name in _IMPORT.findall((_folder() / "__init__.py").read_text(encoding="utf-8"))}
+    found = {name: file for file, name in _IMPORT.findall((_folder() / "__init__.py").read_text(encoding="utf-8"))}
+    if "V1Pod" in found:
+        return found
+    theirs = importlib.import_module("kubernetes_asyncio.client.models")
+    return {
+        name: class_.__module__.rpartition(".")[2]
+        for name, class_ in vars(theirs).items()
+        if hasattr(class_, "openapi_types")
+    }
 
 
 @cache

@@ -19,7 +19,7 @@ from kinformer.cache import (
 )
 from kinformer.cache.mutation_detector import differences
 from kinformer.clock import FakeClock
-from kinformer.models import V1Pod, decode
+from kinformer.models import V1Pod, decoder_for
 from tests.cache.objects import pod
 
 JSON = b"""{"metadata": {"name": "web", "namespace": "shop", "labels": {"app": "a"}},
@@ -28,7 +28,7 @@ JSON = b"""{"metadata": {"name": "web", "namespace": "shop", "labels": {"app": "
 
 
 def a_pod() -> Any:
-    return decode(V1Pod, JSON)
+    return decoder_for(V1Pod).decode(JSON)
 
 
 def found(detector: CacheMutationDetector) -> str:

@@ -25,7 +25,7 @@ from kinformer.cache.testing import FakeControllerSource, expired
 from kinformer.client import WatchEvent
 from kinformer.client.types import INITIAL_EVENTS_ANNOTATION
 from kinformer.clock import FakeClock
-from kinformer.models import V1Pod, decode, from_dict
+from kinformer.models import V1Pod, decoder_for, from_dict
 from tests.cache.informers import Told, running, short
 from tests.cache.scripted import ScriptedListerWatcher, event, obj, settle, status_error
 from tests.golden.adapters import shared_informer as golden
@@ -814,7 +814,7 @@ async def test_an_eager_informer_stores_objects_that_are_decoded_already(queue: 
 @pytest.mark.parametrize("watch_list", [True, False])
 async def test_an_eager_informer_leaves_out_what_does_not_fit_its_type_and_says_so(watch_list: bool) -> None:
     def pod(name: str, node: Any) -> Any:
-        return decode(V1Pod, json.dumps({**obj(name, 1), "spec": {"nodeName": node, "containers": []}}))
+        return decoder_for(V1Pod).decode(json.dumps({**obj(name, 1), "spec": {"nodeName": node, "containers": []}}))
 
     server: Any = ScriptedListerWatcher(supports_watch_list=watch_list)
     if watch_list:

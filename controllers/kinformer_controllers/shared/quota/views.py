@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -206,7 +207,9 @@ def _viewer(model: type[Any], view: Any, spec: type[Any], status: type[Any] | No
 
 def _reader(model: type[Any], name: str, type_: type[Any]) -> Callable[[Any], Any]:
     """What reads a spec or status off a model, decoded or not."""
-    peek, decode, raw = model.__lazy_fields__[name].peek, msgspec.json.Decoder(type_).decode, msgspec.Raw
+    field = model.__lazy_fields__.get(name)
+    peek = field.peek if field is not None else attrgetter(name)
+    decode, raw = msgspec.json.Decoder(type_).decode, msgspec.Raw
     # Never changed: the view of an object that has none.
     empty = type_()
 

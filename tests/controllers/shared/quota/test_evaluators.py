@@ -10,7 +10,7 @@ import pytest
 from kinformer.clock import FakeClock
 from kinformer.meta import GroupResource, Quantity, QuantityError
 from kinformer.meta.resourcelist import dump, total
-from kinformer.models import ResourceV1ResourceClaim, V1Pod, V1Service, decode, encode, from_dict
+from kinformer.models import ResourceV1ResourceClaim, V1Pod, V1Service, decode, decoder_for, encode, from_dict
 from kinformer_controllers.shared.quota import (
     CREATE,
     UPDATE,
@@ -53,7 +53,7 @@ class Listed:
 
 def test_a_pod_is_measured_the_same_as_json_as_bytes_and_as_a_model_that_was_read() -> None:
     evaluator = PodEvaluator()
-    untouched = decode(V1Pod, encode(pod("250m")))
+    untouched = decoder_for(V1Pod).decode(encode(pod("250m")))
     read = from_dict(V1Pod, pod("250m"))
     assert read.spec.containers[0].name == "c"
 
@@ -64,7 +64,7 @@ def test_a_pod_is_measured_the_same_as_json_as_bytes_and_as_a_model_that_was_rea
 
 
 def test_measuring_a_model_leaves_what_nobody_has_read_as_it_came() -> None:
-    untouched = decode(V1Pod, encode(pod()))
+    untouched = decoder_for(V1Pod).decode(encode(pod()))
 
     PodEvaluator().usage(untouched)
 

@@ -1,0 +1,178 @@
+"""Lazy fields: how a field can stay the server's bytes until somebody reads it, in any thread.
+
+Spec and status of a top-level kind are lazy, and managedFields everywhere. Decoding leaves the server's bytes in such a
+field's slot; the first reading of the attribute decodes them and puts the result there. Several threads may read
+at once: each may decode, but one result is kept and all of them get that one. An assignment is never undone by a reader
+that had begun before it.
+
+What is in a slot can be told by :attr:`LazyField.peek`; msgspec's own functions (``to_builtins``, ``structs.asdict``)
+look there, too, and do not ask the attribute. :func:`kinformer.models.complete` decodes all that is left of an object.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from threading import RLock
+from types import MemberDescriptorType
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from kinformer.models._errors import DECODE_ERRORS, ObjectDecodeError, fault_of
+
+__all__ = ("LazyField", "Mark", "Marked", "Marks", "fingerprint", "fingerprint_of", "marks_of", "named")
+
+#: For fingerprints; what JSON has no form for is told apart by its text.
+_encode: Final = msgspec.json.Encoder(enc_hook=str).encode
+
+#: Makes an object of the bytes in a lazy field.
+Reader: TypeAlias = Callable[[msgspec.Raw], Any]
+
+#: For the moment in which what was decoded is put into its slot. One for all: it is held for 0.1 us.
+_filling: Final = RLock()
+
+#: What stands before the kind in a model's name: ``V1``, ``CoreV1``, ``V1alpha2``.
+_VERSION: Final = re.compile(r"^[A-Za-z]*?V\d+(alpha\d+|beta\d+)?(?=[A-Z])")
+
+#: Nobody who writes objects knows it, so that nobody can make two pieces of JSON with the same fingerprint.
+_SALT: Final = os.urandom(16)
+
+
+def fingerprint(data: bytes | msgspec.Raw) -> int:
+    """What tells one piece of JSON from another."""
+    return hash(_SALT + data)
+
+
+class Mark:
+    """
+    What is remembered of a lazy field's bytes when they have been decoded.
+
+    :ivar bytes: the bytes' fingerprint
+    :ivar awaited: whether the same bytes came before, so that what they are decoded to is worth a fingerprint
+    :ivar encoded: the fingerprint of what was decoded, encoded again, before anybody could change it
+    """
+
+    __slots__ = ("awaited", "bytes", "encoded")
+
+    def __init__(self, bytes_: int, *, awaited: bool = False):
+        self.bytes = bytes_
+        self.awaited = awaited
+        self.encoded: int | None = None
+
+
+#: One for each of an object's lazy fields; None where nothing is known.
+Marks: TypeAlias = tuple[Mark | None, ...]
+
+
+class Marked:
+    """Room for something that is no field: neither compared nor copied, shown or written."""
+
+    __slots__ = ("_marks",)
+    _marks: Marks
+
+
+def marks_of(obj: Any) -> Marks | None:
+    """What was remembered of this object; None if nothing was."""
+    return getattr(obj, "_marks", None)
+
+
+class LazyField:
+    """
+    A descriptor over a Struct's own slot, which holds the decoded value, the server's bytes of it, or None.
+
+    :param slot: the Struct's member descriptor that this stands in front of
+    :param number: which of its object's lazy fields it is
+    :param json_name: what errors call it
+    :param type_of: gives the type of what the bytes are, with all that it refers to; it may be costly the first time
+    :param make_reader: called once, when the first such field is read; what it gives may be used by any thread
+    """
+
+    __slots__ = ("_make_reader", "_number", "_reader", "json_name", "peek", "poke", "slot", "type_of")
+
+    def __init__(
+        self,
+        slot: MemberDescriptorType,
+        number: int,
+        json_name: str,
+        type_of: Callable[[], Any],
+        make_reader: Callable[[], Reader],
+    ):
+        self.slot = slot
+        #: Gives the slot of an object as it is: :class:`msgspec.Raw` where nobody has read the field yet.
+        self.peek: Callable[[Any], Any] = slot.__get__
+        #: Puts a value, or :class:`msgspec.Raw`, into the slot of an object that no other thread knows.
+        self.poke: Callable[[Any, Any], None] = slot.__set__
+        self.json_name = json_name
+        self.type_of = type_of
+        self._number = number
+        self._make_reader = make_reader
+        self._reader: Reader | None = None
+
+    def __get__(self, obj: Any, owner: type | None = None) -> Any:
+        if obj is None:
+            return self
+        value = self.peek(obj)
+        if type(value) is msgspec.Raw:
+            return self._read(obj, value)
+        return value
+
+    def __set__(self, obj: Any, value: Any) -> None:
+        with _filling:
+            self.poke(obj, value)
+
+    def look(self, obj: Any) -> Any:
+        """
+        What reading the attribute would give, without keeping it: for looking at many objects once.
+
+        :raises ObjectDecodeError: if it does not fit its type
+        """
+        value = self.peek(obj)
+        return self._decoded(obj, value) if type(value) is msgspec.Raw else value
+
+    def _decoded(self, obj: Any, raw: msgspec.Raw) -> Any:
+        try:
+            return (self._reader or self._made_reader())(raw)
+        except DECODE_ERRORS as error:
+            fault = fault_of(error)
+        # Outside the except: what decoders raise quotes what they were given, and must not be this error's context.
+        raise ObjectDecodeError(named(obj), fault.under(self.json_name))
+
+    def _made_reader(self) -> Reader:
+        # It is whole before it can be seen. Two threads may both get here, and both get a reader that is right.
+        self._reader = reader = self._make_reader()
+        return reader
+
+    def _read(self, obj: Any, raw: msgspec.Raw) -> Any:
+        value = self._decoded(obj, raw)
+        marks = marks_of(obj)
+        if marks is not None and (mark := marks[self._number]) is not None and mark.awaited and mark.encoded is None:
+            # Before anybody else has it. Whole, since reading a lazy field within it later is no change.
+            from kinformer.models._complete import complete
+
+            mark.encoded = fingerprint_of(complete(value))
+        with _filling:
+            now = self.peek(obj)
+            if now is not raw:  # another thread was faster, or somebody assigned something
+                return self.__get__(obj)
+            self.poke(obj, value)
+        return value
+
+
+def named(obj: Any) -> str:
+    """An object as errors call it: its kind, namespace and name as far as it has them, ``Pod default/web``."""
+    type_ = type(obj)
+    meta = obj if type_.__name__ == "V1ObjectMeta" else getattr(obj, "metadata", None)
+    kind = getattr(obj, "kind", None) or _VERSION.sub("", type_.__name__)
+    name = getattr(meta, "name", None) or getattr(meta, "generate_name", None)
+    namespace = getattr(meta, "namespace", None)
+    return " ".join(filter(None, (kind, f"{namespace}/{name}" if namespace and name else name)))
+
+
+def fingerprint_of(value: Any) -> int | None:
+    """The fingerprint of what was decoded, as it is now; None if it cannot be encoded any more."""
+    try:
+        return fingerprint(_encode(value))
+    except Exception:
+        return None

@@ -1,0 +1,75 @@
+"""Which fields of plain dicts a type does not know: the misspelt ones in somebody's YAML, by their paths."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from types import UnionType
+from typing import Any, Union, get_args, get_origin
+
+import msgspec
+
+from kinformer.models._base import Model
+
+__all__ = ("unknown_fields",)
+
+
+def unknown_fields(type_: Any, value: Any) -> list[str]:
+    """
+    The fields that are in `value` and not in `type_`: ``spec.containrs (is it containers?)``.
+
+    Where a type says nothing about fields (dicts, Any), all are known.
+    """
+    return list(_unknown(type_, value, ""))
+
+
+def _unknown(type_: Any, value: Any, path: str) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        struct = _struct_in(type_)
+        if struct is not None:
+            fields = _fields_of(struct)
+            for name, part in value.items():
+                if name in fields:
+                    yield from _unknown(fields[name], part, f"{path}.{name}" if path else name)
+                elif name != struct.__struct_config__.tag_field:
+                    near = difflib.get_close_matches(str(name), fields, n=1)
+                    yield f"{path}.{name}".removeprefix(".") + (f" (is it {near[0]}?)" if near else "")
+        elif (held := _held_by(type_, dict)) is not None:
+            for key, part in value.items():
+                yield from _unknown(held, part, f'{path}["{key}"]')
+    elif isinstance(value, Sequence) and not isinstance(value, str):
+        held = _held_by(type_, list)
+        if held is not None:
+            for number, part in enumerate(value):
+                yield from _unknown(held, part, f"{path}[{number}]")
+
+
+def _options(type_: Any) -> tuple[Any, ...]:
+    return get_args(type_) if get_origin(type_) in (Union, UnionType) else (type_,)
+
+
+def _struct_in(type_: Any) -> type[msgspec.Struct] | None:
+    """The one Struct that a value can be; None where it can be several, or something else that has fields."""
+    options = [option for option in _options(type_) if option is not type(None)]
+    match options:
+        case [type() as only] if issubclass(only, msgspec.Struct) and not only.__struct_config__.array_like:
+            return only
+    return None
+
+
+def _held_by(type_: Any, container: type) -> Any:
+    for option in _options(type_):
+        if get_origin(option) is container:
+            return get_args(option)[-1]
+    return None
+
+
+@cache
+def _fields_of(struct: type[msgspec.Struct]) -> dict[str, Any]:
+    """The types of a Struct's fields by their names in JSON, behind lazy ones, too."""
+    found = {field.encode_name: field.type for field in msgspec.structs.fields(struct)}
+    if issubclass(struct, Model):
+        for field in struct.__lazy_fields__.values():
+            found[field.json_name] = field.type_of()
+    return found
