@@ -1,0 +1,110 @@
+"""Which run of a CronJob is due: the last one that was missed, how many were, and how long it is to the next."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+from kinformer.models import V1CronJob
+from kinformer_controllers.cronjob.schedule import Schedule
+from kinformer_controllers.cronjob.zones import later
+
+__all__ = ("Missed", "NoDistanceError", "Runs", "minutes_of", "most_recent_run", "seconds_to_next_run")
+
+_SECOND: Final = timedelta(seconds=1)
+#: Where so many runs were missed, a user is told.
+_MANY: Final = 100
+#: A moment is aimed at a little later than it is: clocks differ.
+_LATER: Final = timedelta(milliseconds=100)
+#: As early as any zone can show it: for what has no time of its own.
+_LONG_AGO: Final = datetime(1, 1, 2, tzinfo=UTC)
+#: What is said of a next run that there is not: Go's least duration.
+_LEAST_SECONDS: Final = -(2.0**63) / 1e9
+
+
+class Missed(IntEnum):
+    """How many runs were missed, roughly."""
+
+    NONE = 0
+    FEW = 1
+    MANY = 2
+
+
+class NoDistanceError(ValueError):
+    """A schedule is written right and yet gives no run: that of a 31st of February, for instance."""
+
+
+class Runs(NamedTuple):
+    """
+    :param earliest: from when on runs count
+    :param most_recent: the last run that was due by now, None if none was
+    """
+
+    earliest: datetime
+    most_recent: datetime | None
+    missed: Missed
+    problem: NoDistanceError | None = None
+
+
+def most_recent_run(cron_job: V1CronJob, now: datetime, schedule: Schedule, *, heed_deadline: bool) -> Runs:
+    """
+    The last run that was due.
+
+    :param heed_deadline: whether what is past the starting deadline is not looked at
+    """
+    earliest = _earliest(cron_job, now, heed_deadline)
+    first = schedule.next(earliest)
+    second = schedule.next(first) if first is not None else None
+    if first is not None and now < first:
+        return Runs(earliest, None, Missed.NONE)
+    if first is not None and second is not None and now < second:
+        return Runs(earliest, first, Missed.NONE)
+    distance = _whole_seconds((second or _LONG_AGO) - (first or _LONG_AGO))
+    if first is None or distance < 1:
+        problem = NoDistanceError("time difference between two schedules is less than 1 second")
+        return Runs(earliest, None, Missed.NONE, problem)
+    count = (now - first) // _SECOND // distance + 1
+    # Two back from the last by reckoning: distances differ where a schedule leaves out nights or weekends.
+    most_recent = None
+    run = schedule.next(later(first, timedelta(seconds=(count - 2) * distance)))
+    while run is not None and run <= now:
+        most_recent, run = run, schedule.next(run)
+    return Runs(earliest, most_recent, Missed.MANY if count > _MANY else Missed.FEW)
+
+
+def seconds_to_next_run(cron_job: V1CronJob, now: datetime, schedule: Schedule) -> float:
+    """How long to wait until the next run, and a little longer; less than zero if there is none."""
+    runs = most_recent_run(cron_job, now, schedule, heed_deadline=False)
+    base = runs.most_recent
+    if runs.problem is not None:
+        base = now
+    elif base is None:
+        base = runs.earliest if runs.missed is Missed.NONE else now
+    run = schedule.next(base)
+    return (run + _LATER - now).total_seconds() if run is not None else _LEAST_SECONDS
+
+
+def minutes_of(run: datetime) -> int:
+    """The number in the name of a run's job: minutes since 1970."""
+    return int(run.timestamp()) // 60
+
+
+def _earliest(cron_job: V1CronJob, now: datetime, heed_deadline: bool) -> datetime:
+    status, deadline = cron_job.status, cron_job.spec.starting_deadline_seconds
+    earliest = status.last_schedule_time if status is not None else None
+    if earliest is None:
+        earliest = cron_job.metadata.creation_timestamp or _LONG_AGO
+    if heed_deadline and deadline is not None:
+        earliest = max(earliest, now - timedelta(seconds=min(deadline, _MOST_SECONDS)))
+    return earliest
+
+
+#: Go counts a duration in nanoseconds, in 63 bits.
+_MOST_SECONDS: Final = 2**63 // 10**9
+
+
+def _whole_seconds(distance: timedelta) -> int:
+    """Rounded, halves away from zero."""
+    half = timedelta(milliseconds=500)
+    return (distance + half) // _SECOND if distance >= timedelta() else -((half - distance) // _SECOND)

@@ -1,0 +1,257 @@
+"""Schedules of CronJobs: from their text to the moments at which they are due.
+
+The text is five fields (minute, hour, day of month, month, day of week), or ``@hourly`` and its kin, or
+``@every 90m``. It may begin with ``TZ=`` or ``CRON_TZ=`` and a time zone. All is read as kube-controller-manager reads
+it, its oddities with it (``*/1`` is a star, ``5/15`` runs to the end, an empty list matches never), and errors have the
+same words, as users meet them in Events. No library in the registry gives the same moments around changes of the clock.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta, tzinfo
+from functools import lru_cache
+from typing import Final, NamedTuple, Protocol
+
+from kinformer_controllers.cronjob.durations import DurationError, parse_duration
+from kinformer_controllers.cronjob.zones import ZoneError, later, load_zone, local_zone, moment
+
+__all__ = ("NEVER", "Every", "Fields", "Schedule", "ScheduleError", "parse_schedule")
+
+#: What comes after a moment if nothing does within five years.
+NEVER: Final = None
+
+_SECOND = timedelta(seconds=1)
+_MINUTE = timedelta(minutes=1)
+_HOUR = timedelta(hours=1)
+#: A day that is not in a schedule within so many years is in none.
+_YEARS = 5
+
+
+class ScheduleError(ValueError):
+    """A text is no schedule."""
+
+
+class Schedule(Protocol):
+    """What says when the next run is due."""
+
+    def next(self, after: datetime) -> datetime | None:
+        """The first moment later than `after`; None if there is none within five years."""
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """
+    At a fixed distance from the run before.
+
+    :param delay: at least a second, and whole ones
+    """
+
+    delay: timedelta
+
+    def next(self, after: datetime) -> datetime | None:
+        """See :meth:`Schedule.next`."""
+        return later(after.replace(microsecond=0), self.delay)
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """
+    When the clocks of a zone show one of these minutes, hours, days and months.
+
+    :param days: of the month
+    :param weekdays: 0 is Sunday
+    :param either_day: whether one of `days` and `weekdays` is enough. That is so where neither is a star
+    :param zone: that of the moment asked about if None
+    """
+
+    minutes: frozenset[int]
+    hours: frozenset[int]
+    days: frozenset[int]
+    months: frozenset[int]
+    weekdays: frozenset[int]
+    either_day: bool
+    zone: tzinfo | None = None
+
+    def next(self, after: datetime) -> datetime | None:
+        """See :meth:`Schedule.next`."""
+        zone = self.zone or after.tzinfo or local_zone()
+        at = later(after.astimezone(zone).replace(microsecond=0), _SECOND)
+        last_year = at.year + _YEARS
+        # Whether a part has moved on: then the lesser ones have begun from their least.
+        moved = False
+        while at.year <= last_year:
+            at, settled = self._step(at, moved, zone)
+            if settled:
+                return at.astimezone(after.tzinfo)
+            moved = True
+        return NEVER
+
+    def _step(self, at: datetime, moved: bool, zone: tzinfo) -> tuple[datetime, bool]:
+        """Move on part by part, the largest first. False with it if one ran over, and all are to be looked at again."""
+        while at.month not in self.months:
+            if not moved:
+                at, moved = moment(at.replace(day=1, hour=0, minute=0, second=0), zone), True
+            at = _next_month(at, zone)
+            if at.month == 1:
+                return at, False
+        while not self._is_day(at):
+            if not moved:
+                at, moved = moment(at.replace(hour=0, minute=0, second=0), zone), True
+            at = _next_day(at, zone)
+            if at.day == 1:
+                return at, False
+        while at.hour not in self.hours:
+            if not moved:
+                at, moved = moment(at.replace(minute=0, second=0), zone), True
+            at = later(at, _HOUR)
+            if at.hour == 0:
+                return at, False
+        while at.minute not in self.minutes:
+            if not moved:
+                at, moved = at.replace(second=0), True
+            at = later(at, _MINUTE)
+            if at.minute == 0:
+                return at, False
+        if at.second:
+            return later(at, timedelta(seconds=60 - at.second)), False
+        return at, True
+
+    def _is_day(self, at: datetime) -> bool:
+        day, weekday = at.day in self.days, at.isoweekday() % 7 in self.weekdays
+        return (day or weekday) if self.either_day else (day and weekday)
+
+
+def _next_month(at: datetime, zone: tzinfo) -> datetime:
+    year, month = divmod(at.year * 12 + at.month, 12)
+    # A day that the month does not have runs on into the one after.
+    return moment(at.replace(year=year, month=month + 1, day=1) + timedelta(days=at.day - 1), zone)
+
+
+def _next_day(at: datetime, zone: tzinfo) -> datetime:
+    at = moment(at.replace(tzinfo=None) + timedelta(days=1), zone)
+    # Where the clocks jump at midnight, the day begins at one, or 23 o'clock comes twice.
+    return later(at, timedelta(hours=24 - at.hour if at.hour > 12 else -at.hour))
+
+
+class _Bounds(NamedTuple):
+    least: int
+    most: int
+    names: dict[str, int]
+
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+_BOUNDS: Final = (
+    _Bounds(0, 59, {}),
+    _Bounds(0, 23, {}),
+    _Bounds(1, 31, {}),
+    _Bounds(1, 12, {name: number for number, name in enumerate(_MONTHS, 1)}),
+    _Bounds(0, 6, {name: number for number, name in enumerate(_WEEKDAYS)}),
+)
+_DESCRIPTORS: Final = {
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+    "@monthly": "0 0 1 * *",
+    "@weekly": "0 0 * * 0",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@hourly": "0 * * * *",
+}
+_EVERY = "@every "
+_NUMBER = re.compile(r"[+-]?[0-9]+", re.ASCII)
+
+
+@lru_cache(maxsize=4096)
+def parse_schedule(text: str) -> Schedule:
+    """
+    Read a schedule.
+
+    :raises ScheduleError: if it is none; the error says what is wrong in Kubernetes' words
+    """
+    if not text:
+        raise ScheduleError("empty spec string")
+    zone = None
+    if text.startswith(("TZ=", "CRON_TZ=")):
+        name, space, rest = text.partition("=")[2].partition(" ")
+        if not space:
+            raise ScheduleError("invalid schedule format: runtime error: slice bounds out of range [:-1]")
+        try:
+            zone = load_zone(name)
+        except ZoneError as error:
+            raise ScheduleError(f"provided bad location {name}: {error}") from None
+        text = rest.strip()
+    if text.startswith(_EVERY):
+        return _every(text)
+    if text.startswith("@"):
+        if text not in _DESCRIPTORS:
+            raise ScheduleError(f"unrecognized descriptor: {text}")
+        text = _DESCRIPTORS[text]
+    parts = text.split()
+    if len(parts) != len(_BOUNDS):
+        raise ScheduleError(f"expected exactly {len(_BOUNDS)} fields, found {len(parts)}: [{' '.join(parts)}]")
+    (minutes, _), (hours, _), (days, any_day), (months, _), (weekdays, any_weekday) = (
+        _field(part, bounds) for part, bounds in zip(parts, _BOUNDS, strict=True)
+    )
+    return Fields(minutes, hours, days, months, weekdays, not (any_day or any_weekday), zone)
+
+
+def _every(text: str) -> Every:
+    try:
+        delay = parse_duration(text[len(_EVERY) :])
+    except DurationError as error:
+        raise ScheduleError(f"failed to parse duration {text}: {error}") from None
+    return Every(max(delay - timedelta(microseconds=delay.microseconds), _SECOND))
+
+
+def _field(text: str, bounds: _Bounds) -> tuple[frozenset[int], bool]:
+    """The numbers that a list of ranges is, and whether there is a star in it."""
+    numbers: set[int] = set()
+    star = False
+    for expression in filter(None, text.split(",")):
+        range_, is_star = _range(expression, bounds)
+        numbers.update(range_)
+        star = star or is_star
+    return frozenset(numbers), star
+
+
+def _range(expression: str, bounds: _Bounds) -> tuple[range, bool]:
+    ends, *steps = expression.split("/")
+    low, *high = ends.split("-")
+    star = low in ("*", "?")
+    if star:
+        first, last = bounds.least, bounds.most
+    else:
+        first = last = _number(low, bounds)
+        if len(high) > 1:
+            raise ScheduleError(f"too many hyphens: {expression}")
+        if high:
+            last = _number(high[0], bounds)
+    if len(steps) > 1:
+        raise ScheduleError(f"too many slashes: {expression}")
+    step = _number(steps[0]) if steps else 1
+    if steps and not high:
+        last = bounds.most
+    if first < bounds.least:
+        raise ScheduleError(f"beginning of range ({first}) below minimum ({bounds.least}): {expression}")
+    if last > bounds.most:
+        raise ScheduleError(f"end of range ({last}) above maximum ({bounds.most}): {expression}")
+    if first > last:
+        raise ScheduleError(f"beginning of range ({first}) beyond end of range ({last}): {expression}")
+    if step == 0:
+        raise ScheduleError(f"step of range should be a positive number: {expression}")
+    return range(first, last + 1, step), star and step == 1
+
+
+def _number(text: str, bounds: _Bounds | None = None) -> int:
+    if bounds is not None and text.lower() in bounds.names:
+        return bounds.names[text.lower()]
+    if _NUMBER.fullmatch(text) is None:
+        raise ScheduleError(f'failed to parse int from {text}: strconv.Atoi: parsing "{text}": invalid syntax')
+    number = int(text)
+    if not -(2**63) <= number < 2**63:
+        raise ScheduleError(f'failed to parse int from {text}: strconv.Atoi: parsing "{text}": value out of range')
+    if number < 0:
+        raise ScheduleError(f"negative number ({number}) not allowed: {text}")
+    return number

@@ -1,0 +1,71 @@
+"""The jobs that a CronJob makes: their names, and what they are made from."""
+
+from __future__ import annotations
+
+import copy
+from datetime import UTC, datetime
+from typing import Final
+
+from kinformer.meta import new_controller_ref
+from kinformer.models import V1CronJob, V1Job, V1ObjectMeta, V1OwnerReference
+from kinformer_controllers.cronjob.kind import KIND
+from kinformer_controllers.cronjob.missed import minutes_of
+from kinformer_controllers.cronjob.zones import ZoneError, load_zone
+
+__all__ = ("SCHEDULED_TIMESTAMP", "job_for_run", "job_name", "names_a_zone", "schedule_text")
+
+#: The annotation of a job with the run that it is, as a time in the CronJob's zone.
+SCHEDULED_TIMESTAMP: Final = "batch.kubernetes.io/cronjob-scheduled-timestamp"
+
+
+def names_a_zone(cron_job: V1CronJob) -> bool:
+    """Whether a schedule has its time zone in itself, which works and is not supported."""
+    return "TZ" in cron_job.spec.schedule
+
+
+def schedule_text(cron_job: V1CronJob) -> str:
+    """What is to be parsed: the schedule with the zone of the spec. A zone that nobody knows is left out."""
+    schedule: str = cron_job.spec.schedule
+    zone = cron_job.spec.time_zone
+    if names_a_zone(cron_job) or zone is None:
+        return schedule
+    try:
+        load_zone(zone)
+    except ZoneError:
+        return schedule
+    return f"TZ={zone} {schedule}"
+
+
+def job_name(cron_job: V1CronJob, run: datetime) -> str:
+    """The same for the same run, so that no run has two jobs, whoever makes them."""
+    return f"{cron_job.metadata.name}-{minutes_of(run)}"
+
+
+def job_for_run(cron_job: V1CronJob, run: datetime) -> V1Job:
+    """
+    The job of a run.
+
+    :raises ZoneError: if the zone of the spec is not known
+    """
+    template = cron_job.spec.job_template
+    labels = (template.metadata.labels if template.metadata else None) or {}
+    annotations = (template.metadata.annotations if template.metadata else None) or {}
+    local = run.astimezone(load_zone(cron_job.spec.time_zone or ""))
+    return V1Job(
+        api_version="batch/v1",
+        kind="Job",
+        metadata=V1ObjectMeta(
+            name=job_name(cron_job, run),
+            namespace=cron_job.metadata.namespace,
+            labels=dict(labels) or None,
+            annotations={**annotations, SCHEDULED_TIMESTAMP: _rfc3339(local)},
+            creation_timestamp=run.astimezone(UTC),
+            owner_references=[V1OwnerReference(**new_controller_ref(cron_job, KIND)._asdict())],
+        ),
+        spec=copy.deepcopy(template.spec),
+    )
+
+
+def _rfc3339(moment: datetime) -> str:
+    text = moment.replace(microsecond=0).isoformat()
+    return f"{text[:-6]}Z" if text.endswith("+00:00") else text

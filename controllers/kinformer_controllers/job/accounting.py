@@ -1,0 +1,163 @@
+"""How pods pass from their finalizers into a Job's counters, so that each is counted once whatever happens between.
+
+A pod that has ended goes these ways, each a write that may be the last before a crash:
+
+1. its uid is written into the status' uncountedTerminatedPods (for a success of an Indexed Job, its index into
+   completedIndexes, which is enough)
+2. its finalizer is taken off
+3. its uid is taken out of the status and the counter is raised, in one write
+
+Who comes after a crash finds the uid with the finalizer still there (2 is done again), or without (3 is). The functions
+here change a status and give what is to be written; they write nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import Any, Final
+
+from kinformer.models import V1JobStatus, V1Pod, V1UncountedTerminatedPods
+from kinformer_controllers.job.counting import JobPods
+from kinformer_controllers.job.failure_policy import match_failure_policy
+from kinformer_controllers.job.pods import completion_index, is_pod_failed, phase_of, valid_index
+from kinformer_controllers.job.spec import is_indexed, limits_failures_per_index
+
+__all__ = ("MAX_UNCOUNTED_PODS", "Accounts", "account", "settle_released", "uncounted_of")
+
+#: Pods that one sync counts at most: their uids keep the status below 20 KB, and other Jobs have their turn.
+MAX_UNCOUNTED_PODS: Final = 500
+
+
+@dataclass(eq=False, slots=True)
+class Accounts:
+    """
+    :param release: pods whose finalizer is to be taken off, once the status is written
+    :param held: uids of the pods that have their finalizer yet
+    :param changed: whether the status has to be written before
+    :param full: whether there is more than one sync may count
+    :param actions: of the pod failure policy, how often each was taken
+    """
+
+    release: list[V1Pod] = field(default_factory=list)
+    held: set[str] = field(default_factory=set)
+    changed: bool = False
+    full: bool = False
+    actions: Counter[str] = field(default_factory=Counter)
+
+
+def account(stock: JobPods, *, most: int = MAX_UNCOUNTED_PODS) -> Accounts:
+    """
+    Write into the status of `stock.job` what has ended since, and say which pods may go.
+
+    :param most: pods that may be uncounted in the status
+    """
+    job, status = stock.job, stock.job.status
+    indexed = is_indexed(job)
+    accounts = Accounts(held={pod.metadata.uid for pod in stock.pods if stock.is_to_count(pod)})
+    accounts.changed = settle_released(status, accounts.held)
+    uncounted = uncounted_of(status)
+    new_indexes: set[int] = set()
+    for pod in _in_order(stock):
+        failed = is_pod_failed(pod, job)
+        if not _may_release(stock, pod, failed):
+            continue
+        accounts.release.append(pod)
+        uid = pod.metadata.uid
+        if phase_of(pod) == "Succeeded" and uid not in stock.uncounted_failed:
+            if indexed:
+                index = valid_index(pod, job)
+                if index is not None and index not in stock.previous:
+                    new_indexes.add(index)
+                    accounts.changed = True
+            elif uid not in stock.uncounted_succeeded:
+                uncounted.succeeded = _with(uncounted.succeeded, uid)
+                accounts.changed = True
+        elif failed or (stock.finished is not None and stock.finished.type != "SuccessCriteriaMet"):
+            # Of a Job that fails, each pod that has not ended counts as failed.
+            _account_failure(stock, accounts, uncounted, pod)
+        if len(new_indexes) + len(uncounted.succeeded or ()) + len(uncounted.failed or ()) >= most:
+            accounts.full = True
+            break
+    if indexed:
+        _write_indexes(stock, status, new_indexes, accounts)
+    return accounts
+
+
+def _in_order(stock: JobPods) -> list[V1Pod]:
+    """The pods that are to be counted; of an Indexed Job by their index, so that completedIndexes grows in order."""
+    pods = [pod for pod in stock.pods if stock.is_to_count(pod)]
+    if not is_indexed(stock.job):
+        return pods
+    indexes = [(index if (index := completion_index(pod)) is not None else -1, pod) for pod in pods]
+    return [pod for _, pod in sorted(indexes, key=itemgetter(0))]
+
+
+def _may_release(stock: JobPods, pod: V1Pod, failed: bool) -> bool:
+    job = stock.job
+    if job.metadata.deletion_timestamp is not None or stock.finished is not None or phase_of(pod) == "Succeeded":
+        return True
+    if not failed:
+        return False
+    if limits_failures_per_index(job):
+        index = completion_index(pod)
+        kept = stock.kept.get(index) if index is not None else None
+        return kept is None or kept.metadata.uid != pod.metadata.uid
+    return True
+
+
+def _account_failure(stock: JobPods, accounts: Accounts, uncounted: V1UncountedTerminatedPods, pod: V1Pod) -> None:
+    job, uid = stock.job, pod.metadata.uid
+    if uid in stock.uncounted_failed or (is_indexed(job) and valid_index(pod, job) is None):
+        return
+    verdict = match_failure_policy(job, pod)
+    if verdict.action is not None:
+        accounts.actions[verdict.action] += 1
+    if verdict.counts:
+        uncounted.failed = _with(uncounted.failed, uid)
+        accounts.changed = True
+
+
+def _with(uids: list[str] | None, uid: str) -> list[str]:
+    if uids is None:
+        return [uid]
+    uids.append(uid)  # the status is the sync's own
+    return uids
+
+
+def _write_indexes(stock: JobPods, status: Any, new: Collection[int], accounts: Accounts) -> None:
+    stock.succeeded_indexes = stock.succeeded_indexes.with_indexes(new)
+    completed = str(stock.succeeded_indexes) or None
+    failed = str(stock.failed_indexes) if stock.failed_indexes is not None else None
+    if completed != (status.completed_indexes or None) or failed != status.failed_indexes:
+        accounts.changed = True
+    status.succeeded = stock.succeeded_indexes.count or None
+    status.completed_indexes, status.failed_indexes = completed, failed
+
+
+def settle_released(status: V1JobStatus, held: Collection[str]) -> bool:
+    """
+    Raise the counters by the uncounted pods that no longer have their finalizer, and take them out.
+
+    :param held: uids of the pods that have it yet
+    :return: whether there were any
+    """
+    uncounted: Any = uncounted_of(status)
+    succeeded = [uid for uid in uncounted.succeeded or () if uid in held]
+    failed = [uid for uid in uncounted.failed or () if uid in held]
+    more_succeeded = len(uncounted.succeeded or ()) - len(succeeded)
+    more_failed = len(uncounted.failed or ()) - len(failed)
+    if more_succeeded:
+        status.succeeded, uncounted.succeeded = (status.succeeded or 0) + more_succeeded, succeeded or None
+    if more_failed:
+        status.failed, uncounted.failed = (status.failed or 0) + more_failed, failed or None
+    return bool(more_succeeded or more_failed)
+
+
+def uncounted_of(status: V1JobStatus) -> V1UncountedTerminatedPods:
+    """The uncounted pods of a status that may be changed; there is an entry for them afterwards."""
+    if status.uncounted_terminated_pods is None:
+        status.uncounted_terminated_pods = V1UncountedTerminatedPods()
+    return status.uncounted_terminated_pods

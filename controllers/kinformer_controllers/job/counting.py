@@ -1,0 +1,192 @@
+"""What a Job's pods come to in one sync: what is active, succeeded and failed, and what its indexes are at.
+
+A pod is counted once. As long as it has the tracking finalizer it is not in the status' counters; what is under way
+between the two is in the status' uncountedTerminatedPods, by uid. So whoever adds up does it over three sets that do
+not overlap: the counters, the uncounted ones, and pods with the finalizer that are not uncounted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+
+from kinformer.models import V1Job, V1JobCondition, V1Pod
+from kinformer_controllers.job.backoff import Backoff
+from kinformer_controllers.job.failure_policy import match_failure_policy
+from kinformer_controllers.job.intervals import Indexes
+from kinformer_controllers.job.pods import (
+    absolute_index_failures,
+    completion_index,
+    finished_at,
+    index_failures,
+    is_pod_failed,
+    is_tracked,
+    phase_of,
+    restarts_of,
+    valid_index,
+)
+from kinformer_controllers.job.spec import backoff_limit, is_indexed, limits_failures_per_index, replaces_only_failed
+from kinformer_controllers.shared.owning.status import is_pod_active, is_pod_ready, is_pod_terminating
+
+__all__ = (
+    "JobPods",
+    "failed_indexes",
+    "first_pending_indexes",
+    "is_past_backoff_limit_by_restarts",
+    "pods_kept_for_their_index",
+    "succeeded_indexes",
+    "take_stock",
+)
+
+
+@dataclass(eq=False, slots=True)
+class JobPods:
+    """
+    A Job's pods in one sync, and what they come to. The sync changes it as it goes.
+
+    :param job: a copy whose status may be changed
+    :param pods: all that are the Job's
+    :param released: uids of those whose finalizer was taken off, whatever the cache shows
+    :param uncounted_succeeded: uids from the status, as it was at the sync's beginning
+    :param succeeded: how many pods have, or indexes
+    :param previous: the indexes that had succeeded before this sync
+    :param failed_indexes: None unless failures are limited per index
+    :param kept: failed pods that are kept, by index, until the pod that replaces them has their count of failures
+    """
+
+    job: V1Job
+    pods: Sequence[V1Pod]
+    released: Collection[str]
+    uncounted_succeeded: frozenset[str]
+    uncounted_failed: frozenset[str]
+    active: list[V1Pod]
+    ready: int
+    terminating: int
+    new_succeeded: list[V1Pod] = field(default_factory=list)
+    new_failed: list[V1Pod] = field(default_factory=list)
+    succeeded: int = 0
+    failed: int = 0
+    previous: Indexes = field(default_factory=Indexes)
+    succeeded_indexes: Indexes = field(default_factory=Indexes)
+    failed_indexes: Indexes | None = None
+    kept: dict[int, V1Pod] = field(default_factory=dict)
+    backoff: Backoff = field(default_factory=Backoff)
+    finished: V1JobCondition | None = None
+
+    def is_to_count(self, pod: V1Pod) -> bool:
+        """Whether it still has its finalizer, as far as is known here."""
+        return is_tracked(pod) and pod.metadata.uid not in self.released
+
+    def valid(self, uncounted: Collection[str], wanted: Callable[[V1Pod], bool]) -> Iterator[V1Pod]:
+        """The pods that are neither in the counters nor uncounted and, of an Indexed Job, have an index that it has."""
+        indexed = is_indexed(self.job)
+        for pod in self.pods:
+            if not self.is_to_count(pod) or pod.metadata.uid in uncounted:
+                continue
+            if indexed and valid_index(pod, self.job) is None:
+                continue
+            if wanted(pod):
+                yield pod
+
+
+def take_stock(job: V1Job, pods: Sequence[V1Pod], released: Collection[str] = frozenset()) -> JobPods:
+    """Count a Job's pods."""
+    status = job.status
+    uncounted = status.uncounted_terminated_pods if status is not None else None
+    active = [pod for pod in pods if is_pod_active(pod)]
+    stock = JobPods(
+        job=job,
+        pods=pods,
+        released=released,
+        uncounted_succeeded=frozenset((uncounted.succeeded if uncounted is not None else None) or ()),
+        uncounted_failed=frozenset((uncounted.failed if uncounted is not None else None) or ()),
+        active=active,
+        ready=sum(map(is_pod_ready, active)),
+        terminating=sum(map(is_pod_terminating, pods)),
+    )
+    stock.new_succeeded = list(stock.valid(stock.uncounted_succeeded, lambda pod: phase_of(pod) == "Succeeded"))
+    stock.new_failed = list(stock.valid(stock.uncounted_failed, lambda pod: is_pod_failed(pod, job)))
+    counted_succeeded = (status.succeeded or 0) if status is not None else 0
+    counted_failed = (status.failed or 0) if status is not None else 0
+    stock.succeeded = counted_succeeded + len(stock.new_succeeded) + len(stock.uncounted_succeeded)
+    not_ignored = sum(match_failure_policy(job, pod).counts for pod in stock.new_failed)
+    stock.failed = counted_failed + not_ignored + len(stock.uncounted_failed)
+    if is_indexed(job):
+        stock.previous, stock.succeeded_indexes = succeeded_indexes(job, pods)
+        stock.succeeded = stock.succeeded_indexes.count
+        if limits_failures_per_index(job):
+            stock.failed_indexes = failed_indexes(job, pods)
+            stock.kept = pods_kept_for_their_index(stock)
+    return stock
+
+
+def succeeded_indexes(job: V1Job, pods: Iterable[V1Pod]) -> tuple[Indexes, Indexes]:
+    """The indexes that the status has as completed, and these with what has succeeded since."""
+    text = job.status.completed_indexes if job.status is not None else None
+    previous = Indexes.parse(text, job.spec.completions or 0)
+    return previous, previous.with_indexes(_indexes_of(job, pods, lambda pod: phase_of(pod) == "Succeeded"))
+
+
+def failed_indexes(job: V1Job, pods: Iterable[V1Pod]) -> Indexes:
+    """The indexes that the status has as failed, with what has failed for good since."""
+    text = job.status.failed_indexes if job.status is not None else None
+    previous = Indexes.parse(text, job.spec.completions or 0)
+    return previous.with_indexes(_indexes_of(job, pods, lambda pod: _has_failed_its_index(job, pod)))
+
+
+def _indexes_of(job: V1Job, pods: Iterable[V1Pod], wanted: Callable[[V1Pod], bool]) -> Iterator[int]:
+    for pod in pods:
+        if is_tracked(pod) and wanted(pod) and (index := valid_index(pod, job)) is not None:
+            yield index
+
+
+def _has_failed_its_index(job: V1Job, pod: V1Pod) -> bool:
+    if not is_pod_failed(pod, job):
+        return False
+    verdict = match_failure_policy(job, pod)
+    if verdict.action == "FailIndex":
+        return True
+    return verdict.counts and index_failures(pod) >= job.spec.backoff_limit_per_index
+
+
+def pods_kept_for_their_index(stock: JobPods) -> dict[int, V1Pod]:
+    """
+    The failed pods, by index, that must not go before they are replaced: the new pod inherits their failures.
+
+    An index that is done, or has an active pod, needs none.
+    """
+    job, kept = stock.job, dict[int, V1Pod]()
+    active = {completion_index(pod) for pod in stock.active}
+    failed = stock.failed_indexes or Indexes()
+    for pod in stock.valid((), lambda pod: is_pod_failed(pod, job)):
+        index = valid_index(pod, job)
+        if index is None or index in active or index in stock.succeeded_indexes or index in failed:
+            continue
+        other = kept.get(index)
+        if other is None or (
+            absolute_index_failures(other) <= absolute_index_failures(pod) and finished_at(pod) >= finished_at(other)
+        ):
+            kept[index] = pod
+    return kept
+
+
+def first_pending_indexes(stock: JobPods, count: int) -> list[int]:
+    """The first so many indexes that are neither done nor failed, and have no pod."""
+    job = stock.job
+    taken = [index for pod in stock.active if (index := completion_index(pod)) is not None]
+    if replaces_only_failed(job):
+        terminating = filter(is_pod_terminating, stock.pods)
+        taken += [index for pod in terminating if (index := completion_index(pod)) is not None]
+    settled = stock.succeeded_indexes.with_indexes(taken)
+    if stock.failed_indexes is not None:
+        settled = settled.union(stock.failed_indexes)
+    return list(islice(settled.gaps(job.spec.completions or 0), max(count, 0)))
+
+
+def is_past_backoff_limit_by_restarts(job: V1Job, pods: Iterable[V1Pod]) -> bool:
+    """Whether containers that are restarted in place (restartPolicy OnFailure) were so too often."""
+    if job.spec.template.spec.restart_policy != "OnFailure":
+        return False
+    restarts = sum(restarts_of(pod) for pod in pods if phase_of(pod) in ("Running", "Pending"))
+    return restarts >= max(backoff_limit(job), 1)

@@ -1,0 +1,92 @@
+"""podFailurePolicy: what a failed pod means for its Job, by the exit codes and conditions that it failed with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from kinformer.models import V1ContainerStatus, V1Job, V1Pod, V1PodFailurePolicyOnExitCodesRequirement
+from kinformer_controllers.job.pods import is_pod_failed
+from kinformer_controllers.shared.owning.status import pod_status
+
+__all__ = ("Verdict", "failure_message", "match_failure_policy")
+
+
+class Verdict(NamedTuple):
+    """
+    :param message: why the Job fails as a whole, None if it does not
+    :param counts: whether the failure counts towards the limits
+    :param action: of the rule that matched, None if none did
+    """
+
+    message: str | None = None
+    counts: bool = True
+    action: str | None = None
+
+
+_NO_RULE: Final = Verdict()
+_ACTIONS: Final = frozenset(("Ignore", "FailIndex", "Count", "FailJob"))
+
+
+def match_failure_policy(job: V1Job, pod: V1Pod) -> Verdict:
+    """What the first rule that matches says; without a policy each failure counts."""
+    policy = job.spec.pod_failure_policy
+    if policy is None:
+        return _NO_RULE
+    for place, rule in enumerate(policy.rules or ()):
+        if rule.action not in _ACTIONS:
+            continue  # of a later Kubernetes
+        if rule.on_exit_codes is not None:
+            why = _why_exit_codes(pod, rule.on_exit_codes)
+        else:
+            why = _why_conditions(pod, rule.on_pod_conditions or ())
+        if why is None:
+            continue
+        message = f"{why} matching FailJob rule at index {place}" if rule.action == "FailJob" else None
+        return Verdict(message, rule.action != "Ignore", rule.action)
+    return _NO_RULE
+
+
+def failure_message(job: V1Job, pods: Iterable[V1Pod]) -> str | None:
+    """Why a rule has the Job fail, None if none does."""
+    if job.spec.pod_failure_policy is None:
+        return None
+    for pod in pods:
+        if is_pod_failed(pod, job) and (message := match_failure_policy(job, pod).message) is not None:
+            return message
+    return None
+
+
+def _why_exit_codes(pod: V1Pod, requirement: V1PodFailurePolicyOnExitCodesRequirement) -> str | None:
+    status = pod_status(pod)
+    if status is None:
+        return None
+    for states in (status.container_statuses, status.init_container_statuses):
+        for state in states or ():
+            code = _exit_code(state)
+            if code and _matches(state.name, code, requirement):
+                name = f"{pod.metadata.namespace}/{pod.metadata.name}"
+                return f"Container {state.name} for pod {name} failed with exit code {code}"
+    return None
+
+
+def _exit_code(state: V1ContainerStatus) -> int:
+    """0 for a container that has not ended, or that ended well: no rule is about these."""
+    terminated = state.state.terminated if state.state is not None else None
+    return int(terminated.exit_code or 0) if terminated is not None else 0
+
+
+def _matches(container: str, code: int, requirement: V1PodFailurePolicyOnExitCodesRequirement) -> bool:
+    if requirement.container_name is not None and requirement.container_name != container:
+        return False
+    listed = code in (requirement.values or ())
+    return bool(listed if requirement.operator == "In" else requirement.operator == "NotIn" and not listed)
+
+
+def _why_conditions(pod: V1Pod, patterns: Iterable[object]) -> str | None:
+    status = pod_status(pod)
+    wanted = {(pattern.type, pattern.status) for pattern in patterns}  # type: ignore[attr-defined]
+    for condition in (status.conditions if status is not None else None) or ():
+        if (condition.type, condition.status) in wanted:
+            return f"Pod {pod.metadata.namespace}/{pod.metadata.name} has condition {condition.type}"
+    return None

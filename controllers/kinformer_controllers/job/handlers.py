@@ -1,0 +1,202 @@
+"""What wakes a Job: changes of itself at once, changes of its pods and of its status within a second, gathered.
+
+A pod that belongs to nobody any more, and has the tracking finalizer still, goes to the orphans' queue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Protocol
+
+from kinformer.cache import DeletedFinalStateUnknown, Indexer
+from kinformer.clock import Clock
+from kinformer.meta import meta_namespace_key
+from kinformer.models import V1Job, V1OwnerReference, V1Pod
+from kinformer.workqueue import RateLimitingQueue
+from kinformer_controllers.job.management import BATCH_SECONDS
+from kinformer_controllers.job.metrics import BY_EXTERNAL_CONTROLLER, count_tracked_terminated_pod
+from kinformer_controllers.job.names import KIND
+from kinformer_controllers.job.orphans import OrphanKey
+from kinformer_controllers.job.pods import is_tracked
+from kinformer_controllers.job.released import Released
+from kinformer_controllers.job.spec import external_manager, is_finished
+from kinformer_controllers.shared.owning.identity import owner_id
+from kinformer_controllers.shared.owning.owners import controller_of
+from kinformer_controllers.shared.waiting.expectations import Expectations
+
+__all__ = ("JobHandler", "PodHandler", "job_named_by")
+
+
+class _AddsAfter(Protocol):
+    def __call__(self, item: str, seconds: float) -> None: ...
+
+
+def job_named_by(jobs: Indexer[V1Job], namespace: str, reference: V1OwnerReference | None) -> V1Job | None:
+    """The Job that an owner reference means; None if that is another kind, or is gone."""
+    if reference is None or reference.kind != KIND.kind:
+        return None
+    job = jobs.get_by_key(f"{namespace}/{reference.name}")
+    return job if job is not None and job.metadata.uid == reference.uid else None
+
+
+class JobHandler:
+    """
+    An event handler for Jobs.
+
+    :param forget: told of each Job that is gone: its key and its uid, which is empty where nobody knows it
+    """
+
+    def __init__(
+        self,
+        queue: RateLimitingQueue[str],
+        orphans: Callable[[str], object],
+        clock: Clock,
+        *forget: Callable[[str, str], object],
+    ) -> None:
+        self._add = queue.add
+        self._add_after = queue.add_after
+        self._orphans = orphans
+        self._clock = clock
+        self._forget = forget
+
+    def on_add(self, job: V1Job, is_in_initial_list: bool, /) -> None:
+        self._add(meta_namespace_key(job))
+        if (manager := external_manager(job)) is not None:
+            BY_EXTERNAL_CONTROLLER.labels(manager).inc()
+
+    def on_update(self, old: V1Job, new: V1Job, /) -> None:
+        if old.metadata.uid != new.metadata.uid:
+            # It was deleted and made anew, and nobody saw the moment between.
+            self._gone(meta_namespace_key(old), old)
+        key = meta_namespace_key(new)
+        if is_finished(new):
+            # Its pods have lost their finalizers by now; one that has not would keep it for ever.
+            self._orphans(OrphanKey.of_job(new).text)
+            self._add_after(key, BATCH_SECONDS)
+            return
+        if new.metadata.generation == old.metadata.generation:
+            self._add_after(key, BATCH_SECONDS)
+        else:
+            self._add(key)
+        self._mind_deadline(key, old, new)
+
+    def on_delete(self, obj: V1Job | DeletedFinalStateUnknown[V1Job], /) -> None:
+        if isinstance(obj, DeletedFinalStateUnknown):
+            self._gone(obj.key, obj.obj)
+        else:
+            self._gone(meta_namespace_key(obj), obj)
+
+    def _gone(self, key: str, job: V1Job | None) -> None:
+        self._add(key)
+        for forget in self._forget:
+            forget(key, job.metadata.uid or "" if job is not None else "")
+        if job is not None:
+            self._orphans(OrphanKey.of_job(job).text)
+
+    def _mind_deadline(self, key: str, old: V1Job, new: V1Job) -> None:
+        """A deadline that was changed may be over earlier."""
+        seconds = new.spec.active_deadline_seconds
+        start = new.status.start_time if new.status is not None else None
+        if start is not None and seconds is not None and seconds != old.spec.active_deadline_seconds:
+            self._add_after(key, (start + timedelta(seconds=min(seconds, 2**33)) - self._clock.now()).total_seconds())
+
+
+class PodHandler:
+    """
+    An event handler for pods.
+
+    :param candidates: the keys of the Jobs that might adopt a pod of nobody's
+    """
+
+    def __init__(
+        self,
+        jobs: Indexer[V1Job],
+        add_after: _AddsAfter,
+        orphans: Callable[[str], object],
+        candidates: Callable[[V1Pod], list[str]],
+        expectations: Expectations,
+        released: Released,
+    ) -> None:
+        self._jobs = jobs
+        self._add_after = add_after
+        self._orphans = orphans
+        self._candidates = candidates
+        self._expectations = expectations
+        self._released = released
+
+    def on_add(self, pod: V1Pod, is_in_initial_list: bool, /) -> None:
+        count_tracked_terminated_pod(None, pod)
+        if pod.metadata.deletion_timestamp:
+            # After a restart: it is on its way out already, and must not be taken for one that was waited for.
+            self._going(pod, final=False)
+            return
+        reference = controller_of(pod)
+        if reference is None:
+            self._orphan(pod)
+            self._offer(pod)
+        elif (job := job_named_by(self._jobs, pod.metadata.namespace, reference)) is not None:
+            self._expectations.creation_observed(owner_id(job))
+            self._wake(job)
+
+    def on_update(self, old: V1Pod, new: V1Pod, /) -> None:
+        count_tracked_terminated_pod(old, new)
+        if new.metadata.resource_version == old.metadata.resource_version:
+            return  # a resync
+        if new.metadata.deletion_timestamp:
+            self._going(new, final=False)
+            return
+        namespace = new.metadata.namespace
+        reference, old_reference = controller_of(new), controller_of(old)
+        if reference != old_reference and (job := job_named_by(self._jobs, namespace, old_reference)) is not None:
+            self._shown(job, new)
+            self._wake(job)
+        if reference is None:
+            self._orphan(new)
+            if old_reference is not None or (new.metadata.labels or {}) != (old.metadata.labels or {}):
+                self._offer(new)
+        elif (job := job_named_by(self._jobs, namespace, reference)) is not None:
+            self._shown(job, new)
+            self._wake(job)
+
+    def on_delete(self, obj: V1Pod | DeletedFinalStateUnknown[V1Pod], /) -> None:
+        # A tombstone's state may be an old one; whose pod it has become since hears of it from its next sync.
+        pod = obj.obj if isinstance(obj, DeletedFinalStateUnknown) else obj
+        if pod is not None:
+            count_tracked_terminated_pod(pod, None)
+            self._going(pod, final=True)
+
+    def _going(self, pod: V1Pod, *, final: bool) -> None:
+        """
+        A pod is being deleted, or is gone.
+
+        :param final: whether it is gone
+        """
+        reference = controller_of(pod)
+        job = job_named_by(self._jobs, pod.metadata.namespace, reference)
+        if reference is None or job is None or is_finished(job):
+            # No sync takes its finalizer off: its Job is gone or done, or the garbage collector has cut the reference.
+            self._orphan(pod)
+            return
+        self._expectations.deletion_observed(owner_id(job), meta_namespace_key(pod))
+        if final:
+            self._released.observed(owner_id(job), pod.metadata.uid)
+        else:
+            self._shown(job, pod)
+        self._wake(job)
+
+    def _shown(self, job: V1Job, pod: V1Pod) -> None:
+        """The cache shows how a pod is now: perhaps without its finalizer."""
+        if not is_tracked(pod):
+            self._released.observed(owner_id(job), pod.metadata.uid)
+
+    def _wake(self, job: V1Job) -> None:
+        self._add_after(meta_namespace_key(job), BATCH_SECONDS)
+
+    def _orphan(self, pod: V1Pod) -> None:
+        if is_tracked(pod):
+            self._orphans(OrphanKey.of_pod(pod).text)
+
+    def _offer(self, pod: V1Pod) -> None:
+        for key in self._candidates(pod):
+            self._add_after(key, BATCH_SECONDS)

@@ -1,0 +1,14 @@
+"""What the Job controller can be told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kinformer.options import workers
+
+__all__ = ("JobOptions",)
+
+
+@dataclass(frozen=True)
+class JobOptions:
+    concurrent_job_syncs: int = workers(5, "Jobs")

@@ -1,0 +1,130 @@
+"""Orphans: pods with the tracking finalizer that no Job counts. The finalizer is taken off, so that they can go.
+
+Their Job was deleted, or has finished, or the garbage collector has cut their owner reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from kinformer.cache import Indexer
+from kinformer.client.errors import NotFound
+from kinformer.logs import get_logger
+from kinformer.meta import Nothing, SelectorError, label_selector_as_selector, meta_namespace_key, parse_selector
+from kinformer.models import V1Job, V1OwnerReference, V1Pod
+from kinformer_controllers.job.index import pods_of_nobody, pods_of_uid
+from kinformer_controllers.job.names import KIND, TRACKING_FINALIZER
+from kinformer_controllers.job.pods import is_tracked
+from kinformer_controllers.job.spec import external_manager, is_finished
+from kinformer_controllers.shared.owning.owners import controller_of
+from kinformer_controllers.shared.writing.finalizers import remove_finalizers_patch
+from kinformer_controllers.shared.writing.pods import PodWriter
+
+__all__ = ("OrphanKey", "Orphans")
+
+log = get_logger(__name__)
+
+_POD: Final = "pod"
+_JOB: Final = "job"
+#: Written for a selector that matches nothing: no selector reads so.
+_NOTHING: Final = "!"
+_API_VERSION: Final = f"{KIND.group}/{KIND.version}"
+
+
+class OrphanKey(NamedTuple):
+    """
+    What is to be looked at: one pod, or all of a Job.
+
+    :param kind: ``pod`` or ``job``
+    :param value: a pod's name, or a Job's uid and selector
+    """
+
+    kind: str
+    namespace: str
+    value: str
+
+    @classmethod
+    def of_pod(cls, pod: V1Pod) -> OrphanKey:
+        return cls(_POD, pod.metadata.namespace, pod.metadata.name)
+
+    @classmethod
+    def of_job(cls, job: V1Job) -> OrphanKey:
+        """All that is the Job's, and what it selects of nobody's; that only where its selector can be understood."""
+        try:
+            selector = str(label_selector_as_selector(job.spec.selector))
+        except SelectorError as error:
+            log.error("selector_not_understood", kind=KIND.kind, key=meta_namespace_key(job), error=str(error))
+            selector = _NOTHING
+        return cls(_JOB, job.metadata.namespace, f"{job.metadata.uid} {selector}")
+
+    @classmethod
+    def parse(cls, text: str) -> OrphanKey:
+        """Read what :attr:`text` has written."""
+        kind, namespace, value = text.split("/", 2)
+        return cls(kind, namespace, value)
+
+    @property
+    def text(self) -> str:
+        """For a queue of texts."""
+        return "/".join(self)
+
+
+class Orphans:
+    """
+    :param job_of: the Job that an owner reference means, None if there is none
+    """
+
+    def __init__(
+        self,
+        pods: Indexer[V1Pod],
+        control: PodWriter,
+        job_of: Callable[[str, V1OwnerReference | None], V1Job | None],
+    ) -> None:
+        self._pods = pods
+        self._control = control
+        self._job_of = job_of
+
+    async def sync(self, text: str) -> None:
+        """
+        Release what is an orphan of what a key names.
+
+        :raises ExceptionGroup: with what kept pods from being released; the others were
+        """
+        errors: list[Exception] = []
+        for pod in self._named(OrphanKey.parse(text)):
+            try:
+                await self._release(pod)
+            except Exception as error:  # whatever it is, the others are to go
+                errors.append(error)
+        if errors:
+            raise ExceptionGroup("could not release all orphan pods", errors)
+
+    def _named(self, key: OrphanKey) -> list[V1Pod]:
+        if key.kind == _POD:
+            pod = self._pods.get_by_key(f"{key.namespace}/{key.value}")
+            return [pod] if pod is not None else []
+        uid, _, text = key.value.partition(" ")
+        selector = parse_selector(text) if text != _NOTHING else Nothing
+        mine, of_nobody = pods_of_uid(self._pods, key.namespace, uid), pods_of_nobody(self._pods, key.namespace)
+        return [*mine, *(pod for pod in of_nobody if selector.matches(pod.metadata.labels or {}))]
+
+    async def _release(self, pod: V1Pod) -> None:
+        if not is_tracked(pod) or not self._is_orphan(pod):
+            return
+        meta = pod.metadata
+        try:
+            await self._control.patch(meta.namespace, meta.name, remove_finalizers_patch(pod, TRACKING_FINALIZER))
+        except NotFound:
+            return  # it is gone
+
+    def _is_orphan(self, pod: V1Pod) -> bool:
+        reference = controller_of(pod)
+        if reference is None:
+            return True
+        if reference.kind != KIND.kind or reference.api_version != _API_VERSION:
+            return False  # another kind's, which may use the finalizer in its own way
+        job = self._job_of(pod.metadata.namespace, reference)
+        if job is None:
+            return True
+        return external_manager(job) is None and is_finished(job)

@@ -1,0 +1,92 @@
+"""Whether a Job is to end, and why: the criteria in the order in which they are asked.
+
+What an earlier sync decided stands. Then a pod failure policy comes before the backoff limit, that before the deadline,
+and failed indexes before the success policy. A Job that is to end first has the condition FailureTarget or
+SuccessCriteriaMet, and Failed or Complete once its pods are gone and counted.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from kinformer.models import V1Job, V1JobCondition
+from kinformer_controllers.job.conditions import (
+    condition_of,
+    failure_target,
+    is_condition_true,
+    new_condition,
+    success_criteria_met,
+)
+from kinformer_controllers.job.counting import JobPods, is_past_backoff_limit_by_restarts
+from kinformer_controllers.job.failure_policy import failure_message
+from kinformer_controllers.job.spec import backoff_limit, is_indexed, is_suspended
+from kinformer_controllers.job.success_policy import success_message
+
+__all__ = ("completed", "failed_for", "seconds_to_deadline", "verdict")
+
+
+def verdict(stock: JobPods, now: datetime) -> V1JobCondition | None:
+    """The condition with which the Job is to end, by what is there already; None if it goes on."""
+    job = stock.job
+    if is_condition_true(job, "SuccessCriteriaMet"):
+        return condition_of(job, "SuccessCriteriaMet")
+    if is_condition_true(job, "FailureTarget"):
+        target = condition_of(job, "FailureTarget")
+        assert target is not None
+        return failed_for(target, now)
+    return _failure(stock, now) or _success_by_policy(stock, now)
+
+
+def _failure(stock: JobPods, now: datetime) -> V1JobCondition | None:
+    job = stock.job
+    message = failure_message(job, stock.pods)
+    if message is not None:
+        return failure_target("PodFailurePolicy", message, now)
+    if stock.failed > backoff_limit(job) or is_past_backoff_limit_by_restarts(job, stock.pods):
+        return failure_target("BackoffLimitExceeded", "Job has reached the specified backoff limit", now)
+    left = seconds_to_deadline(job, now)
+    if left is not None and left <= 0:
+        return failure_target("DeadlineExceeded", "Job was active longer than specified deadline", now)
+    failed, most = stock.failed_indexes, job.spec.max_failed_indexes
+    if failed is None:
+        return None
+    if most is not None and failed.count > most:
+        message = "Job has exceeded the specified maximal number of failed indexes"
+        return failure_target("MaxFailedIndexesExceeded", message, now)
+    if failed.count > 0 and failed.count + stock.succeeded_indexes.count >= (job.spec.completions or 0):
+        return failure_target("FailedIndexes", "Job has failed indexes", now)
+    return None
+
+
+def _success_by_policy(stock: JobPods, now: datetime) -> V1JobCondition | None:
+    if not is_indexed(stock.job):
+        return None
+    message = success_message(stock.job, stock.succeeded_indexes)
+    return success_criteria_met("SuccessPolicy", message, now) if message is not None else None
+
+
+def completed(stock: JobPods, active: int, now: datetime) -> V1JobCondition | None:
+    """
+    The condition of a Job that has all its completions, or, where it asks for no number, one and no pod at work still.
+
+    :param active: active pods that are left after this sync's writes
+    """
+    completions: int | None = stock.job.spec.completions
+    enough = stock.succeeded > 0 if completions is None else stock.succeeded >= completions
+    if not enough or active:
+        return None
+    return success_criteria_met("CompletionsReached", "Reached expected number of succeeded pods", now)
+
+
+def failed_for(target: V1JobCondition, now: datetime) -> V1JobCondition:
+    """The condition that ends a Job which has that target."""
+    return new_condition("Failed", target.reason or "", target.message or "", now)
+
+
+def seconds_to_deadline(job: V1Job, now: datetime) -> float | None:
+    """Seconds until activeDeadlineSeconds are over; None where there are none, or they do not run."""
+    seconds, status = job.spec.active_deadline_seconds, job.status
+    start: datetime | None = status.start_time if status is not None else None
+    if seconds is None or start is None or is_suspended(job):
+        return None
+    return (start - now).total_seconds() + timedelta(seconds=min(seconds, 2**33)).total_seconds()

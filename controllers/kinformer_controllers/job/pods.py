@@ -1,0 +1,144 @@
+"""What one pod means to its Job: its index, its failures, whether it has failed, when it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+
+from kinformer.logs import get_logger
+from kinformer.models import V1ContainerStatus, V1Job, V1Pod
+from kinformer_controllers.job.names import COMPLETION_INDEX, INDEX_FAILURES, INDEX_IGNORED_FAILURES, TRACKING_FINALIZER
+from kinformer_controllers.job.numbers import go_int
+from kinformer_controllers.job.spec import replaces_only_failed
+from kinformer_controllers.shared.owning.status import pod_status, ready_condition
+
+__all__ = (
+    "absolute_index_failures",
+    "completion_index",
+    "finished_at",
+    "index_failures",
+    "index_ignored_failures",
+    "is_pod_failed",
+    "is_tracked",
+    "phase_of",
+    "restarts_of",
+    "valid_index",
+)
+
+log = get_logger(__name__)
+
+_LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)
+
+
+def phase_of(pod: V1Pod) -> str:
+    status = pod_status(pod)
+    return (status.phase or "") if status is not None else ""
+
+
+def is_tracked(pod: V1Pod) -> bool:
+    """Whether it has the finalizer that keeps it until it is counted."""
+    finalizers = pod.metadata.finalizers
+    return bool(finalizers) and TRACKING_FINALIZER in finalizers
+
+
+def is_pod_failed(pod: V1Pod, job: V1Job) -> bool:
+    phase = phase_of(pod)
+    if phase == "Failed":
+        return True
+    # A pod that is being deleted may never come to its phase Failed, where its node is gone.
+    return bool(pod.metadata.deletion_timestamp) and phase != "Succeeded" and not replaces_only_failed(job)
+
+
+def completion_index(pod: V1Pod) -> int | None:
+    """The index of a pod of an Indexed Job; None if it has none that is a number."""
+    annotations = pod.metadata.annotations
+    text = annotations.get(COMPLETION_INDEX) if annotations else None
+    index = go_int(text) if text is not None else None
+    return index if index is not None and index >= 0 else None
+
+
+def valid_index(pod: V1Pod, job: V1Job) -> int | None:
+    """The index, if it is one that the Job has now."""
+    index = completion_index(pod)
+    return index if index is not None and index < (job.spec.completions or 0) else None
+
+
+def index_failures(pod: V1Pod) -> int:
+    """How often its index had failed before this pod, and it counted."""
+    return _count(pod, INDEX_FAILURES)
+
+
+def index_ignored_failures(pod: V1Pod) -> int:
+    """How often its index had failed before this pod, and the failure policy ignored it."""
+    return _count(pod, INDEX_IGNORED_FAILURES)
+
+
+def absolute_index_failures(pod: V1Pod) -> int:
+    return index_failures(pod) + index_ignored_failures(pod)
+
+
+def _count(pod: V1Pod, annotation: str) -> int:
+    text = (pod.metadata.annotations or {}).get(annotation)
+    if text is None:
+        return 0
+    count = go_int(text)
+    if count is None or not 0 <= count < 2**31:
+        log.info("pod_annotation_invalid", pod=pod.metadata.name, annotation=annotation, value=text)
+        return 0
+    return count
+
+
+def restarts_of(pod: V1Pod) -> int:
+    """How often its containers were restarted, all together."""
+    status = pod_status(pod)
+    if status is None:
+        return 0
+    states = (*(status.init_container_statuses or ()), *(status.container_statuses or ()))
+    return sum(state.restart_count or 0 for state in states)
+
+
+def finished_at(pod: V1Pod) -> datetime:
+    """
+    When a pod ended: when the last of its containers did, or it stopped to be ready, or its deletion was asked for.
+
+    A pod that tells none of these is taken to have ended when it was made.
+    """
+    meta = pod.metadata
+    if (ended := _containers_ended(pod)) is not None:
+        return ended
+    condition = ready_condition(pod)
+    if condition is not None and condition.status == "False" and condition.last_transition_time is not None:
+        return condition.last_transition_time
+    if meta.deletion_timestamp is not None:
+        asked: datetime = meta.deletion_timestamp - timedelta(seconds=meta.deletion_grace_period_seconds or 0)
+        return asked
+    return meta.creation_timestamp or _LONG_AGO
+
+
+def _containers_ended(pod: V1Pod) -> datetime | None:
+    """When the last container or sidecar ended; None if one has not, or there is none."""
+    status = pod_status(pod)
+    if status is None:
+        return None
+    spec = pod.spec
+    containers = (spec.init_containers if spec is not None else None) or ()
+    sidecars = {container.name for container in containers if container.restart_policy == "Always"}
+    regular, known = _latest(status.container_statuses or ())
+    of_sidecars, all_known = _latest(state for state in status.init_container_statuses or () if state.name in sidecars)
+    if not all_known:
+        return None
+    if not known:
+        # One of the regular containers has not ended: then the sidecars' end counts alone, where there are any.
+        return of_sidecars
+    return max((moment for moment in (regular, of_sidecars) if moment is not None), default=None)
+
+
+def _latest(states: Iterable[V1ContainerStatus]) -> tuple[datetime | None, bool]:
+    """The latest end, and whether all have one."""
+    latest: datetime | None = None
+    for state in states:
+        terminated = state.state.terminated if state.state is not None else None
+        if terminated is None or terminated.finished_at is None:
+            return None, False
+        latest = terminated.finished_at if latest is None else max(latest, terminated.finished_at)
+    return latest, True

@@ -1,0 +1,156 @@
+"""One sync of a Job: count its pods, see whether it is to end, make or remove pods, write its status."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import anyio
+
+from kinformer.client.errors import NotFound
+from kinformer.clock import Clock
+from kinformer.models import V1Job, V1JobStatus, V1Pod
+from kinformer.record import NORMAL, EventRecorder
+from kinformer_controllers.job.accounting import uncounted_of
+from kinformer_controllers.job.backoff import Backoff
+from kinformer_controllers.job.conditions import ensure_condition, new_condition
+from kinformer_controllers.job.counting import JobPods, take_stock
+from kinformer_controllers.job.management import PodManager
+from kinformer_controllers.job.outcome import completed, seconds_to_deadline, verdict
+from kinformer_controllers.job.released import Released
+from kinformer_controllers.job.spec import is_suspended
+from kinformer_controllers.job.tracking import JobTracker
+from kinformer_controllers.shared.owning.identity import owner_id
+from kinformer_controllers.shared.owning.status import is_pod_ready
+from kinformer_controllers.shared.writing.pods import PodWriter
+
+__all__ = ("Reconciled", "Reconciler", "own_copy")
+
+
+class Reconciled(NamedTuple):
+    """
+    :param action: what was done to pods, for the metrics
+    :param error: what kept pods from being made or removed; the status is written all the same
+    """
+
+    action: str
+    error: Exception | None = None
+
+
+class Reconciler:
+    """
+    :param backoffs: what is remembered of each Job's failures, by its key
+    :param look_again: has a Job synced after so many seconds
+    """
+
+    def __init__(
+        self,
+        pods: PodWriter,
+        manager: PodManager,
+        tracker: JobTracker,
+        released: Released,
+        recorder: EventRecorder,
+        clock: Clock,
+        *,
+        backoffs: dict[str, Backoff],
+        look_again: Callable[[str, float], object],
+    ) -> None:
+        self._pods = pods
+        self._manager = manager
+        self._tracker = tracker
+        self._released = released
+        self._recorder = recorder
+        self._clock = clock
+        self._backoffs = backoffs
+        self._look_again = look_again
+
+    async def reconcile(self, job: V1Job, pods: Sequence[V1Pod], *, may_act: bool) -> Reconciled:
+        """
+        Bring a Job further.
+
+        :param job: the sync's own copy, see :func:`own_copy`
+        :param may_act: whether the cache shows all that was asked for, so that what is missing is missing
+        :raises ClientError: if the status or a finalizer could not be written
+        """
+        now, key = self._clock.now(), owner_id(job).key
+        status: Any = job.status
+        stock = take_stock(job, pods, self._released.of(owner_id(job)))
+        if status.start_time is None and not is_suspended(job):
+            status.start_time = now.replace(microsecond=0)
+        stock.backoff = self._backoffs.get(key, Backoff()).after(stock.new_succeeded, stock.new_failed)
+        stock.finished = verdict(stock, now)
+        done, changed = Reconciled("reconciling"), False
+        if stock.finished is not None:
+            active, error = await self._remove_all(stock, may_act)
+            done = Reconciled("reconciling", error)
+        else:
+            self._look_again_at_deadline(job, key)
+            active, managed = len(stock.active), may_act and job.metadata.deletion_timestamp is None
+            if managed:
+                active, action, error = await self._manager.manage(stock)
+                done = Reconciled(action, error)
+            stock.finished = completed(stock, active, now)
+            if stock.finished is None and managed:
+                changed = self._note_suspension(job)
+        current = (active, stock.ready, stock.terminating)
+        changed = changed or current != (status.active or 0, status.ready, status.terminating)
+        status.active, status.ready, status.terminating = active or None, stock.ready, stock.terminating
+        await self._tracker.track(stock, changed)
+        return done
+
+    async def _remove_all(self, stock: JobPods, may_act: bool) -> tuple[int, Exception | None]:
+        """Delete the active pods of a Job that is to end; their finalizers stay until they are counted."""
+        errors: list[Exception] = []
+
+        async def delete(pod: V1Pod) -> None:
+            try:
+                await self._pods.delete(pod.metadata.namespace, pod.metadata.name, stock.job)
+            except NotFound:
+                pass
+            except Exception as error:  # whatever it is, the others are to go, and the sync fails with it
+                errors.append(error)
+            stock.ready -= is_pod_ready(pod)
+
+        async with anyio.create_task_group() as tasks:
+            for pod in stock.active:
+                tasks.start_soon(delete, pod)
+        if errors or not may_act:
+            # There may be pods that have to go first, or that the cache does not show yet.
+            stock.finished = None
+        stock.terminating += len(stock.active) - len(errors)
+        return len(errors), errors[0] if errors else None
+
+    def _look_again_at_deadline(self, job: V1Job, key: str) -> None:
+        left = seconds_to_deadline(job, self._clock.now())
+        if left is not None:
+            self._look_again(key, left)
+
+    def _note_suspension(self, job: V1Job) -> bool:
+        """Whether the Job was suspended, or resumed, since its status was written."""
+        now = self._clock.now()
+        status: Any = job.status
+        if is_suspended(job):
+            condition = new_condition("Suspended", "JobSuspended", "Job suspended", now)
+        else:
+            condition = new_condition("Suspended", "JobResumed", "Job resumed", now, status="False")
+        conditions, changed = ensure_condition(status.conditions, condition)
+        if not changed:
+            return False
+        status.conditions = conditions
+        if is_suspended(job):
+            self._recorder.event(job, NORMAL, "Suspended", "Job suspended")
+            status.start_time = None
+        else:
+            self._recorder.event(job, NORMAL, "Resumed", "Job resumed")
+            # The active deadline runs from now on: it does not while a Job is suspended.
+            status.start_time = now.replace(microsecond=0)
+        return True
+
+
+def own_copy(job: V1Job) -> V1Job:
+    """A copy of a cached Job whose status may be changed."""
+    job = copy.copy(job)
+    job.status = copy.deepcopy(job.status) if job.status is not None else V1JobStatus()
+    uncounted_of(job.status)
+    return job

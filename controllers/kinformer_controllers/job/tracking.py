@@ -1,0 +1,178 @@
+"""Counting the pods of a Job that have ended, and ending the Job: the writes, in the order that loses none.
+
+:mod:`.accounting` says what is to be written. Here it is: the status with what is uncounted, then the finalizers, then
+the status with the counters.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Protocol
+
+import anyio
+
+from kinformer.client.errors import NotFound
+from kinformer.clock import Clock
+from kinformer.models import V1Job, V1JobCondition, V1Pod
+from kinformer.record import NORMAL, WARNING, EventRecorder
+from kinformer_controllers.job.accounting import Accounts, account, settle_released, uncounted_of
+from kinformer_controllers.job.backoff import Backoff
+from kinformer_controllers.job.conditions import ensure_condition, is_condition_true, new_condition
+from kinformer_controllers.job.counting import JobPods
+from kinformer_controllers.job.metrics import FINISHED, HANDLED_FAILURES, count_finished_pods
+from kinformer_controllers.job.names import TRACKING_FINALIZER
+from kinformer_controllers.job.outcome import failed_for
+from kinformer_controllers.job.released import Released
+from kinformer_controllers.job.spec import completion_mode
+from kinformer_controllers.shared.owning.identity import OwnerId, owner_id
+from kinformer_controllers.shared.writing.finalizers import remove_finalizers_patch
+from kinformer_controllers.shared.writing.pods import PodWriter
+
+__all__ = ("JobTracker", "StatusUpdater")
+
+
+class StatusUpdater(Protocol):
+    """What is asked of a :class:`kinformer.client.Resource` of Jobs."""
+
+    async def update_status(self, obj: V1Job) -> V1Job:
+        """See :meth:`kinformer.client.Resource.update_status`."""
+
+
+class JobTracker:
+    """
+    :param wrote: told of each status that was written: the Job, and its version
+    :param remember: told of the backoff once the failures in it are in the status
+    """
+
+    def __init__(
+        self,
+        jobs: StatusUpdater,
+        pods: PodWriter,
+        released: Released,
+        recorder: EventRecorder,
+        clock: Clock,
+        *,
+        wrote: Callable[[OwnerId, str], object],
+        remember: Callable[[str, Backoff], object],
+    ) -> None:
+        self._jobs = jobs
+        self._pods = pods
+        self._released = released
+        self._recorder = recorder
+        self._clock = clock
+        self._wrote = wrote
+        self._remember = remember
+
+    async def track(self, stock: JobPods, changed: bool) -> None:
+        """
+        Count what has ended, and end the Job if it is to.
+
+        The status of `stock.job` has what the sync has found out besides. It is written as one with what this finds:
+        another write of the Job meanwhile has the sync fail and be done again, as nobody else knows what it counted.
+
+        :param changed: whether the status says anything new already
+        :raises ClientError: if a write was refused; what was done until then stands, and the next sync goes on from it
+        """
+        key = owner_id(stock.job).key
+        before = copy.deepcopy(stock.job.status)
+        accounts = account(stock)
+        finished = self._interim(stock, accounts)
+        if changed or accounts.changed:
+            stock.job = await self._write(stock.job)
+            self._remember(key, stock.backoff)
+            count_finished_pods(stock.job, before)
+            before = copy.deepcopy(stock.job.status)
+        for action, count in accounts.actions.items():
+            HANDLED_FAILURES.labels(action).inc(count)
+        error = await self._release(stock, accounts)
+        settled = settle_released(stock.job.status, accounts.held)
+        if error is not None:
+            if settled:
+                await self._write(stock.job)
+            raise error
+        ends = finished is not None and not accounts.full and _may_end(stock)
+        if finished is not None and ends:
+            self._end(stock.job, finished)
+        if settled or ends:
+            stock.job = await self._write(stock.job)
+            if finished is not None and ends:
+                self._tell(stock.job, finished)
+            count_finished_pods(stock.job, before)
+
+    def _interim(self, stock: JobPods, accounts: Accounts) -> V1JobCondition | None:
+        """
+        Write into the status how the Job is to end, which it must say before its pods may go.
+
+        :return: the condition that it is to end with
+        """
+        finished, status, now = stock.finished, stock.job.status, self._clock.now()
+        if finished is None:
+            return None
+        if finished.type == "FailureTarget":
+            status.conditions = [*(status.conditions or ()), finished]
+            accounts.changed = True
+            return failed_for(finished, now)
+        if finished.type == "SuccessCriteriaMet":
+            if not is_condition_true(stock.job, "SuccessCriteriaMet"):
+                status.conditions = [*(status.conditions or ()), finished]
+                accounts.changed = True
+            return new_condition("Complete", finished.reason or "", finished.message or "", now)
+        return finished
+
+    async def _release(self, stock: JobPods, accounts: Accounts) -> Exception | None:
+        """Take the finalizers off, all at once, and give the first error. A pod that is gone has lost its own."""
+        job = owner_id(stock.job)
+        errors: list[Exception] = []
+        self._released.expect(job, [pod.metadata.uid for pod in accounts.release])
+
+        async def release(pod: V1Pod) -> None:
+            meta = pod.metadata
+            try:
+                await self._pods.patch(meta.namespace, meta.name, remove_finalizers_patch(pod, TRACKING_FINALIZER))
+            except Exception as error:  # whatever it is, the others are to lose theirs, and the sync fails with it
+                self._released.observed(job, meta.uid)
+                if not isinstance(error, NotFound):
+                    errors.append(error)
+                    return
+            accounts.held.discard(meta.uid)
+
+        await _all_at_once(release, accounts.release)
+        return errors[0] if errors else None
+
+    def _end(self, job: V1Job, finished: V1JobCondition) -> None:
+        job.status.conditions, _ = ensure_condition(job.status.conditions, finished)
+        if finished.type == "Complete":
+            moment: datetime = finished.last_transition_time
+            job.status.completion_time = moment
+
+    def _tell(self, job: V1Job, finished: V1JobCondition) -> None:
+        mode = completion_mode(job)
+        if finished.type != "Complete":
+            self._recorder.event(job, WARNING, finished.reason, finished.message)
+            FINISHED.labels(mode, "failed", finished.reason).inc()
+            return
+        if job.spec.completions is not None and (job.status.succeeded or 0) > job.spec.completions:
+            message = "Too many succeeded pods running after completion count reached"
+            self._recorder.event(job, WARNING, "TooManySucceededPods", message)
+        self._recorder.event(job, NORMAL, "Completed", "Job completed")
+        FINISHED.labels(mode, "succeeded", finished.reason).inc()
+
+    async def _write(self, job: V1Job) -> V1Job:
+        written = await self._jobs.update_status(job)
+        self._wrote(owner_id(written), written.metadata.resource_version)
+        uncounted_of(written.status)
+        return written
+
+
+def _may_end(stock: JobPods) -> bool:
+    """Whether nothing is left to count, and no pod has still to end."""
+    uncounted = uncounted_of(stock.job.status)
+    return not (uncounted.succeeded or uncounted.failed or stock.terminating)
+
+
+async def _all_at_once(call: Callable[[V1Pod], object], pods: Sequence[V1Pod]) -> None:
+    async with anyio.create_task_group() as tasks:
+        for pod in pods:
+            tasks.start_soon(call, pod)  # type: ignore[arg-type]

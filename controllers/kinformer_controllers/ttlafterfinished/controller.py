@@ -1,0 +1,114 @@
+"""The ttl-after-finished controller: deletes Jobs some time after they have finished, if they say so.
+
+It is kube-controller-manager's. Before a Job goes it is read afresh: somebody may have given it more time.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from prometheus_client import Histogram
+
+from kinformer.client import Client, DeleteOptions, Preconditions
+from kinformer.client.errors import NotFound
+from kinformer.clock import Clock, RealClock
+from kinformer.informers import SharedInformerFactory
+from kinformer.logs import get_logger
+from kinformer.manager import Controller, ControllerContext
+from kinformer.meta import meta_namespace_key, split_key
+from kinformer.models import V1Job
+from kinformer_controllers.ttlafterfinished.expiry import expires_at, finished_at, has_ttl
+from kinformer_controllers.ttlafterfinished.options import TtlAfterFinishedOptions
+
+__all__ = ("TtlAfterFinishedController", "make_controller")
+
+log = get_logger(__name__)
+
+_DELETION_SECONDS: Final = Histogram(
+    "ttl_after_finished_controller_job_deletion_duration_seconds",
+    "The time it took to delete the job since it became eligible for deletion",
+    buckets=[0.1 * 2**power for power in range(14)],
+)
+
+
+def make_controller(context: ControllerContext) -> Controller:
+    """The entry point ``ttl-after-finished``; its options are :class:`.TtlAfterFinishedOptions`."""
+    options = context.read(TtlAfterFinishedOptions)
+    workers = options.concurrent_ttl_after_finished_syncs
+    return TtlAfterFinishedController(
+        context.client, context.informers, clock=context.clock, workers=workers
+    ).controller
+
+
+class TtlAfterFinishedController:
+    """
+    Deletes finished Jobs.
+
+    :param workers: how many are looked at at once
+    """
+
+    def __init__(
+        self, client: Client, informers: SharedInformerFactory, *, clock: Clock | None = None, workers: int = 5
+    ) -> None:
+        self._clock = clock or RealClock()
+        self._server = client.resource(V1Job)
+        jobs = informers.informer_for(V1Job)
+        self._jobs = jobs.indexer
+        self.controller = Controller(
+            "ttl-after-finished", self.sync, workers=workers, queue_name="ttl_jobs_to_delete", clock=self._clock
+        )
+        self.controller.handle(jobs, JobHandler(self.controller.queue))
+
+    async def sync(self, key: str) -> float | None:
+        """
+        Delete a Job whose time is over.
+
+        :return: seconds until it is
+        """
+        job = self._jobs.get_by_key(key)
+        if job is None or (left := self._seconds_left(job)) is None:
+            return None
+        if left > 0:
+            return left
+        namespace, name = split_key(key)
+        try:
+            fresh = await self._server.get(name, namespace)
+        except NotFound:
+            return None
+        if (left := self._seconds_left(fresh)) is None:
+            return None
+        if left > 0:
+            return left
+        await self._server.delete(
+            name,
+            namespace,
+            DeleteOptions(propagation_policy="Foreground", preconditions=Preconditions(uid=fresh.metadata.uid)),
+        )
+        _DELETION_SECONDS.observe(-left)
+        return None
+
+    def _seconds_left(self, job: V1Job) -> float | None:
+        """Seconds until the Job is to go, 0 or less if it is due; None if it stays."""
+        expires, now = expires_at(job), self._clock.now()
+        if expires is None:
+            return None
+        if finished_at(job) > now:
+            log.warning("job_finished_in_the_future", job=meta_namespace_key(job), finished=str(finished_at(job)))
+        return (expires - now).total_seconds()
+
+
+class JobHandler:
+    """An event handler for Jobs: looks at those that have finished and are to go."""
+
+    def __init__(self, queue: Any) -> None:
+        self._add = queue.add
+
+    def on_add(self, job: V1Job, is_in_initial_list: bool, /) -> None:
+        if job.metadata.deletion_timestamp is None and has_ttl(job):
+            self._add(meta_namespace_key(job))
+
+    def on_update(self, old: V1Job, new: V1Job, /) -> None:
+        self.on_add(new, False)
+
+    def on_delete(self, obj: Any, /) -> None:
+        """Nothing is left to do."""
