@@ -103,7 +103,7 @@ class Operations:
     The writes of one server.
 
     :param strategies: what each resource does with its objects
-    :param issue_token: makes a bearer token for a user (its name, its uid, for so many seconds)
+    :param issue_token: makes a token for a service account: namespace, name, uid, and for how many seconds
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class Operations:
         admission: Admission,
         strategies: Callable[[Resource], Strategy],
         rng: random.Random,
-        issue_token: Callable[[str, str, int], str],
+        issue_token: Callable[[str, str, str, int], str],
     ):
         self.issue_token = issue_token
         self.storage = storage

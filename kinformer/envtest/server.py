@@ -10,17 +10,16 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import anyio
-import msgspec
 import yaml
 from anyio.abc import TaskGroup, TaskStatus
 
 from kinformer.clock import Clock, RealClock
-from kinformer.envtest.admission import Admission, AdmissionContext, User, load_plugins
-from kinformer.envtest.authorization import Authorizer
-from kinformer.envtest.certificates import Authority, CertificatesUnavailable, KeyPair, user_of_certificate
+from kinformer.envtest.access import Authorizer, Escalation, Users
+from kinformer.envtest.admission import Admission, AdmissionContext, load_plugins
+from kinformer.envtest.certificates import Authority, CertificatesUnavailable, KeyPair
 from kinformer.envtest.conversion import Conversions
 from kinformer.envtest.discovery import VERSION, Discovery
 from kinformer.envtest.faults import Faults
@@ -66,7 +65,7 @@ class ApiServer:
 
     :param host: where to listen
     :param port: 0 for one that is free
-    :param token: the bearer token that is let in; made up, if None
+    :param token: the bearer token that may do everything; made up, if None
     :param clock: what time it is for the server, its time-outs and its loops
     :param controllers: whether the garbage collector, the namespace controller and the end of pods' grace run in the
         server, as a cluster's controller manager and kubelets would do it
@@ -99,6 +98,8 @@ class ApiServer:
     ):
         self._host = host
         self._port = port
+        if token is not None and not token.strip():
+            raise ServerError("the token is empty: leave it out to have one made up")
         self.token = token if token is not None else secrets.token_urlsafe(24)
         self.clock: Clock = clock if clock is not None else RealClock()
         self._controllers = controllers
@@ -112,8 +113,8 @@ class ApiServer:
         #: The authority whose certificates are trusted, if the server has TLS; it can issue more of them.
         self.authority: Authority | None = None
         self._least_version = 0
+        self._users = Users(self.token, self.clock, lambda: self.storage)
         self._build()
-        self._users: dict[str, User] = {self.token: User("admin", groups=("system:masters", "system:authenticated"))}
         self._stack: AsyncExitStack | None = None
         self._tasks: TaskGroup | None = None
         self._life: _Life | None = None
@@ -128,7 +129,7 @@ class ApiServer:
         self.admission = Admission()
         self._strategies = Strategies(self.storage, self.registry, self.clock)
         self.operations = Operations(
-            self.storage, self.registry, self.clock, self.admission, self._strategies, self._rng, self._issue_token
+            self.storage, self.registry, self.clock, self.admission, self._strategies, self._rng, self._users.issue
         )
         self.webhooks = Webhooks(self.operations, self.clock, self._resolve_service)
         self._conversions = Conversions(
@@ -246,7 +247,7 @@ class ApiServer:
             self.operations,
             discovery,
             self.watches,
-            self._authenticate,
+            self._users.authenticate,
             Authorizer(self.storage),
             self.faults,
             self._rng,
@@ -325,7 +326,7 @@ class ApiServer:
         if self.admission.plugins:
             return
         self.admission.policies.append(Policies(self.storage, self.registry))
-        own = (NamespaceLifecycle, LimitRanger, Priority, DefaultClasses, TopologyLabels, ClaimResize)
+        own = (NamespaceLifecycle, LimitRanger, Priority, DefaultClasses, TopologyLabels, ClaimResize, Escalation)
         self.admission.plugins.extend([plugin(self.storage) for plugin in own])
         if self._use_plugins:
             context = AdmissionContext(StoredObjects(self.operations), self.clock)
@@ -340,23 +341,6 @@ class ApiServer:
         assert priorities is not None
         for priority in SYSTEM_CLASSES:
             self.operations.create(priorities, "", {**priority, "metadata": {**priority["metadata"]}})
-
-    # -- who may come in ----------------------------------------------------------------------------------------------
-
-    def _authenticate(self, header: str, certificate: Any = None) -> User | None:
-        if (found := user_of_certificate(certificate)) is not None:
-            return User(found[0], groups=(*found[1], "system:authenticated"))
-        scheme, _, token = header.partition(" ")
-        return self._users.get(token.strip()) if scheme.lower() == "bearer" else None
-
-    def _issue_token(self, user: str, uid: str, seconds: int) -> str:
-        claims: dict[str, Any] = {"sub": user, "exp": int(self.clock.now().timestamp()) + seconds}
-        parts = ({"alg": "none"}, claims)
-        encoded = [base64.urlsafe_b64encode(msgspec.json.encode(part)).rstrip(b"=").decode() for part in parts]
-        token = ".".join([*encoded, secrets.token_urlsafe(16)])
-        groups = ("system:serviceaccounts", f"system:serviceaccounts:{user.split(':')[2]}", "system:authenticated")
-        self._users[token] = User(user, uid, groups)
-        return token
 
 
 def _no_endpoints(namespace: str, name: str, port: int) -> tuple[str, int]:

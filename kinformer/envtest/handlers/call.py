@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -12,15 +12,17 @@ from urllib.parse import parse_qs
 import msgspec
 
 from kinformer.envtest import status
+from kinformer.envtest.access import Action
 from kinformer.envtest.admission import Review, User
-from kinformer.envtest.authorization import Action
 from kinformer.envtest.operations import WriteOptions
 from kinformer.envtest.registry import Registry, Resource, Subresource
+from kinformer.meta.fields import parse_field_selector
 
 __all__ = ("Answer", "Call", "Target", "find_target")
 
 _COLLECTION_VERBS = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
 _OBJECT_VERBS = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_OF_COLLECTIONS = ("list", "watch", "deletecollection")
 _is_number = re.compile(r"[+-]?[0-9]+").fullmatch
 _SUBRESOURCE_VERBS = {"GET": "get", "PUT": "update", "PATCH": "patch", "POST": "create", "DELETE": "delete"}
 
@@ -54,6 +56,7 @@ class Call:
     :param time: when it came in
     :param warnings: texts for the client's user, filled on the way
     :param review: who is asked about writes outside this process
+    :param authorize: refuses what its user may not do, where that shows late: whether an update creates, say
     """
 
     method: str
@@ -69,6 +72,7 @@ class Call:
     time: datetime = datetime(1970, 1, 1, tzinfo=UTC)
     warnings: list[str] = field(default_factory=list)
     review: Review | None = None
+    authorize: Callable[[Action], None] = lambda _: None
 
     @property
     def resource(self) -> Resource:
@@ -87,7 +91,17 @@ class Call:
         """What the request does, as it is authorized."""
         resource, subresource = self.target.resource, self.target.subresource
         part = subresource.name if subresource is not None else ""
-        return Action(self.verb, resource.group, resource.plural, part, self.namespace, self.name)
+        name = self.name or (self._only_name() if self.verb in _OF_COLLECTIONS else "")
+        return Action(self.verb, resource.group, resource.plural, part, self.namespace, name)
+
+    def _only_name(self) -> str:
+        """The only name that a request for several objects is about, if its field selector says so."""
+        if not (text := self.query.get("fieldSelector")):
+            return ""
+        try:
+            return parse_field_selector(text).required_value("metadata.name") or ""
+        except ValueError:
+            return ""  # what is wrong with it is told to who may ask
 
     @property
     def is_dry_run(self) -> bool:

@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from urllib.parse import unquote
 
 import anyio
@@ -14,8 +15,8 @@ from aiohttp import web
 from aiohttp.client_exceptions import ClientConnectionError
 
 from kinformer.envtest import status
+from kinformer.envtest.access import MASTERS, Authorizer, impersonated
 from kinformer.envtest.admission import User
-from kinformer.envtest.authorization import MASTERS, Authorizer
 from kinformer.envtest.conversion import Conversions
 from kinformer.envtest.discovery import Discovery
 from kinformer.envtest.faults import Faults
@@ -116,6 +117,8 @@ class HttpHandler:
         user = self._authenticate(request.headers.get("Authorization", ""), certificate)
         if user is None and not path.startswith(_OPEN_PATHS):
             raise status.unauthorized()
+        if user is not None:
+            user = impersonated(request.headers.items(), user, self._authorizer)
         segments = [unquote(segment) if "%" in segment else segment for segment in path.split("/")[1:]]
         if segments[-1] == "" and len(segments) > 1:
             segments.pop()
@@ -141,13 +144,15 @@ class HttpHandler:
             query,
             headers.get("Content-Type", ""),
             headers.get("Accept", ""),
-            await _body(request),
+            b"",
             user,
             headers.get("User-Agent", ""),
             self._faults.behind,
             self._operations.clock.now(),
+            authorize=partial(self._authorizer.check, user),
         )
-        self._authorizer.check(call.user, call.action)
+        call.authorize(call.action)
+        call.body = await _body(request)
         if (deprecated := _DEPRECATED.get(target.resource.group_resource)) is not None:
             call.warnings.append(deprecated)
         if not self._faults.is_quiet:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kinformer.envtest import status
+from kinformer.envtest.access import MASTERS, Action, Authorizer
+from kinformer.envtest.access.roles import BUILT_IN
 from kinformer.envtest.admission import User
-from kinformer.envtest.authorization import MASTERS, Action, Authorizer
 from kinformer.envtest.handlers.bodies import decode_object
 from kinformer.envtest.handlers.call import Answer, Call, encode
 from kinformer.envtest.handlers.subresources import bind_pod
@@ -47,8 +48,10 @@ class Reviews:
             namespace = str(spec.get("namespace", ""))
             rules = list(self._authorizer.rules_for(call.user, namespace))
             if MASTERS in call.user.groups:
-                rules.append({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]})
-            return {"resourceRules": rules, "nonResourceRules": [], "incomplete": False}
+                rules += BUILT_IN["cluster-admin"]["rules"]
+            paths = [rule for rule in rules if "nonResourceURLs" in rule]
+            others = [rule for rule in rules if "nonResourceURLs" not in rule]
+            return {"resourceRules": others, "nonResourceRules": paths, "incomplete": False}
         if kind == "selfsubjectreviews":
             return {"userInfo": _info(call.user)}
         user = self._authenticate(f"Bearer {spec.get('token', '')}")
@@ -73,6 +76,8 @@ def _asked_user(call: Call, spec: Obj) -> User:
 
 
 def _asked_action(call: Call, spec: Obj) -> Action:
+    if path := spec.get("nonResourceAttributes"):
+        return Action(str(path.get("verb", "")), path=str(path.get("path", "")))
     asked = spec.get("resourceAttributes") or {}
     fields = ("verb", "group", "resource", "subresource", "namespace", "name")
     values = {name: str(asked.get(name, "")) for name in fields}
@@ -85,4 +90,6 @@ def _info(user: User) -> Obj:
         info["uid"] = user.uid
     if user.groups:
         info["groups"] = list(user.groups)
+    if user.extra:
+        info["extra"] = dict(user.extra)
     return info

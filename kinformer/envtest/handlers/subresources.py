@@ -286,7 +286,6 @@ def _token(operations: Operations, call: Call) -> Answer:
         text = f"Invalid value: {seconds}: may not specify a duration {bound}"
         cause = status.Cause("spec.expirationSeconds", "FieldValueInvalid", text)
         raise status.invalid(GroupKind(gvk.group, gvk.kind), "", [cause])
-    user = f"system:serviceaccount:{call.namespace}:{call.name}"
     uid = account.decode()["metadata"]["uid"]
     spec = {"audiences": ["https://kubernetes.default.svc.cluster.local"], "expirationSeconds": seconds}
     expires = operations.expiry(seconds)
@@ -295,7 +294,10 @@ def _token(operations: Operations, call: Call) -> Answer:
         "apiVersion": "authentication.k8s.io/v1",
         "metadata": {"name": call.name, "namespace": call.namespace, "creationTimestamp": operations.now()},
         "spec": {**spec, **(body.get("spec") or {}), "boundObjectRef": None},
-        "status": {"token": operations.issue_token(user, uid, seconds), "expirationTimestamp": expires},
+        "status": {
+            "token": operations.issue_token(call.namespace, call.name, uid, seconds),
+            "expirationTimestamp": expires,
+        },
     }
     return Answer(encode(body), 201)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from kinformer.envtest import status
@@ -78,7 +79,9 @@ def update(operations: Operations, call: Call) -> Answer:
     _own_name(call, obj)
     subresource = call.target.subresource.name if call.target.subresource is not None else ""
 
-    def change(_: Obj | None) -> Obj:
+    def change(old: Obj | None) -> Obj:
+        if old is None:
+            call.authorize(replace(call.action, verb="create"))
         return obj
 
     how = call.write_options("UpdateOptions")
@@ -115,6 +118,8 @@ def patch(operations: Operations, call: Call) -> Answer:
     how = call.write_options("PatchOptions")
 
     def change(old: Obj | None) -> Obj:
+        if old is None:
+            call.authorize(replace(call.action, verb="create"))
         obj = patcher(old)
         if old is None and (uid := obj["metadata"].get("uid")):
             why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"

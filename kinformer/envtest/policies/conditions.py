@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kinformer.envtest.access import Action, Authorizer
 from kinformer.envtest.admission import Attributes, User
-from kinformer.envtest.authorization import MASTERS, Action, Authorizer
 from kinformer.envtest.expressions import EvaluationError, Program
 from kinformer.envtest.expressions.access import authorizer, resource_check
 from kinformer.envtest.policies.environment import ExpressionError, scope_for
@@ -71,9 +71,12 @@ class Subject:
         user = self.attributes.user
         if account := check.get("user"):
             namespace = account.split(":")[2]
-            user = User(account, groups=("system:serviceaccounts", f"system:serviceaccounts:{namespace}"))
+            user = User(
+                account,
+                groups=("system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated"),
+            )
         if "path" in check:
-            return MASTERS in user.groups
+            return self.authorizer.allows(user, Action(verb, path=check["path"]))
         parts = [check.get(name, "") for name in ("group", "resource", "subresource", "namespace", "name")]
         return self.authorizer.allows(user, Action(verb, *parts))
 

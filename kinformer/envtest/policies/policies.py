@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kinformer.envtest import status
+from kinformer.envtest.access import Authorizer
 from kinformer.envtest.admission import Attributes
-from kinformer.envtest.authorization import Authorizer
 from kinformer.envtest.expressions import EvaluationError, Program, is_available
 from kinformer.envtest.policies.conditions import ConditionError, Conditions, Subject
 from kinformer.envtest.policies.environment import ExpressionError, scope_for

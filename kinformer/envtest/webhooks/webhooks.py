@@ -9,8 +9,8 @@ import anyio
 
 from kinformer.clock import Clock
 from kinformer.envtest import status
+from kinformer.envtest.access import Authorizer
 from kinformer.envtest.admission import Attributes
-from kinformer.envtest.authorization import Authorizer
 from kinformer.envtest.operations import Operations
 from kinformer.envtest.policies.conditions import ConditionError, Subject
 from kinformer.envtest.policies.matching import Matcher, NamespaceMissing

@@ -1,0 +1,10 @@
+"""Who may do what: users and how they are known, roles and what their rules permit."""
+
+from __future__ import annotations
+
+from kinformer.envtest.access.authorization import MASTERS, Action, Authorizer
+from kinformer.envtest.access.escalation import Escalation
+from kinformer.envtest.access.impersonation import impersonated
+from kinformer.envtest.access.users import Users
+
+__all__ = ("MASTERS", "Action", "Authorizer", "Escalation", "Users", "impersonated")

@@ -1,0 +1,114 @@
+"""What a rule of a role permits, and whether the rules that somebody has cover those that he wants to give."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ("Action", "Rule", "missing", "permits", "shown")
+
+#: A rule of a role, as the API has it.
+Rule = dict[str, Any]
+#: In which order the fields of a rule are told, and under which names.
+_FIELDS = {
+    "apiGroups": "APIGroups",
+    "resources": "Resources",
+    "nonResourceURLs": "NonResourceURLs",
+    "resourceNames": "ResourceNames",
+    "verbs": "Verbs",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """
+    What somebody wants to do.
+
+    :param path: of a request that is not for a resource
+    """
+
+    verb: str
+    group: str = ""
+    resource: str = ""
+    subresource: str = ""
+    namespace: str = ""
+    name: str = ""
+    path: str = ""
+
+    @property
+    def what(self) -> str:
+        """The resource as rules name it."""
+        return f"{self.resource}/{self.subresource}" if self.subresource else self.resource
+
+
+def permits(rule: Rule, action: Action) -> bool:
+    if not _has(rule, "verbs", action.verb):
+        return False
+    if action.path:
+        return _is_path_of(rule, action.path)
+    if not _has(rule, "apiGroups", action.group) or not _is_resource_of(rule, action.what):
+        return False
+    names = rule.get("resourceNames") or ()
+    return not names or action.name in names
+
+
+def missing(held: Sequence[Rule], wanted: Iterable[Rule]) -> list[Rule]:
+    """What of some rules is not among those that somebody holds: with one verb, resource and name each."""
+    return [part for rule in wanted for part in _parts(rule) if not any(_covers(one, part) for one in held)]
+
+
+def shown(rules: Iterable[Rule]) -> list[str]:
+    """Rules as Kubernetes says them in its refusals; those that differ in their verbs are one."""
+    merged: dict[str, Rule] = {}
+    for rule in rules:
+        key = json.dumps({**rule, "verbs": []} if "nonResourceURLs" not in rule else rule, sort_keys=True)
+        merged.setdefault(key, {**rule, "verbs": []})["verbs"].extend(rule["verbs"])
+    return sorted({_text(rule) for rule in merged.values()})
+
+
+def _has(rule: Rule, field: str, value: str) -> bool:
+    return not {"*", value}.isdisjoint(rule.get(field) or ())
+
+
+def _is_resource_of(rule: Rule, what: str) -> bool:
+    _, slash, part = what.partition("/")
+    return _has(rule, "resources", what) or bool(slash and f"*/{part}" in (rule.get("resources") or ()))
+
+
+def _is_path_of(rule: Rule, path: str) -> bool:
+    return any(
+        path == one or (one.endswith("*") and path.startswith(one.rstrip("*")))
+        for one in rule.get("nonResourceURLs") or ()
+    )
+
+
+def _parts(rule: Rule) -> Iterator[Rule]:
+    for group in rule.get("apiGroups") or ():
+        for resource in rule.get("resources") or ():
+            for verb in rule.get("verbs") or ():
+                part = {"apiGroups": [group], "resources": [resource], "verbs": [verb]}
+                names = rule.get("resourceNames") or ()
+                yield from ({**part, "resourceNames": [name]} for name in names)
+                if not names:
+                    yield part
+    for path in rule.get("nonResourceURLs") or ():
+        for verb in rule.get("verbs") or ():
+            yield {"nonResourceURLs": [path], "verbs": [verb]}
+
+
+def _covers(held: Rule, part: Rule) -> bool:
+    if not _has(held, "verbs", part["verbs"][0]):
+        return False
+    if "nonResourceURLs" in part:
+        return _is_path_of(held, part["nonResourceURLs"][0])
+    if not _has(held, "apiGroups", part["apiGroups"][0]) or not _is_resource_of(held, part["resources"][0]):
+        return False
+    names = held.get("resourceNames") or ()
+    return not names or ("resourceNames" in part and part["resourceNames"][0] in names)
+
+
+def _text(rule: Rule) -> str:
+    parts = [f"{said}:[{' '.join(map(json.dumps, rule[name]))}]" for name, said in _FIELDS.items() if rule.get(name)]
+    return f"{{{', '.join(parts)}}}"

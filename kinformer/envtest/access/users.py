@@ -1,0 +1,127 @@
+"""Users: whom a request's credentials say that it comes from.
+
+There is one token that may do everything, tokens of service accounts, and clients' certificates. A service account's
+token is a JWT that this server has signed: it holds until it expires, by the server's clock, and as long as the account
+that it was made for is there.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import secrets
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from kinformer.clock import Clock
+from kinformer.envtest.admission import User
+from kinformer.envtest.certificates import user_of_certificate
+from kinformer.envtest.storage import Storage
+from kinformer.meta.names import GroupResource
+
+__all__ = ("Users",)
+
+_ACCOUNTS = GroupResource("", "serviceaccounts")
+_ISSUER = "https://kubernetes.default.svc.cluster.local"
+_CREDENTIAL = "authentication.kubernetes.io/credential-id"
+_KNOWN = "system:authenticated"
+
+
+class _Account(msgspec.Struct):
+    name: str
+    uid: str
+
+
+class _Bound(msgspec.Struct):
+    namespace: str
+    serviceaccount: _Account
+
+
+class _Claims(msgspec.Struct):
+    exp: int
+    jti: str
+    bound: _Bound = msgspec.field(name="kubernetes.io")
+
+
+_read_claims = msgspec.json.Decoder(_Claims).decode
+
+
+class Users:
+    """
+    The users of one server.
+
+    :param token: whose bearer may do everything
+    :param storage: gives what is stored; asked each time, since a restart may make another one
+    """
+
+    def __init__(self, token: str, clock: Clock, storage: Callable[[], Storage]):
+        self._token = token
+        self._clock = clock
+        self._storage = storage
+        self._secret = secrets.token_bytes(32)
+
+    def authenticate(self, header: str, certificate: Any = None) -> User | None:
+        """
+        :param header: the Authorization header
+        :param certificate: as :meth:`ssl.SSLSocket.getpeercert` gives it; it counts before the header
+        :return: None if nobody is known by these
+        """
+        if (found := user_of_certificate(certificate)) is not None:
+            return User(found[0], groups=(*found[1], _KNOWN))
+        scheme, _, token = header.partition(" ")
+        token = token.strip()
+        if scheme.lower() != "bearer" or not token:
+            return None
+        if hmac.compare_digest(_bytes(token), _bytes(self._token)):
+            return User("admin", groups=("system:masters", _KNOWN))
+        return self._account_of(token)
+
+    def issue(self, namespace: str, name: str, uid: str, seconds: int) -> str:
+        """A token for a service account."""
+        now = int(self._clock.now().timestamp())
+        claims = {
+            "aud": [_ISSUER],
+            "exp": now + seconds,
+            "iat": now,
+            "iss": _ISSUER,
+            "jti": secrets.token_hex(16),
+            "kubernetes.io": {"namespace": namespace, "serviceaccount": {"name": name, "uid": uid}},
+            "nbf": now,
+            "sub": f"system:serviceaccount:{namespace}:{name}",
+        }
+        text = ".".join(_packed(msgspec.json.encode(part)) for part in ({"alg": "HS256", "typ": "JWT"}, claims))
+        return f"{text}.{self._signature(text)}"
+
+    def _signature(self, text: str) -> str:
+        return _packed(hmac.digest(self._secret, _bytes(text), hashlib.sha256))
+
+    def _account_of(self, token: str) -> User | None:
+        text, _, signature = token.rpartition(".")
+        if not hmac.compare_digest(_bytes(signature), _bytes(self._signature(text))):
+            return None
+        claims = _read_claims(_unpacked(text.partition(".")[2]))
+        namespace, account = claims.bound.namespace, claims.bound.serviceaccount
+        if self._clock.now().timestamp() > claims.exp:
+            return None
+        stored = self._storage().get(_ACCOUNTS, namespace, account.name)
+        if stored is None or stored.decode()["metadata"]["uid"] != account.uid:
+            return None
+        groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}", _KNOWN)
+        name = f"system:serviceaccount:{namespace}:{account.name}"
+        return User(name, account.uid, groups, {_CREDENTIAL: [f"JTI={claims.jti}"]})
+
+
+def _bytes(text: str) -> bytes:
+    """What was sent: headers come as text, with whatever is no UTF-8 in them escaped."""
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _packed(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def _unpacked(text: str) -> bytes:
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
