@@ -48,11 +48,19 @@ class Api:
 
     async def create(self, obj: dict[str, Any], *subresource: str) -> dict[str, Any]:
         name = [obj["metadata"]["name"]] if subresource else []
-        return await self._ask("POST", self._path(obj["kind"], *name, *subresource), json=obj)
+        path = self._path(obj["kind"], *name, *subresource, namespace=obj["metadata"].get("namespace", ""))
+        return await self._ask("POST", path, json=obj)
 
-    async def list(self, kind: str) -> list[dict[str, Any]]:
-        """All of a kind, each with its kind filled in."""
-        items = (await self._ask("GET", self._path(kind)))["items"] or []
+    async def list(self, kind: str, selector: str = "") -> list[dict[str, Any]]:
+        """
+        All of a kind that a label selector selects, each with its kind filled in.
+
+        :param kind: with ``@-x`` after it: those in the namespace whose name ends so; LoadBalancer is Service
+        """
+        kind, _, suffix = kind.partition("@")
+        kind = "Service" if kind == "LoadBalancer" else kind
+        path = self._path(kind, namespace=f"{self.namespace}{suffix}" if suffix else "")
+        items = (await self._ask("GET", path, params={"labelSelector": selector} if selector else {}))["items"] or []
         return [{**item, "kind": kind} for item in items]
 
     async def revision(self) -> str:
@@ -74,11 +82,11 @@ class Api:
         body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": pod}, "target": target}
         await self._ask("POST", self._path("Pod", pod, "binding"), json=body)
 
-    def _path(self, kind: str, *rest: str) -> str:
+    def _path(self, kind: str, *rest: str, namespace: str = "") -> str:
         served = builtin_resources().values()
         resource = next(each for each in served if each.kind == kind and each.group != "events.k8s.io")
         root = f"/apis/{resource.group}/{resource.version}" if resource.group else f"/api/{resource.version}"
-        scope = f"/namespaces/{self.namespace}" if resource.namespaced else ""
+        scope = f"/namespaces/{namespace or self.namespace}" if resource.namespaced else ""
         return "/".join([f"{root}{scope}/{resource.plural}", *rest])
 
     async def _ask(self, method: str, path: str, **request: Any) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Iterable
@@ -19,12 +20,27 @@ _DROPPED = {
     "lastTransitionTime",
     "lastUpdateTime",
     "lastProbeTime",
+    "lastHeartbeatTime",
+    "lastScheduleTime",
+    "lastSuccessfulTime",
+    "timeAdded",
     "clusterIP",
     "clusterIPs",
     "startTime",
     "completionTime",
     "time",
 }
+#: Texts that are secret, or made anew each time.
+_ANY = {"token", "ca.crt", "certificate"}
+#: Labels whose value is a hash or a uid.
+_HASHES = {
+    "pod-template-hash",
+    "controller-revision-hash",
+    "controller-uid",
+    "batch.kubernetes.io/controller-uid",
+}
+#: Kinds of the cluster: those of a scenario are labelled with its namespace.
+_LABELLED = {"Node", "PersistentVolume", "Namespace", "CertificateSigningRequest"}
 _UNORDERED = {
     "addresses",
     "notReadyAddresses",
@@ -35,8 +51,12 @@ _UNORDERED = {
     "endpoints",
     "finalizers",
 }
+#: Kinds whose pods are named after them, though such a pod may be gone before anybody looks.
+_MAKES_PODS = {"ReplicationController", "ReplicaSet", "DaemonSet", "Job"}
 #: The letters of generated names.
-_SUFFIX = "[bcdfghjklmnpqrstvwxz2456789]{5}"
+_LETTERS = "[bcdfghjklmnpqrstvwxz2456789]"
+_SUFFIX = _LETTERS + "{5}"
+_HASH = re.compile(rf"(?<=\w)-{_LETTERS}{{8,10}}(?![A-Za-z0-9])")
 _UID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
 _TIME = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 _IP = re.compile(r"\b10\.1\.\d+\.\d+\b")
@@ -52,6 +72,9 @@ class Reducer:
     def __init__(self, namespace: str) -> None:
         self._namespace = namespace
         self._prefixes: set[str] = set()
+        #: Names that the server or a controller has made from a prefix, and what they are called here.
+        self._names: dict[str, str] = {}
+        self._cron_jobs: set[str] = set()
 
     def state(self, objects: dict[str, list[dict[str, Any]]]) -> dict[str, list[Any]]:
         """A snapshot: objects by kind."""
@@ -64,14 +87,24 @@ class Reducer:
         meta = obj.get("metadata", {})
         if prefix := meta.get("generateName"):
             self._prefixes.add(prefix)
-        if obj.get("kind") == "ReplicationController":
+            if str(meta.get("name", "")).startswith(prefix):
+                self._names[meta["name"]] = f"{prefix}*"
+        if obj.get("kind") in _MAKES_PODS:
             self._prefixes.add(f"{meta['name']}-")
+        if obj.get("kind") == "CronJob":
+            self._cron_jobs.add(meta["name"])
 
     def text(self, text: str) -> str:
         """A message, or any other string."""
         text = text.replace(self._namespace, "<ns>")
+        text = text.replace(base64.b64encode(self._namespace.encode()).decode(), "<ns64>")
+        for name, shown in sorted(self._names.items(), key=lambda item: -len(item[0])):
+            text = re.sub(rf"(?<![\w-]){re.escape(name)}(?![\w-])", shown, text)
+        for name in self._cron_jobs:
+            text = re.sub(rf"\b{re.escape(name)}-\d{{7,9}}\b", f"{name}-<minute>", text)
         for prefix in sorted(self._prefixes, key=len, reverse=True):
             text = re.sub(rf"\b{re.escape(prefix)}{_SUFFIX}\b", f"{prefix}*", text)
+        text = _HASH.sub("-<hash>", text)
         text = _UID.sub("<uid>", text)
         text = _TIME.sub("<time>", text)
         return _IP.sub("<ip>", text)
@@ -80,7 +113,10 @@ class Reducer:
         if kind == "Event":
             events = {_json(self._event(event)) for event in objects}
             return [json.loads(text) for text in sorted(events)]
-        reduced = [self._value(_pod(obj) if kind == "Pod" else obj) for obj in objects]
+        kind = kind.partition("@")[0]
+        if kind in _LABELLED:
+            objects = [obj for obj in objects if obj["metadata"].get("labels", {}).get("set") == self._namespace]
+        reduced = [self._value(_SHOWN.get(kind, _whole)(obj)) for obj in objects]
         for obj in reduced:
             obj.pop("kind", None)
             obj.pop("apiVersion", None)
@@ -105,7 +141,11 @@ class Reducer:
             return value
         reduced: dict[str, Any] = {}
         for key, part in value.items():
-            if key not in _DROPPED:
+            if key in _HASHES and isinstance(part, str):
+                reduced[key] = "<hash>"
+            elif key in _ANY and isinstance(part, str):
+                reduced[key] = "<any>"
+            elif key not in _DROPPED:
                 reduced[key] = self._value(part)
             if key in _UNORDERED and isinstance(part, list):
                 reduced[key].sort(key=_json)
@@ -124,6 +164,23 @@ def _pod(pod: dict[str, Any]) -> dict[str, Any]:
         },
         "status": {"phase": pod.get("status", {}).get("phase")},
     }
+
+
+def _load_balancer(service: dict[str, Any]) -> dict[str, Any]:
+    meta = {
+        key: service["metadata"][key]
+        for key in ("name", "finalizers", "deletionTimestamp")
+        if key in service["metadata"]
+    }
+    return {"metadata": meta, "spec": {"type": service["spec"].get("type")}, "status": service.get("status", {})}
+
+
+def _whole(obj: dict[str, Any]) -> dict[str, Any]:
+    return obj
+
+
+#: What is shown of an object, for kinds of which not all is.
+_SHOWN = {"Pod": _pod, "LoadBalancer": _load_balancer}
 
 
 def _json(value: Any) -> str:

@@ -36,6 +36,18 @@ _WATCHED = (
     "PersistentVolumeClaim",
     "Event",
 )
+#: What is deleted at the end, in this order: an owner would make its pods again.
+_OWNERS_FIRST = (
+    "CronJob",
+    "Job",
+    "Deployment",
+    "ReplicaSet",
+    "StatefulSet",
+    "DaemonSet",
+    "ReplicationController",
+    "Pod",
+)
+_OF_THE_CLUSTER = ("Node", "PersistentVolume", "CertificateSigningRequest")
 #: Seconds for which a state has to stand before a snapshot of it.
 _SNAPSHOT_SETTLE = 2.0
 
@@ -49,6 +61,8 @@ class Scenario:
     name: str
     steps: Sequence[dict[str, Any]]
     want: list[Any]
+    #: Kinds to look at, besides those that every scenario looks at, to see whether anything changes still.
+    watched: Sequence[str] = ()
 
     @classmethod
     def read(cls, file: Path) -> Scenario:
@@ -57,7 +71,7 @@ class Scenario:
         """
         try:
             data = json.loads(file.read_bytes())
-            return cls(data["name"], data["steps"], data["want"])
+            return cls(data["name"], data["steps"], data["want"], data.get("watch", ()))
         except OSError as error:
             raise ScenarioError(f"{file}: {error.strerror or error}") from error
         except (ValueError, KeyError, TypeError) as error:
@@ -96,7 +110,7 @@ async def replay(
     began = anyio.current_time()
     namespace = f"{scenario.name.replace('_', '-')}-{secrets.token_hex(3)}"
     async with connected(url, token, namespace=namespace) as api:
-        run = _Run(api, pace or RealPace(), is_busy)
+        run = _Run(api, pace or RealPace(), is_busy, scenario.watched)
         try:
             await api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
             for step in scenario.steps:
@@ -114,9 +128,12 @@ async def replay(
 async def _remove(api: Api) -> None:
     """Leave nothing behind that a controller would go on with."""
     try:
-        for kind in ("ReplicationController", "Pod"):
+        for kind in _OWNERS_FIRST:
             for obj in await api.list(kind):
                 await api.delete(kind, obj["metadata"]["name"], {"gracePeriodSeconds": 0})
+        for kind in _OF_THE_CLUSTER:
+            for obj in await api.list(kind, f"set={api.namespace}"):
+                await api.delete(kind, obj["metadata"]["name"])
         await api.delete("Namespace", api.namespace)
     except (Refused, Unreachable):
         return  # it goes with the server
@@ -125,10 +142,11 @@ async def _remove(api: Api) -> None:
 class _Run:
     """A scenario under way."""
 
-    def __init__(self, api: Api, pace: Pace, is_busy: Callable[[], bool]) -> None:
+    def __init__(self, api: Api, pace: Pace, is_busy: Callable[[], bool], watched: Sequence[str]) -> None:
         self._api = api
         self._pace = pace
         self._is_busy = is_busy
+        self._watched = list(dict.fromkeys([*_WATCHED, *watched]))
         self._revision = ""
         self._versions: list[str] = []
         self._reducer = Reducer(api.namespace)
@@ -136,7 +154,7 @@ class _Run:
         self.answers: list[Any] = []
 
     async def step(self, step: dict[str, Any]) -> None:
-        for verb, argument in step.items():
+        for verb, argument in json.loads(json.dumps(step).replace("${ns}", self._api.namespace)).items():
             do = getattr(self, f"_{verb}", None)
             if do is None:
                 raise ScenarioError(f"unknown step {verb!r}")
@@ -185,7 +203,8 @@ class _Run:
     async def _patch_pods(self, what: dict[str, Any]) -> None:
         for pod in await self._pods(what):
             name = pod["metadata"]["name"]
-            await self._api.patch("Pod", name, what["body"], type_=what.get("type", "merge"))
+            subresource = "status" if what.get("status") else ""
+            await self._api.patch("Pod", name, what["body"], type_=what.get("type", "merge"), subresource=subresource)
 
     async def _run_pods(self, what: dict[str, Any]) -> None:
         """What a scheduler and a kubelet do."""
@@ -220,14 +239,15 @@ class _Run:
             self._revision = revision
             self._versions = [
                 f"{kind}/{obj['metadata']['name']}@{obj['metadata']['resourceVersion']}"
-                for kind in _WATCHED
+                for kind in self._watched
                 for obj in await self._api.list(kind)
             ]
         return self._versions
 
     async def _pods(self, what: dict[str, Any]) -> list[dict[str, Any]]:
-        """The pods that a step is about: by name, as many as it says."""
-        pods = sorted(await self._api.list("Pod"), key=lambda pod: str(pod["metadata"]["name"]))
+        """The pods that a step is about: by name, those that its selector selects, as many as it says."""
+        found = await self._api.list("Pod", what.get("selector", ""))
+        pods = sorted(found, key=lambda pod: str(pod["metadata"]["name"]))
         return pods[: what.get("count", len(pods))]
 
     def _next_ip(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
@@ -11,10 +11,11 @@ import click
 import structlog
 
 from kinformer.clock import Clock
+from tests.golden.controllers import controllers_for
 from tests.golden.pace import RealPace
 from tests.golden.scenario import Outcome, Scenario, ScenarioError, replay
 
-__all__ = ("is_of_slices", "scenario", "serving")
+__all__ = ("scenario", "serving")
 
 #: Scenarios under way at once: they mostly wait, but two hundred pods of one are work for all.
 _AT_ONCE = 6
@@ -49,12 +50,13 @@ def scenario(
             _report(outcome)
             failed += bool(outcome.problem)
 
-        for of_slices in (False, True):
-            group = [each for each in scenarios if is_of_slices(each.name) is of_slices]
-            if not group:
-                continue
-            serve = serving(url, token, controllers=not no_controllers, of_slices=of_slices)
-            async with serve as (base, secret), anyio.create_task_group() as tasks:
+        # Those that were recorded with the same controllers share a server.
+        groups: dict[tuple[str, ...], list[Scenario]] = {}
+        for each in scenarios:
+            names = () if no_controllers else _controllers_of(each)
+            groups.setdefault(names, []).append(each)
+        for names, group in groups.items():
+            async with serving(url, token, controllers=names) as (base, secret), anyio.create_task_group() as tasks:
                 for each in group:
                     tasks.start_soon(run_one, each, base, secret)
 
@@ -63,33 +65,23 @@ def scenario(
     context.exit(1 if failed else 0)
 
 
-def is_of_slices(scenario: str) -> bool:
-    """
-    Whether a scenario was recorded with the endpoint slice controller, or with all the others.
-
-    It says in Events what it misses, as it would of the nodes that other scenarios have no need of.
-    """
-    return scenario.startswith("eps_")
-
-
 @asynccontextmanager
 async def serving(
     url: str | None = None,
     token: str = "",
     *,
-    controllers: bool = True,
-    of_slices: bool = False,
+    controllers: Sequence[str] = (),
     clock: Clock | None = None,
 ) -> AsyncIterator[tuple[str, str]]:
     """
-    URL and token of a server, the embedded one if none is given, with this project's controllers at work.
+    URL and token of a server, the embedded one if none is given, with controllers of this project at work.
 
-    :param of_slices: the endpoint slice controller alone, rather than all the others
+    :param controllers: the names of those that run
     :param clock: the time of the embedded server and of the controllers
     """
     from kinformer.client import connect
     from kinformer.envtest import ApiServer
-    from kinformer.manager import Manager, known_controllers
+    from kinformer.manager import Manager
 
     async with AsyncExitStack() as stack:
         if url is None:
@@ -99,9 +91,17 @@ async def serving(
             client = await stack.enter_async_context(connect(url=url, token=token, clock=clock))
             tasks = await stack.enter_async_context(anyio.create_task_group())
             stack.callback(tasks.cancel_scope.cancel)
-            names = [name for name in known_controllers() if (name == "endpointslice") is of_slices]
-            tasks.start_soon(Manager(client, controllers=names, clock=clock).run)
+            tasks.start_soon(Manager(client, controllers=controllers, clock=clock).run)
         yield url, token
+
+
+def _controllers_of(scenario: Scenario) -> tuple[str, ...]:
+    from kinformer.manager import known_controllers
+
+    names = controllers_for(scenario.name, known_controllers())
+    if names is None:
+        raise click.ClickException(f"{scenario.name}: a controller that it was recorded with is not installed")
+    return tuple(names)
 
 
 def _report(outcome: Outcome) -> None:

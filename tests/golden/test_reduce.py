@@ -69,3 +69,64 @@ def test_lists_whose_order_says_nothing_are_sorted() -> None:
     assert Reducer("ns")._value(endpoints) == {
         "subsets": [{"addresses": [{"ip": "a"}, {"ip": "b"}], "names": ["z", "y"]}]
     }
+
+
+def test_hashes_are_told_by_their_label_and_by_their_letters_in_names() -> None:
+    reducer = Reducer("ns-1")
+    meta = {"generateName": "d-5d8bf6c96-", "labels": {"pod-template-hash": "5d8bf6c96", "app": "5d8bf6c96"}}
+
+    state = reducer.state({"Pod": [pod("d-5d8bf6c96-bcdfg", **meta)]})
+
+    reduced = state["Pod"][0]["metadata"]
+    assert reduced["name"] == "d-<hash>-*"
+    assert reduced["labels"] == {"pod-template-hash": "<hash>", "app": "5d8bf6c96"}
+    # Seven letters are no hash that can be told from a word.
+    assert reducer.text("d-5d8bf6c96 and w-7bf98d4") == "d-<hash> and w-7bf98d4"
+
+
+def test_a_name_that_a_controller_made_from_a_prefix_is_that_prefix() -> None:
+    reducer = Reducer("ns-1")
+    reducer.state({"Pod": [pod("w-0", generateName="w-")]})
+
+    assert reducer.text("Create Pod w-0 in StatefulSet w successful") == "Create Pod w-* in StatefulSet w successful"
+    assert reducer.text("w-01 and aw-0") == "w-01 and aw-0"
+
+
+def test_the_jobs_of_a_cron_job_are_named_after_a_minute() -> None:
+    reducer = Reducer("ns-1")
+    reducer.saw({"kind": "CronJob", "metadata": {"name": "c"}})
+
+    assert reducer.text("Created job c-29387463") == "Created job c-<minute>"
+
+
+def test_secrets_and_the_namespace_in_base64_are_not_compared() -> None:
+    secret = {"metadata": {"name": "t"}, "data": {"token": "a", "ca.crt": "b", "namespace": "bnMtMQ==", "key": "c"}}
+
+    assert Reducer("ns-1").state({"Secret": [secret]})["Secret"][0]["data"] == {
+        "token": "<any>",
+        "ca.crt": "<any>",
+        "namespace": "<ns64>",
+        "key": "c",
+    }
+
+
+def test_of_the_kinds_of_the_cluster_only_those_of_the_scenario_are_shown() -> None:
+    nodes = [{"metadata": {"name": name, "labels": {"set": name}}} for name in ("ns-1", "other")]
+
+    assert [node["metadata"]["name"] for node in Reducer("ns-1").state({"Node": nodes})["Node"]] == ["<ns>"]
+
+
+def test_of_a_load_balancer_its_service_shows_what_it_has_become() -> None:
+    service = {
+        "metadata": {"name": "s", "labels": {"a": "b"}, "finalizers": ["x"]},
+        "spec": {"type": "LoadBalancer", "ports": []},
+        "status": {"loadBalancer": {}},
+    }
+
+    assert Reducer("ns").state({"LoadBalancer": [service]})["LoadBalancer"] == [
+        {
+            "metadata": {"name": "s", "finalizers": ["x"]},
+            "spec": {"type": "LoadBalancer"},
+            "status": {"loadBalancer": {}},
+        }
+    ]

@@ -1,4 +1,4 @@
-"""The scenarios of ReplicationControllers, against the embedded server with this project's controllers."""
+"""The golden scenarios, against the embedded server with this project's controllers."""
 
 from __future__ import annotations
 
@@ -12,20 +12,28 @@ import anyio
 import pytest
 
 from kinformer.clock import FakeClock
+from kinformer.manager import known_controllers
+from tests.golden.controllers import controllers_for
 from tests.golden.pace import NotSettled, RealPace, TurnedPace, scenario_clock
 from tests.golden.scenario import Scenario, ScenarioError, replay
 from tests.golden.scenario_command import serving
 
-FILES = sorted((Path(__file__).parent / "scenarios").glob("rc_*.json"))
+KNOWN = known_controllers()
 
-#: Needs the quota controller, and quota's admission.
-WITH_QUOTA = {"rc_quota_refused"}
+#: With quota's admission plug-in, or with a server whose own time goes on: in tests of their controllers.
+ELSEWHERE = ("quota_", "rc_quota_refused", "ep_", "eps_")
+
+FILES = [
+    file
+    for file in sorted((Path(__file__).parent / "scenarios").glob("*.json"))
+    if not file.stem.startswith(ELSEWHERE) and controllers_for(file.stem, KNOWN)
+]
 
 
-@pytest.mark.parametrize("file", [file for file in FILES if file.stem not in WITH_QUOTA], ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 async def test_this_scenario_settles_as_with_kubernetes_controllers(file: Path) -> None:
     clock = scenario_clock()
-    async with serving(clock=clock) as (url, token):
+    async with serving(controllers=controllers_for(file.stem, KNOWN) or (), clock=clock) as (url, token):
         outcome = await replay(Scenario.read(file), url, token, pace=TurnedPace(clock))
 
     assert not outcome.problem, outcome.problem
@@ -35,14 +43,14 @@ async def test_a_difference_is_shown_and_nothing_is_left_behind() -> None:
     namespace = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}
     scenario = Scenario("made_up", [{"try_create": namespace}, {"snapshot": ["Pod"]}], [{"Pod": ["something"]}])
     clock = scenario_clock()
-    async with serving(controllers=False, clock=clock) as (url, token):
+    async with serving(clock=clock) as (url, token):
         outcome = await replay(scenario, url, token, pace=TurnedPace(clock))
 
     assert '+  "try_create": "ConfigMap/c"' in outcome.problem
 
 
 async def test_a_step_that_the_server_refuses_or_nobody_knows_is_named() -> None:
-    async with serving(controllers=False) as (url, token):
+    async with serving() as (url, token):
         refused = await replay(Scenario("made_up", [{"delete": {"kind": "Pod", "name": "nobody"}}], []), url, token)
         unknown = await replay(Scenario("made_up", [{"juggle": {}}], []), url, token)
 

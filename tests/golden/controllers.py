@@ -1,0 +1,49 @@
+"""Which controllers a scenario was recorded with, by the first part of its name."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+__all__ = ("controllers_for",)
+
+_BY_PREFIX = {
+    "rc": ("replicationcontroller", "resourcequota", "endpoint"),
+    "quota": ("replicationcontroller", "resourcequota", "endpoint"),
+    "ep": ("replicationcontroller", "resourcequota", "endpoint"),
+    "eps": ("endpointslice",),
+    "rs": ("replicaset",),
+    "dep": ("deployment", "replicaset"),
+    "sts": ("statefulset",),
+    "ds": ("daemonset",),
+    "job": ("job", "ttl-after-finished"),
+    "cj": ("cronjob", "job"),
+    "pdb": ("disruption", "replicaset"),
+    "pv": ("persistentvolume-binder", "pvc-protection", "pv-protection"),
+    "pvc": ("pvc-protection",),
+    "sa": ("serviceaccount",),
+    "tok": ("serviceaccount-token", "serviceaccount"),
+    "rootca": ("root-ca-cert-publisher",),
+    "csr": ("csrapproving", "csrsigning"),
+    "ns": ("namespace", "serviceaccount"),
+    "gc": ("garbagecollector", "replicaset"),
+    "podgc": ("podgc",),
+    "node": ("nodelifecycle", "taint-eviction"),
+    "taint": ("nodelifecycle", "taint-eviction"),
+    "lb": ("service",),
+    "route": ("route",),
+    "instance": ("cloud-node-lifecycle",),
+}
+
+
+def controllers_for(scenario: str, known: Collection[str]) -> list[str] | None:
+    """
+    The controllers to run a scenario with.
+
+    :param scenario: its name
+    :param known: the controllers that there are
+    :return: None if one of them is not among `known`
+    """
+    wanted = _BY_PREFIX.get(scenario.partition("_")[0])
+    if wanted is None or not set(wanted) <= set(known):
+        return None
+    return list(wanted)
