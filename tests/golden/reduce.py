@@ -101,6 +101,8 @@ class Reducer:
         for name, shown in sorted(self._names.items(), key=lambda item: -len(item[0])):
             text = re.sub(rf"(?<![\w-]){re.escape(name)}(?![\w-])", shown, text)
         for name in self._cron_jobs:
+            # A job may be gone before anybody looks, and is named by nothing but the Events about its pods.
+            text = re.sub(rf"\b{re.escape(name)}-\d{{7,9}}-{_SUFFIX}\b", f"{name}-<minute>-*", text)
             text = re.sub(rf"\b{re.escape(name)}-\d{{7,9}}\b", f"{name}-<minute>", text)
         for prefix in sorted(self._prefixes, key=len, reverse=True):
             text = re.sub(rf"\b{re.escape(prefix)}{_SUFFIX}\b", f"{prefix}*", text)

@@ -97,6 +97,7 @@ def test_the_jobs_of_a_cron_job_are_named_after_a_minute() -> None:
     reducer.saw({"kind": "CronJob", "metadata": {"name": "c"}})
 
     assert reducer.text("Created job c-29387463") == "Created job c-<minute>"
+    assert reducer.text("Created pod: c-29387463-fb7w7") == "Created pod: c-<minute>-*"
 
 
 def test_secrets_and_the_namespace_in_base64_are_not_compared() -> None:
