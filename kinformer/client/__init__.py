@@ -23,6 +23,7 @@ from kinformer.client.discovery import (
 )
 from kinformer.client.errors import (
     AlreadyExists,
+    AnswerTooLarge,
     ApiError,
     BadRequest,
     ClientError,
@@ -64,6 +65,13 @@ from kinformer.client.flow_control import (
     RateLimiter,
     TokenBucket,
 )
+from kinformer.client.impersonation import (
+    Impersonation,
+)
+from kinformer.client.reachability import (
+    OutageOptions,
+    Reachability,
+)
 from kinformer.client.resource import (
     Resource,
     Subresource,
@@ -101,6 +109,7 @@ __all__ = (
     "INITIAL_EVENTS_ANNOTATION",
     "MODIFIED",
     "AlreadyExists",
+    "AnswerTooLarge",
     "ApiError",
     "ApiResource",
     "BadRequest",
@@ -120,6 +129,7 @@ __all__ = (
     "FieldValidation",
     "Forbidden",
     "Gone",
+    "Impersonation",
     "InternalError",
     "Invalid",
     "ListOptions",
@@ -128,10 +138,12 @@ __all__ = (
     "NotAcceptable",
     "NotFound",
     "ObjectList",
+    "OutageOptions",
     "PartialObject",
     "PatchType",
     "Preconditions",
     "RateLimiter",
+    "Reachability",
     "RequestEntityTooLarge",
     "Resource",
     "ResourceVersionMatch",

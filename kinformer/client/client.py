@@ -10,12 +10,16 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from kinformer.client.codec import decode_as
 from kinformer.client.config import Endpoint, endpoint_from_url, load_endpoint
+from kinformer.client.credentials import checked_header
 from kinformer.client.discovery import ApiResource, Discovery, ServerVersion
 from kinformer.client.flow_control import RateLimiter, TokenBucket
+from kinformer.client.impersonation import Impersonation
+from kinformer.client.reachability import OutageOptions, Reachability
 from kinformer.client.resource import Resource
 from kinformer.clock import Clock, RealClock
 from kinformer.meta import GroupKind, GroupVersion, GroupVersionKind, GroupVersionResource
@@ -44,6 +48,8 @@ async def connect(
     server_hostname: str | None = None,
     proxy: str | None = None,
     in_cluster: bool | None = None,
+    exec_timeout: float | None = None,
+    impersonate: Impersonation | None = None,
     endpoint: Endpoint | None = None,
     user_agent: str = "",
     headers: Mapping[str, str] | None = None,
@@ -53,6 +59,8 @@ async def connect(
     read_timeout: float | None = 65.0,
     max_in_flight: int = 128,
     compression: bool = False,
+    max_answer: int | None = None,
+    outage: OutageOptions | None = None,
     clock: Clock | None = None,
 ) -> AsyncIterator[Client]:
     """
@@ -66,15 +74,22 @@ async def connect(
     :param context: which of the kubeconfig's contexts; its current one if None
     :param url: the server; `token`, `ca_file`, `cert_file` and their kin say how to be let in there
     :param in_cluster: True: the cluster around and no other; False: never that
+    :param exec_timeout: seconds that a kubeconfig's exec plug-in may take; None: a minute, or five where it may ask
+        somebody at a terminal
+    :param impersonate: whom to act as; None: whom the kubeconfig names with ``as``, or nobody
     :param qps: send at most so many requests a second of one's own accord, with bursts of `burst`; None: no limit,
         since the server's priority and fairness knows better (client-go: 5)
     :param rate_limiter: one to use in place of `qps`, perhaps shared between clients
     :param read_timeout: seconds without a byte after which an answer is given up; watches have their own rule
     :param max_in_flight: requests at once, watches not counted; more wait their turn
     :param compression: let the server compress large answers
+    :param max_answer: bytes of one answer that are held at once, 256 MiB if None; a larger one is an error. Informers
+        read lists of any length as they come
+    :param outage: what is done while the server cannot be reached
     :raises ConfigError: if there is no telling where the server is, or how to be let in
     """
     # aiohttp takes 0.2 s to import: not with `import kinformer.client`, for those who only want its types.
+    from kinformer.client.answers import DEFAULT_MAX_ANSWER
     from kinformer.client.transport import Transport
 
     clock = clock or RealClock()
@@ -90,9 +105,14 @@ async def connect(
                 verify=verify,
                 server_hostname=server_hostname,
                 proxy=proxy,
+                clock=clock,
             )
         else:
-            endpoint = await load_endpoint(kubeconfig, context, in_cluster=in_cluster, clock=clock)
+            endpoint = await load_endpoint(
+                kubeconfig, context, in_cluster=in_cluster, clock=clock, exec_timeout=exec_timeout
+            )
+    if impersonate is not None:
+        endpoint = replace(endpoint, impersonation=impersonate)
     limiter = rate_limiter or (TokenBucket(qps, burst, clock=clock) if qps else None)
     transport = Transport(
         endpoint,
@@ -102,6 +122,8 @@ async def connect(
         read_timeout=read_timeout,
         max_in_flight=max_in_flight,
         compression=compression,
+        max_answer=DEFAULT_MAX_ANSWER if max_answer is None else max_answer,
+        outage=outage,
         clock=clock,
     )
     async with transport:
@@ -128,10 +150,15 @@ class Client:
     def clock(self) -> Clock:
         return self._transport.clock
 
+    @property
+    def reachability(self) -> Reachability:
+        """Whether the server can be reached, and how to wait for it together with everybody else."""
+        return self._transport.reachability
+
     def resource(
         self,
         type_: type[T],
-        gvr: GroupVersionResource | tuple[str, str, str] | None = None,
+        gvr: GroupVersionResource | tuple[str, str, str] | type[Any] | None = None,
         *,
         namespaced: bool | None = None,
         kind: str | None = None,
@@ -140,13 +167,15 @@ class Client:
         """
         The verbs of one kind of object, as `type_`: a model, a Struct of one's own, or dict.
 
-        :param gvr: group, version and plural; a model knows its own
+        :param gvr: group, version and plural, or a model of the same resource; a model knows its own
         :param namespaced: whether its objects belong to namespaces; unknown if None: a call that names a namespace
             decides for itself
         :param kind: what bodies that do not say are
         :param metadata_only: have the server send nothing but metadata (PartialObjectMetadata)
         :raises LookupError: if `gvr` is left out for a type that does not know where it is served
         """
+        if isinstance(gvr, type):
+            gvr = resource_for(gvr).gvr
         key = (type_, gvr, namespaced, kind, metadata_only)
         found = self._resources.get(key)
         if found is None:
@@ -248,7 +277,10 @@ class Client:
         :param path: as it stands in the URL, escaped where that is needed
         :param body: an object, or bytes to be sent as they are
         :param type_: what to make of the answer
+        :raises ConfigError: if a header cannot be sent
         """
+        for value in (headers or {}).values():
+            checked_header(value)
         data = body if body is None or isinstance(body, bytes) else encode(body)
         answer = await self._transport.request(method.upper(), path, params=params, body=data, headers=headers)
         return decode_as(type_, answer, path)

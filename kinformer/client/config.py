@@ -1,73 +1,40 @@
 """Where a cluster is and how to be let in: from a kubeconfig, from inside a pod, or as the caller says.
 
-Kubeconfigs and in-cluster credentials are read by kubernetes_asyncio, so that whatever it knows (client certificates,
-token files, exec plugins, OIDC, proxies, ``tls-server-name``) works here. It is imported when one of these is read and
-not before: a plain URL does without. What comes out is an :class:`Endpoint`, and a :class:`Credentials` that knows how
-to become fresh; both are this package's own.
+An :class:`Endpoint` comes out, with :class:`~kinformer.client.credentials.Credentials` that know how to become fresh:
+token files and certificates are read again each minute and when the server refuses them, exec plug-ins are asked
+again when what they gave expires or is refused.
+
+Kubeconfigs are read here, by client-go's rules. The old ``auth-provider`` (OIDC, GCP) is left to kubernetes_asyncio,
+which is imported only for those, and for where a pod's service account is.
 
 Whatever is wrong with a file is one :exc:`ConfigError` with one line that names the file.
 """
 
 from __future__ import annotations
 
+import base64
 import os
 import ssl
-import urllib.request
-from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
+from kinformer.client.credentials import Credentials, Identity
 from kinformer.client.errors import ConfigError
+from kinformer.client.exec_plugin import ExecCredential, ExecPlugin
+from kinformer.client.impersonation import Impersonation
+from kinformer.client.kubeconfig import KubeconfigContext, existing_files, read_context
+from kinformer.client.proxies import checked_proxy, environment_proxy, without_password
+from kinformer.client.tls import TlsSource
 from kinformer.clock import Clock, RealClock
-
-if TYPE_CHECKING:
-    from kubernetes_asyncio.client import Configuration
 
 __all__ = ("Credentials", "Endpoint", "endpoint_from_url", "load_endpoint", "load_in_cluster", "load_kubeconfig")
 
-#: How often credentials are asked whether they are still good; what kubernetes_asyncio and client-go (token files) do.
-_REFRESH_EVERY: Final = 60.0
-
 _IN_CLUSTER: Final = ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT")
 
-
-@dataclass(eq=False, slots=True)
-class Credentials:
-    """
-    The Authorization header, kept fresh.
-
-    :param header: as it is now, ``""`` for none
-    :param reload: gives the header anew; its argument is whether the server has just refused the one before
-    """
-
-    header: str = ""
-    reload: Callable[[bool], Awaitable[str]] | None = None
-    clock: Clock = field(default_factory=RealClock)
-    _checked: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._checked = self.clock.monotonic()
-
-    @property
-    def is_due(self) -> bool:
-        """Whether :meth:`refresh` should be called before the header is used."""
-        return self.reload is not None and self.clock.monotonic() - self._checked >= _REFRESH_EVERY
-
-    async def refresh(self, *, refused: bool = False) -> bool:
-        """
-        Ask the source for the header.
-
-        :param refused: the server did not accept the one there is
-        :return: whether it is another one now
-        :raises ConfigError: if the source cannot be read, or the plugin fails
-        """
-        if self.reload is None:
-            return False
-        self._checked = self.clock.monotonic()
-        before, self.header = self.header, await self.reload(refused)
-        return self.header != before
+#: What a plug-in gives is renewed so many seconds before it expires, but not before nine tenths of its time are over.
+_EARLY: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,8 +43,9 @@ class Endpoint:
     One API server.
 
     :param server: its URL, without a slash at the end
-    :param tls: None where the URL is plain http
+    :param tls: None where the URL is plain http; that of `credentials` comes before it
     :param server_hostname: the name that the server's certificate is for, where that is not the URL's
+    :param impersonation: whom requests are made as
     :param source: where this was read, for messages
     """
 
@@ -86,6 +54,7 @@ class Endpoint:
     server_hostname: str | None = None
     proxy: str | None = None
     credentials: Credentials = field(default_factory=Credentials)
+    impersonation: Impersonation = field(default_factory=Impersonation)
     source: str = ""
 
     @property
@@ -95,7 +64,12 @@ class Endpoint:
 
 
 async def load_endpoint(
-    kubeconfig: str | os.PathLike[str] | None, context: str | None, *, in_cluster: bool | None, clock: Clock
+    kubeconfig: str | os.PathLike[str] | None,
+    context: str | None,
+    *,
+    in_cluster: bool | None,
+    clock: Clock,
+    exec_timeout: float | None = None,
 ) -> Endpoint:
     """
     Find the cluster: the kubeconfig if one is named, ``KUBECONFIG`` or ``~/.kube/config`` if there is one, or else
@@ -107,11 +81,11 @@ async def load_endpoint(
     if in_cluster:
         return await load_in_cluster(clock=clock)
     if kubeconfig is not None:
-        return await load_kubeconfig(os.fspath(kubeconfig), context, clock=clock)
+        return await load_kubeconfig(os.fspath(kubeconfig), context, clock=clock, exec_timeout=exec_timeout)
     named = os.environ.get("KUBECONFIG") or str(Path.home() / ".kube" / "config")
-    if in_cluster is None and not _existing(named) and all(os.environ.get(name) for name in _IN_CLUSTER):
+    if in_cluster is None and not existing_files(named) and all(os.environ.get(name) for name in _IN_CLUSTER):
         return await load_in_cluster(clock=clock)
-    return await load_kubeconfig(named, context, clock=clock)
+    return await load_kubeconfig(named, context, clock=clock, exec_timeout=exec_timeout)
 
 
 def endpoint_from_url(
@@ -125,69 +99,167 @@ def endpoint_from_url(
     verify: bool = True,
     server_hostname: str | None = None,
     proxy: str | None = None,
+    impersonate: Impersonation | None = None,
+    clock: Clock | None = None,
 ) -> Endpoint:
     """
     An API server as the caller describes it.
 
-    :raises ConfigError: if the URL is none, or a certificate cannot be read
+    :raises ConfigError: if the URL is none, a certificate cannot be read, or the proxy cannot be used
     """
     server = _checked_url(url, "the URL of the server")
-    tls = None
+    header = f"Bearer {token.strip()}" if token else ""
+    identity, reload = Identity(header), None
     if server.startswith("https:"):
-        tls = _tls_context(ca_file, ca_data, cert_file, key_file, verify=verify, strict=True)
+        source = TlsSource(
+            ca_file=ca_file,
+            ca_data=ca_data.encode() if isinstance(ca_data, str) else ca_data or b"",
+            cert_file=cert_file,
+            key_file=key_file,
+            verify=verify,
+        )
+        identity = Identity(header, source.context())
+
+        async def read_again(refused: bool) -> Identity:
+            return Identity(header, source.context())
+
+        reload = read_again if source.can_change else None
     return Endpoint(
         server=server,
-        tls=tls,
+        tls=identity.tls,
         server_hostname=server_hostname,
-        proxy=proxy or _environment_proxy(server),
-        credentials=Credentials(f"Bearer {token}" if token else ""),
+        proxy=checked_proxy(proxy, "the proxy") if proxy else environment_proxy(server),
+        credentials=Credentials(reload=reload, clock=clock, identity=identity),
+        impersonation=impersonate or Impersonation(),
         source=server,
     )
 
 
-async def load_kubeconfig(path: str, context: str | None = None, *, clock: Clock | None = None) -> Endpoint:
+async def load_kubeconfig(
+    path: str,
+    context: str | None = None,
+    *,
+    clock: Clock | None = None,
+    exec_timeout: float | None = None,
+) -> Endpoint:
     """
     Read a kubeconfig, or several that are merged, their names separated as in ``KUBECONFIG``.
 
     :param context: which of its contexts; its current one if None
+    :param exec_timeout: seconds that an exec plug-in may take; None for a minute, five where it may ask somebody
     :raises ConfigError: if that cannot be done
     """
-    existing = _existing(path)
-    if not existing:
+    files = existing_files(path)
+    if not files:
         raise ConfigError(f"kubeconfig {path}: {_why_missing(path)}")
-    from kubernetes_asyncio.client import Configuration
-    from kubernetes_asyncio.config import load_kube_config
-
-    configuration = Configuration()
-    configuration.host = ""
+    clock = clock or RealClock()
     try:
-        loader: Any = await load_kube_config(config_file=path, context=context, client_configuration=configuration)
-    except Exception as error:  # the loader lets through whatever a broken file makes of its code
-        raise ConfigError(f"kubeconfig {path}: {_why_broken(error, existing, context)}") from error
+        chosen = read_context(files, context)
+        server = _checked_url(chosen.server, "the cluster's server")
+        proxy = chosen.text("proxy-url")
+        source = _KubeconfigSource(path, context, chosen, clock, exec_timeout)
+        identity = await source.read(refused=False)
+        return Endpoint(
+            server=server,
+            tls=identity.tls,
+            server_hostname=chosen.text("tls-server-name"),
+            proxy=checked_proxy(proxy, "the cluster's proxy-url") if proxy else environment_proxy(server),
+            credentials=Credentials(reload=source if source.can_change else None, clock=clock, identity=identity),
+            impersonation=chosen.impersonation(),
+            source=f"kubeconfig {path}",
+        )
+    except ConfigError as error:
+        raise ConfigError(f"kubeconfig {path}: {error}") from error
 
-    async def reload(refused: bool) -> str:
-        if refused:
-            loader.__dict__.pop("exec_plugin_expiry", None)  # or the plugin would not be asked again
+
+class _KubeconfigSource:
+    """The credentials of a kubeconfig's context, from wherever they come; calling it reads them anew."""
+
+    def __init__(
+        self, path: str, context: str | None, chosen: KubeconfigContext, clock: Clock, exec_timeout: float | None
+    ):
+        self._path = path
+        self._context = context
+        self._chosen = chosen
+        self._clock = clock
+        self._tls = chosen.tls() if chosen.server.startswith("https:") else None
+        self._plugin: ExecPlugin | None = None
+        self._issued: ExecCredential | None = None
+        #: By the clock's monotonic time, None where a plug-in named no time.
+        self._expires: float | None = None
+        entry = chosen.user.get("exec")
+        if isinstance(entry, dict):
+            self._plugin = ExecPlugin.of(entry, chosen.user_name, chosen.user_folder, chosen.cluster_info, exec_timeout)
+
+    @property
+    def can_change(self) -> bool:
+        return (
+            self._plugin is not None
+            or "auth-provider" in self._chosen.user
+            or self._chosen.token_file is not None
+            or (self._tls is not None and self._tls.can_change)
+        )
+
+    async def __call__(self, refused: bool) -> Identity:
         try:
-            await loader.load_and_set(configuration)
-        except Exception as error:
-            raise ConfigError(f"kubeconfig {path}: cannot renew the credentials: {_one_line(error)}") from error
-        return _header(configuration)
+            return await self.read(refused=refused)
+        except ConfigError as error:
+            raise ConfigError(f"kubeconfig {self._path}: cannot renew the credentials: {error}") from error
 
-    async def reload_if_known_to_expire(refused: bool) -> str:
-        # A plugin that names no expiry is asked again only when the server refuses what it gave, as client-go does.
-        if not refused and "exec" in loader._user and not hasattr(loader, "exec_plugin_expiry"):
-            return _header(configuration)
-        return await reload(refused)
+    async def read(self, *, refused: bool) -> Identity:
+        """
+        :param refused: ask a plug-in anew, whatever it said of how long its credentials are good
+        :raises ConfigError: if that cannot be done
+        """
+        header, certificate, good_for = "", None, None
+        if "auth-provider" in self._chosen.user:
+            header = await self._of_auth_provider()
+        elif self._plugin is not None:
+            issued = await self._of_plugin(self._plugin, refused)
+            header = f"Bearer {issued.token}" if issued.token else ""
+            certificate = issued.certificate
+            good_for = self._expires - self._clock.monotonic() if self._expires is not None else None
+        header = header or self._own_header()
+        tls = self._tls.context(certificate) if self._tls is not None else None
+        return Identity(header, tls, good_for)
 
-    user = loader._user
-    rotates = user is not None and any(source in user for source in ("exec", "auth-provider", "tokenFile"))
-    return _endpoint(
-        configuration,
-        source=f"kubeconfig {path}",
-        reload=reload_if_known_to_expire if rotates else None,
-        clock=clock or RealClock(),
-    )
+    async def _of_plugin(self, plugin: ExecPlugin, refused: bool) -> ExecCredential:
+        # One that names no time is asked again only when the server refuses what it gave, as client-go does.
+        expired = self._expires is not None and self._clock.monotonic() >= self._expires
+        if self._issued is None or refused or expired:
+            issued = await plugin.run(self._clock)
+            self._expires = None
+            if issued.expires is not None:
+                left = (issued.expires - self._clock.now()).total_seconds()
+                self._expires = self._clock.monotonic() + left - min(_EARLY, max(left, 0.0) / 10)
+            self._issued = issued
+        return self._issued
+
+    async def _of_auth_provider(self) -> str:
+        from kubernetes_asyncio.client import Configuration
+        from kubernetes_asyncio.config import load_kube_config
+
+        configuration: Any = Configuration()
+        try:
+            await load_kube_config(config_file=self._path, context=self._context, client_configuration=configuration)
+        except Exception as error:  # whatever a broken entry makes of its code; what it says may hold a token
+            raise ConfigError(
+                f"user {self._chosen.user_name!r}: its auth-provider gives no token ({type(error).__name__})"
+            ) from None
+        return str(configuration.api_key.get("BearerToken", "")).strip()
+
+    def _own_header(self) -> str:
+        """What the kubeconfig itself has, or a file that it names."""
+        chosen = self._chosen
+        token = (chosen.user_text("token") or "").strip()
+        if (path := chosen.token_file) is not None:
+            token = _token_in(path) or token
+        if token:
+            return f"Bearer {token}"
+        name, password = chosen.user_text("username"), chosen.user_text("password")
+        if name is not None and password is not None:
+            return "Basic " + base64.b64encode(f"{name}:{password}".encode()).decode()
+        return ""
 
 
 async def load_in_cluster(*, clock: Clock | None = None) -> Endpoint:
@@ -196,83 +268,40 @@ async def load_in_cluster(*, clock: Clock | None = None) -> Endpoint:
 
     :raises ConfigError: if this is no pod, or it has no service account
     """
-    from kubernetes_asyncio.client import Configuration
     from kubernetes_asyncio.config import incluster_config
 
-    configuration = Configuration()
-    try:
-        load: Any = incluster_config.load_incluster_config
-        load(client_configuration=configuration)
-    except Exception as error:
-        raise ConfigError(f"in-cluster configuration: {_one_line(error)}") from error
+    where = "in-cluster configuration"
+    host, port = (os.environ.get(name, "") for name in _IN_CLUSTER)
+    if not host or not port:
+        raise ConfigError(f"{where}: {' and '.join(_IN_CLUSTER)} are not set: this process runs in no pod")
+    server = _checked_url(f"https://{f'[{host}]' if ':' in host else host}:{port}", f"{where}: the cluster's server")
+    token_file = Path(incluster_config.SERVICE_TOKEN_FILENAME)
+    source = TlsSource(ca_file=incluster_config.SERVICE_CERT_FILENAME)
 
-    async def reload(refused: bool) -> str:
+    async def read(refused: bool) -> Identity:
         try:
-            header = await configuration.get_api_key_with_prefix("BearerToken")
-        except Exception as error:
-            raise ConfigError(f"in-cluster configuration: cannot renew the token: {_one_line(error)}") from error
-        return str(header or "").strip()
-
-    return _endpoint(configuration, source="in-cluster configuration", reload=reload, clock=clock or RealClock())
-
-
-def _endpoint(
-    configuration: Configuration, *, source: str, reload: Callable[[bool], Awaitable[str]] | None, clock: Clock
-) -> Endpoint:
-    server = _checked_url(configuration.host, f"{source}: the cluster's server")
-    tls = None
-    if server.startswith("https:"):
-        try:
-            tls = _tls_context(
-                configuration.ssl_ca_cert,
-                None,
-                configuration.cert_file,
-                configuration.key_file,
-                verify=configuration.verify_ssl,
-                strict=not configuration.disable_strict_ssl_verification,
-            )
+            return Identity(f"Bearer {_token_in(token_file)}", source.context())
         except ConfigError as error:
-            raise ConfigError(f"{source}: {error}") from error
+            raise ConfigError(f"{where}: {error}") from error
+
+    identity = await read(False)
     return Endpoint(
         server=server,
-        tls=tls,
-        server_hostname=configuration.tls_server_name,
-        proxy=configuration.proxy or _environment_proxy(server),
-        credentials=Credentials(_header(configuration), reload, clock),
-        source=source,
+        tls=identity.tls,
+        proxy=environment_proxy(server),
+        credentials=Credentials(reload=read, clock=clock, identity=identity),
+        source=where,
     )
 
 
-def _header(configuration: Configuration) -> str:
-    key: Mapping[str, str] = configuration.api_key
-    return key.get("BearerToken", "").strip()
-
-
-def _tls_context(
-    ca_file: str | os.PathLike[str] | None,
-    ca_data: str | bytes | None,
-    cert_file: str | os.PathLike[str] | None,
-    key_file: str | os.PathLike[str] | None,
-    *,
-    verify: bool,
-    strict: bool,
-) -> ssl.SSLContext:
-    about = f"certificate authority {ca_file or 'data'}"
+def _token_in(path: Path) -> str:
     try:
-        context = ssl.create_default_context(
-            cafile=ca_file, cadata=ca_data.decode() if isinstance(ca_data, bytes) else ca_data
-        )
-        if cert_file:
-            about = f"client certificate {cert_file}"
-            context.load_cert_chain(cert_file, keyfile=key_file)
-    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
-        raise ConfigError(f"{about}: {_one_line(error)}") from error
-    if not verify:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    if not strict:
-        context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    return context
+        token = path.read_text(errors="replace").strip()
+    except OSError as error:
+        raise ConfigError(f"token file {path}: {error.strerror or error}") from error
+    if not token:
+        raise ConfigError(f"token file {path}: the file is empty")
+    return token
 
 
 def _checked_url(url: str | None, what: str) -> str:
@@ -282,47 +311,11 @@ def _checked_url(url: str | None, what: str) -> str:
     except ValueError:
         valid = False
     if not url or not valid:
-        raise ConfigError(f"{what} is {url!r}: want http://HOST:PORT or https://HOST:PORT")
+        raise ConfigError(f"{what} is {without_password(url or '')!r}: want http://HOST:PORT or https://HOST:PORT")
+    if "@" in parts.netloc:
+        raise ConfigError(f"{what} is {without_password(url)!r} with a user before it: want credentials beside the URL")
     return url.rstrip("/")
-
-
-def _environment_proxy(server: str) -> str | None:
-    """The proxy that the environment names for this server; found once, since asking costs more than a request."""
-    parts = urlsplit(server)
-    host = parts.hostname or ""
-    if host in ("localhost", "127.0.0.1", "::1") or urllib.request.proxy_bypass(parts.netloc):
-        return None
-    return urllib.request.getproxies().get(parts.scheme)
-
-
-def _existing(path: str) -> list[Path]:
-    return [file for name in path.split(os.pathsep) if name and (file := Path(name).expanduser()).is_file()]
 
 
 def _why_missing(path: str) -> str:
     return "it is a folder" if Path(path).expanduser().is_dir() else "there is no such file"
-
-
-def _why_broken(error: Exception, files: list[Path], context: str | None) -> str:
-    import yaml
-
-    contexts: list[str] = []
-    for file in files:
-        try:
-            content = yaml.safe_load(file.read_bytes())
-        except (OSError, yaml.YAMLError, UnicodeDecodeError) as broken:
-            return f"{file} cannot be read as YAML: {_one_line(broken)}" if len(files) > 1 else _one_line(broken)
-        if not isinstance(content, dict):
-            return "it is not a kubeconfig"
-        listed = content.get("contexts")
-        contexts += [str(one.get("name")) for one in listed or () if isinstance(one, dict)]
-        context = context or content.get("current-context")
-    if not context:
-        return f"it has no current-context, and none was asked for (it has: {', '.join(contexts) or 'none'})"
-    if context not in contexts:
-        return f"it has no context {context!r} (it has: {', '.join(contexts) or 'none'})"
-    return _one_line(error) if str(error) else f"it cannot be understood ({type(error).__name__})"
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split()) or type(error).__name__

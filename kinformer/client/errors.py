@@ -19,6 +19,8 @@ from kinformer.client.status import MAX_TEXT, About, Status, StatusCause, Status
 
 __all__ = (
     "AlreadyExists",
+    "MAX_RETRY_AFTER",
+    "AnswerTooLarge",
     "ApiError",
     "BadRequest",
     "ClientError",
@@ -56,6 +58,9 @@ __all__ = (
     "is_too_large_resource_version",
     "suggested_delay",
 )
+
+#: Seconds that a server may ask us to wait: one that asks for more is asked again then, and can say it again.
+MAX_RETRY_AFTER: Final = 60
 
 CAUSE_RESOURCE_VERSION_TOO_LARGE: Final = "ResourceVersionTooLarge"
 
@@ -104,6 +109,21 @@ class DecodeError(ClientError):
     """The server's answer is not what the type that was asked for can be made from."""
 
 
+class AnswerTooLarge(DecodeError):
+    """
+    The server's answer is larger than what is taken.
+
+    :param limit: the bytes that are
+    """
+
+    def __init__(self, url: str, limit: int):
+        super().__init__(
+            f"the answer from {url} is larger than {limit} bytes: ask for pages, or connect() with a larger max_answer"
+        )
+        self.url = url
+        self.limit = limit
+
+
 class NoKindMatch(ClientError):
     """The server serves no such kind, or no such resource (client-go's NoKindMatchError)."""
 
@@ -146,8 +166,8 @@ class ApiError(ClientError):
 
     @property
     def retry_after(self) -> float | None:
-        """Seconds after which the server asks to be asked again, None where it does not."""
-        return self.details.retry_after_seconds or None
+        """Seconds after which the server asks to be asked again, a minute at most; None where it does not."""
+        return _bounded(self.details.retry_after_seconds) or None
 
     def __str__(self) -> str:
         return self.message or f"the server answered {self.code or 'with an error'} {self.reason}".rstrip()
@@ -350,10 +370,19 @@ def is_probable_eof(error: BaseException | None) -> bool:
 
 
 def suggested_delay(error: BaseException | None) -> float | None:
-    """Seconds that the server asks to wait before the next try, None if it does not ask (SuggestsClientDelay)."""
+    """
+    Seconds that the server asks to wait before the next try, None if it does not ask (SuggestsClientDelay).
+
+    A minute at most, whatever it asks for.
+    """
     if isinstance(error, ServerTimeout):
-        return float(error.details.retry_after_seconds)
+        return _bounded(error.details.retry_after_seconds)
     return error.retry_after if isinstance(error, ApiError) else None
+
+
+def _bounded(seconds: int) -> float:
+    # Before it becomes a float, which a number of 400 digits cannot.
+    return float(min(max(seconds, 0), MAX_RETRY_AFTER))
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:

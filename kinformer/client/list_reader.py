@@ -49,6 +49,11 @@ class ListReader(Generic[T]):
         self._accept = accept
         self.restart()
 
+    @property
+    def held(self) -> int:
+        """Bytes that came and could not be decoded yet: they are in the middle of an object, mostly."""
+        return self._size
+
     def restart(self) -> None:
         """Forget what came: the answer is sent again."""
         self._items: list[T] = []

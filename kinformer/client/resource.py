@@ -158,15 +158,13 @@ class Resource(Generic[T]):
         """
         path = self.path(namespace)
 
-        async def open_(options: ListOptions) -> BodyStream:
+        async def open_(options: ListOptions, retries: int | None) -> BodyStream:
+            more = {} if retries is None else {"retries": retries}
             return await self._transport.stream(
-                path, params=options.params(watch=True), headers=self._headers or None, about=self._about_all
+                path, params=options.params(watch=True), headers=self._headers or None, about=self._about_all, **more
             )
 
-        async def probe() -> object:
-            return await self._transport.request("GET", "/version", retries=0)
-
-        opener = Opener(open_, probe, self._transport.clock, f"{self._transport.endpoint.server}{path}")
+        opener = Opener(open_, self._transport.probe, self._transport.clock, f"{self._transport.endpoint.server}{path}")
         return WatchStream(opener, self._codec, options, idle_timeout=idle_timeout)
 
     # Writing

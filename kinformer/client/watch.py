@@ -23,10 +23,10 @@ proves life, but a server may send none. So there are three watchmen, none of wh
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 from dataclasses import dataclass, replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeVar
 
 import anyio
 
@@ -59,10 +59,14 @@ T = TypeVar("T")
 
 DEFAULT_IDLE_TIMEOUT: Final = 90.0
 _GRACE: Final = 15.0
-_OPEN_TIMEOUT: Final = 65.0
 _LINE_END: Final = ord("\n")
 #: Some ten times what the largest object can be in the largest etcd; more is no event, and must not fill the memory.
 _MAX_LINE: Final = 2**26
+#: From so many pieces in a read on, of fewer bytes than this on average, it is cheaper to join them first.
+_MANY: Final = 64
+_TINY: Final = 64
+
+_HOW_TO_WATCH: Final = "write `async with resource.watch(...) as events:` and then `async for batch in events:`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +74,12 @@ class Opener:
     """
     What a watch needs of the client it belongs to.
 
-    :param open: begins a watch with these options
+    :param open: begins a watch with these options; its second argument is how often it is tried again
     :param probe: asks the server for anything at all
     :param url: what is watched, for messages
     """
 
-    open: Callable[[ListOptions], Awaitable[BodyStream]]
+    open: Callable[[ListOptions, int | None], Awaitable[BodyStream]]
     probe: Callable[[], Awaitable[object]]
     clock: Clock
     url: str
@@ -110,7 +114,9 @@ class WatchStream(Generic[T]):
         #: The version up to which everything has been handed out, "" while there is none to go on from.
         self.resource_version = "" if _begins_with_everything(options) else options.resource_version
         self._stream: BodyStream | None = None
-        self._rest = b""
+        self._entered = False
+        #: The line that has begun, as far as it has come.
+        self._rest = bytearray()
         self._failure: ClientError | None = None
         self._heard = 0.0
         self._ends: float | None = None
@@ -118,7 +124,8 @@ class WatchStream(Generic[T]):
         self._waiting: anyio.CancelScope | None = None
 
     async def __aenter__(self) -> WatchStream[T]:
-        self._stream = await self._open(self._options)
+        self._entered = True
+        self._stream = await self._opener.open(self._options, None)
         self._heard = now = self._clock.monotonic()
         if self._options.timeout_seconds is not None:
             self._ends = now + self._options.timeout_seconds
@@ -135,6 +142,9 @@ class WatchStream(Generic[T]):
         if self._stream is not None:
             self._stream.close()
             self._stream = None
+
+    def __await__(self) -> Generator[Any, None, NoReturn]:
+        raise RuntimeError(f"a watch is not awaited: {_HOW_TO_WATCH}")
 
     def __aiter__(self) -> AsyncIterator[list[WatchEvent[T]]]:
         return self
@@ -153,10 +163,10 @@ class WatchStream(Generic[T]):
                 break
             if not pieces:
                 # The last line need not have a line end. What is cut off, the connection's end is an error for.
-                rest, self._rest = self._rest, b""
+                rest, self._rest = self._rest, bytearray()
                 if not rest.strip():
                     raise StopAsyncIteration
-                pieces = [rest]
+                pieces = [bytes(rest)]
             else:
                 pieces = self._whole_lines(pieces)
             batch, broken = self._codec.decode_events(pieces)
@@ -180,21 +190,24 @@ class WatchStream(Generic[T]):
         """
         if not self._rest and all(piece[-1] == _LINE_END for piece in pieces):
             return pieces
+        if len(pieces) > _MANY and sum(map(len, pieces)) < len(pieces) * _TINY:
+            pieces = [b"".join(pieces)]  # chunks of a few bytes: one line's end is looked for in all of them at once
         lines: list[Piece] = []
         rest = self._rest
         for piece in pieces:
             begins = _first_line_end(piece) if rest else 0
             ends = _last_line_end(piece)
             if rest and ends:
-                lines.append(rest + piece[:begins])
-                rest = b""
+                rest += piece[:begins]
+                lines.append(bytes(rest))
+                rest.clear()
             if begins < ends:
                 lines.append(piece[begins:ends])
             if ends < len(piece):
-                rest += piece[ends:]
+                rest += piece[ends:]  # in place: a line that never ends costs its length, not its square
         if len(rest) > _MAX_LINE:
             self._failure = DecodeError(f"an event of more than {_MAX_LINE} bytes in the watch stream")
-        self._rest = rest
+            rest.clear()
         return lines
 
     def _note_version(self, batch: list[WatchEvent[T]]) -> None:
@@ -217,6 +230,8 @@ class WatchStream(Generic[T]):
     async def _read(self) -> list[Piece]:
         while True:
             stream = self._stream
+            if stream is None and not self._entered:
+                raise RuntimeError(f"the watch of {self._opener.url} was not opened: {_HOW_TO_WATCH}")
             if stream is None:
                 raise ConnectionLost(self._opener.url, "the watch is closed")
             if stream.has_unread:
@@ -294,23 +309,13 @@ class WatchStream(Generic[T]):
             send_initial_events=None,
             timeout_seconds=remaining,
         )
-        fresh = await self._open(options)
+        fresh = await self._opener.open(options, 0)
         if old.has_unread:  # it spoke up after all
             fresh.close()
             return
         old.close()
-        self._stream, self._rest = fresh, b""
+        self._stream, self._rest = fresh, bytearray()
         log.debug("watch_replaced", url=fresh.url, version=self.resource_version)
-
-    async def _open(self, options: ListOptions) -> BodyStream:
-        # By the clock, not by aiohttp: what is silent from its first byte on is found in tests too.
-        with anyio.CancelScope() as scope:
-            timer = self._clock.call_later(_OPEN_TIMEOUT, scope.cancel)
-            try:
-                return await self._opener.open(options)
-            finally:
-                timer.cancel()
-        raise ConnectionLost(self._opener.url, f"the server did not begin to answer within {_OPEN_TIMEOUT:.0f} s")
 
 
 def _begins_with_everything(options: ListOptions) -> bool:

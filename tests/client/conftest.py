@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import anyio
 import anyio.lowlevel
 import pytest
+import yaml
 
 from kinformer.client import Client, connect
 from kinformer.clock import FakeClock
+from tests.client.authority import Authority
+
+Write = Callable[..., str]
 
 
 async def eventually(condition: Callable[[], object]) -> None:
@@ -181,3 +187,48 @@ def clock() -> FakeClock:
 async def client(server: ScriptedServer, clock: FakeClock) -> AsyncIterator[Client]:
     async with connect(url=server.url, token="secret", clock=clock) as connected:
         yield connected
+
+
+@pytest.fixture
+def kubeconfig(tmp_path: Path) -> Write:
+    def write(
+        server: str = "http://127.0.0.1:1", name: str = "config", user: Any = None, cluster: Any = None, **top: Any
+    ) -> str:
+        content = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "here",
+            "clusters": [{"name": "c", "cluster": {"server": server, **(cluster or {})}}],
+            "users": [{"name": "u", "user": user or {}}],
+            "contexts": [{"name": "here", "context": {"cluster": "c", "user": "u"}}],
+            **top,
+        }
+        path = tmp_path / name
+        path.write_text(yaml.safe_dump({key: value for key, value in content.items() if value is not None}))
+        return str(path)
+
+    return write
+
+
+@pytest.fixture(autouse=True)
+def _no_cluster_around(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT", "HTTP_PROXY", "HTTPS_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+
+@pytest.fixture(scope="session")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("ca"))
+
+
+@pytest.fixture
+async def tls_server(server: ScriptedServer, authority: Authority) -> AsyncIterator[str]:
+    """The scripted server behind TLS, for clients with a certificate; it is called kube.example there."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(authority.ca))
+    context.load_cert_chain(*authority.server)
+    context.verify_mode = ssl.CERT_REQUIRED
+    listener = await asyncio.start_server(server.serve, "127.0.0.1", 0, ssl=context)
+    yield f"https://127.0.0.1:{listener.sockets[0].getsockname()[1]}"
+    listener.close()

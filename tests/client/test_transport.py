@@ -27,8 +27,8 @@ from kinformer.client import (
     connect,
     is_connection_refused,
 )
+from kinformer.client.causes import cause_of as _cause
 from kinformer.client.config import Credentials
-from kinformer.client.transport import _cause
 from kinformer.clock import FakeClock
 from kinformer.models import V1ConfigMap
 from tests.client.conftest import ScriptedServer, eventually

@@ -1,0 +1,66 @@
+"""Causes: what went wrong with a connection, in as few words as the system has for it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import ssl
+from typing import Final
+
+import aiohttp
+
+from kinformer.client.proxies import without_password
+
+__all__ = ("BROKEN", "NOT_CONNECTED", "cause_of", "is_of_tls", "why_not_connected")
+
+#: What aiohttp raises where there is no answer, or only a part of one.
+BROKEN: Final = (aiohttp.ClientError, OSError, TimeoutError)
+
+#: Of these, what it raises where there was no connection to the server.
+NOT_CONNECTED: Final = (
+    aiohttp.ClientConnectorError,
+    aiohttp.ConnectionTimeoutError,
+    aiohttp.ClientHttpProxyError,
+    aiohttp.InvalidURL,
+)
+
+
+def why_not_connected(error: Exception, proxy: str | None) -> BaseException | str:
+    """
+    Why there was no connection.
+
+    :param proxy: through which it should have been
+    """
+    shown = without_password(proxy or "")
+    if isinstance(error, aiohttp.ClientHttpProxyError):
+        return f"the proxy at {shown} answered {error.status} {error.message}"
+    if isinstance(error, aiohttp.ClientProxyConnectionError):
+        return f"no connection to the proxy at {shown}: {cause_of(error)}"
+    return cause_of(error)
+
+
+def cause_of(error: BaseException) -> BaseException | str:
+    """What went wrong."""
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return f"its certificate is not trusted: {error.certificate_error}"
+    inner: BaseException = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
+    if isinstance(inner, asyncio.TimeoutError) and not str(inner):
+        return "no answer in time"
+    if isinstance(inner, OSError) and not isinstance(inner, ssl.SSLError) and inner.errno and inner.strerror:
+        words = os.strerror(inner.errno) if inner.errno > 0 else inner.strerror  # negative: it was the resolver
+        return _SystemError(inner.errno, words)
+    return inner
+
+
+def is_of_tls(error: BaseException) -> bool:
+    """Whether one of the two did not like the other's certificate."""
+    if isinstance(error, (aiohttp.ClientSSLError, ssl.SSLError)):
+        return True
+    return any(isinstance(one, ssl.SSLError) for one in (error.__cause__, error.__context__))
+
+
+class _SystemError(OSError):
+    """An error of the system that is shown as its words alone."""
+
+    def __str__(self) -> str:
+        return str(self.strerror)

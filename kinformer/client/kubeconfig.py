@@ -1,0 +1,205 @@
+"""Kubeconfigs: files that name clusters, users, and which user talks to which cluster.
+
+One file or several come in, as ``KUBECONFIG`` lists them; a :class:`KubeconfigContext` comes out: the entries of one
+context, with every path in them made absolute. The rules are client-go's: of two entries of one name the first file's
+counts, and paths are relative to the file that they stand in. Nothing here connects to anything or runs anything.
+
+Whatever is wrong is one :exc:`ConfigError` with one line; it does not name the file, which the caller does.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from kinformer.client.errors import ConfigError
+from kinformer.client.impersonation import Impersonation
+from kinformer.client.tls import TlsSource
+
+__all__ = ("KubeconfigContext", "existing_files", "read_context")
+
+#: Where a cluster's entry keeps what its exec plug-ins want to know.
+_EXEC_EXTENSION: Final = "client.authentication.k8s.io/exec"
+
+Entry = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class KubeconfigContext:
+    """
+    One context: a cluster, and the user that talks to it.
+
+    :param user_folder: the folder of the file that the user stands in; the cluster's likewise
+    """
+
+    cluster: Entry
+    cluster_folder: Path
+    user_name: str
+    user: Entry
+    user_folder: Path
+
+    @property
+    def server(self) -> str:
+        server = self.cluster.get("server")
+        return server if isinstance(server, str) else ""
+
+    def text(self, name: str) -> str | None:
+        """
+        A field of the cluster.
+
+        :raises ConfigError: if it is no text
+        """
+        return _text(self.cluster, name, "the cluster")
+
+    def user_text(self, name: str) -> str | None:
+        """
+        A field of the user.
+
+        :raises ConfigError: if it is no text
+        """
+        return _text(self.user, name, f"user {self.user_name!r}")
+
+    @property
+    def token_file(self) -> Path | None:
+        path = self.user_text("tokenFile")
+        return self.user_folder / path if path else None
+
+    def tls(self) -> TlsSource:
+        """
+        :raises ConfigError: if data is not in base64
+        """
+        about, user = "the cluster", f"user {self.user_name!r}"
+        ca_file, cert_file = self.text("certificate-authority"), self.user_text("client-certificate")
+        key_file = self.user_text("client-key")
+        return TlsSource(
+            ca_file=self.cluster_folder / ca_file if ca_file else None,
+            ca_data=_data(self.cluster, "certificate-authority-data", about),
+            cert_file=self.user_folder / cert_file if cert_file else None,
+            cert_data=_data(self.user, "client-certificate-data", user),
+            key_file=self.user_folder / key_file if key_file else None,
+            key_data=_data(self.user, "client-key-data", user),
+            verify=not self.cluster.get("insecure-skip-tls-verify"),
+        )
+
+    def impersonation(self) -> Impersonation:
+        """
+        :raises ConfigError: if it names groups or a uid and no user
+        """
+        groups, extra = self.user.get("as-groups") or (), self.user.get("as-user-extra") or {}
+        if isinstance(groups, str) or not isinstance(extra, Mapping):
+            raise ConfigError(f"user {self.user_name!r}: as-groups is a list, as-user-extra a list for each key")
+        try:
+            return Impersonation(
+                user=self.user_text("as") or "",
+                groups=[str(one) for one in groups],
+                uid=self.user_text("as-uid") or "",
+                extra={str(key): [str(one) for one in values or ()] for key, values in extra.items()},
+            )
+        except ConfigError as error:
+            raise ConfigError(f"user {self.user_name!r}: {error}") from None
+
+    def cluster_info(self) -> dict[str, Any]:
+        """What an exec plug-in is told of the cluster if it wants to know (ExecCredential's ``spec.cluster``)."""
+        info: dict[str, Any] = {"server": self.server}
+        for name in ("tls-server-name", "insecure-skip-tls-verify", "proxy-url", "disable-compression"):
+            if self.cluster.get(name):
+                info[name] = self.cluster[name]
+        if authorities := self.tls().authorities():
+            info["certificate-authority-data"] = base64.b64encode(authorities).decode()
+        for extension in self.cluster.get("extensions") or ():
+            if isinstance(extension, Mapping) and extension.get("name") == _EXEC_EXTENSION:
+                info["config"] = extension.get("extension")
+        return info
+
+
+def existing_files(path: str) -> list[Path]:
+    """Those of the files of a list that there are; the list is separated as in ``KUBECONFIG``."""
+    return [file for name in path.split(os.pathsep) if name and (file := Path(name).expanduser()).is_file()]
+
+
+def read_context(files: list[Path], context: str | None) -> KubeconfigContext:
+    """
+    One context of these files.
+
+    :param context: its name; the current one if None
+    :raises ConfigError: if there is none of that name, or it makes no sense
+    """
+    named: dict[str, dict[str, tuple[Entry, Path]]] = {"clusters": {}, "users": {}, "contexts": {}}
+    current = ""
+    for file in files:
+        content = _content(file, files)
+        current = current or content.get("current-context") or ""
+        for section, entries in named.items():
+            listed = content.get(section) or ()
+            if not isinstance(listed, (list, tuple)):
+                raise ConfigError(f"its {section} are no list")
+            for entry in listed:
+                name = entry.get("name") if isinstance(entry, Mapping) else None
+                if name is None:
+                    raise ConfigError(f"one of its {section} has no name")
+                body = entry.get(section[:-1])
+                entries.setdefault(str(name), (body if isinstance(body, Mapping) else {}, file.absolute().parent))
+    name = context or current
+    known = ", ".join(named["contexts"]) or "none"
+    if not name:
+        raise ConfigError(f"it has no current-context, and none was asked for (it has: {known})")
+    if name not in named["contexts"]:
+        raise ConfigError(f"it has no context {name!r} (it has: {known})")
+    chosen, _ = named["contexts"][name]
+    cluster, cluster_folder = _named(named["clusters"], chosen.get("cluster"), f"context {name!r}", "cluster")
+    user_name = chosen.get("user")
+    if user_name:
+        user, user_folder = _named(named["users"], user_name, f"context {name!r}", "user")
+    else:
+        user, user_folder = {}, cluster_folder
+    return KubeconfigContext(cluster, cluster_folder, str(user_name or ""), user, user_folder)
+
+
+def _named(entries: Mapping[str, tuple[Entry, Path]], name: Any, where: str, what: str) -> tuple[Entry, Path]:
+    if not name:
+        raise ConfigError(f"{where} names no {what}")
+    if str(name) not in entries:
+        known = ", ".join(entries) or "none"
+        raise ConfigError(f"{where} names the {what} {name!r}, which is not there (there are: {known})")
+    return entries[str(name)]
+
+
+def _content(file: Path, files: list[Path]) -> Mapping[str, Any]:
+    import yaml  # only where there is a kubeconfig to read
+
+    where = f"{file} " if len(files) > 1 else ""
+    try:
+        content = yaml.safe_load(file.read_bytes())
+    except (OSError, yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        # Where it is broken, without the line that is shown with it: that may be a token.
+        mark = getattr(error, "problem_mark", None)
+        parts = (getattr(error, name, None) for name in ("context", "problem", "reason"))
+        why = ", ".join(str(part) for part in parts if part)
+        at = f" in line {mark.line + 1}" if mark is not None else ""
+        reason = why or (error.strerror if isinstance(error, OSError) else "") or type(error).__name__
+        raise ConfigError(f"{where}cannot be read as YAML: {reason}{at}") from None
+    if not isinstance(content, Mapping):
+        raise ConfigError(f"{where or 'it '}is not a kubeconfig")
+    return content
+
+
+def _text(entry: Entry, name: str, about: str) -> str | None:
+    value = entry.get(name)
+    if value is not None and not isinstance(value, (str, int, float)):
+        raise ConfigError(f"{about}: its {name} is no text")
+    return None if value is None else str(value)
+
+
+def _data(entry: Entry, name: str, about: str) -> bytes:
+    value = _text(entry, name, about)
+    if not value:
+        return b""
+    try:
+        return base64.b64decode(value)
+    except (binascii.Error, ValueError):
+        raise ConfigError(f"{about}: its {name} is not in base64") from None

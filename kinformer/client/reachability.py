@@ -1,0 +1,184 @@
+"""Reachability: whether the server of one client can be reached, and what everybody does when it cannot.
+
+Every informer of a client finds out by itself that its server is gone, and would wait longer and longer by itself. So
+they wait here, together. While the server is gone one of them asks every few seconds whether it is there again; the
+first request of anybody that is answered ends the waiting of all, spread over a second, so that a thousand informers do
+not list at once. What is logged is one line when the server is gone and one when it is back.
+
+A server that comes and goes is asked more seldom each time: it may be our own lists that bring it down.
+"""
+
+from __future__ import annotations
+
+import random as _random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+import anyio
+
+from kinformer.client.errors import ClientError
+from kinformer.clock import Clock
+from kinformer.logs import get_logger
+
+__all__ = ("OutageOptions", "Reachability")
+
+log = get_logger(__name__)
+
+#: Seconds within which a server that is gone again had not really come back.
+_UNSTEADY: float = 30.0
+#: Seconds up to which the time between two questions grows for such a server.
+_SELDOM: float = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutageOptions:
+    """
+    What is done while a server cannot be reached.
+
+    :param probe_interval: seconds between two questions whether it is there again; 0: nobody asks, and the waits end
+        when they would, or when somebody's request is answered
+    :param return_spread: seconds over which those who waited come back once it is there
+    """
+
+    probe_interval: float = 3.0
+    return_spread: float = 1.0
+
+
+class Reachability:
+    """
+    Whether one server can be reached.
+
+    :param server: its URL, for the log
+    :param probe: asks it for anything; raises whatever it likes if it is not there
+    """
+
+    def __init__(
+        self,
+        server: str,
+        probe: Callable[[], Awaitable[object]],
+        clock: Clock,
+        options: OutageOptions | None = None,
+        random: Callable[[], float] = _random.random,
+    ):
+        self._server = server
+        self._probe = probe
+        self._clock = clock
+        self._options = options or OutageOptions()
+        self._random = random
+        self._interval = self._options.probe_interval
+        self._error: ClientError | None = None
+        self._since = 0.0
+        self._returned: float | None = None
+        self._told = False
+        self._probing = False
+        self._next_probe = 0.0
+        self._changed = anyio.Event()
+
+    def __repr__(self) -> str:
+        return f"<Reachability of {self._server}: {'up' if self.is_up else 'down'}>"
+
+    @property
+    def is_up(self) -> bool:
+        """Whether the last request that was sent came to the server. True before the first one."""
+        return self._error is None
+
+    @property
+    def down_for(self) -> float:
+        """Seconds since the server was found to be gone, 0 while it is not."""
+        return 0.0 if self.is_up else self._clock.monotonic() - self._since
+
+    def lost(self, error: ClientError) -> None:
+        """Note that no connection came about."""
+        if self._error is not None:
+            return
+        now = self._clock.monotonic()
+        unsteady = self._returned is not None and now - self._returned < _UNSTEADY
+        base = self._options.probe_interval
+        self._interval = min(self._interval * 2, max(_SELDOM, base)) if unsteady else base
+        self._error = error
+        self._since = now
+        self._told = False
+        self._plan_probe()
+
+    def found(self) -> None:
+        """Note that the server has answered, whatever it said."""
+        if self._error is None:
+            return
+        now = self._clock.monotonic()
+        self._error = None
+        self._returned = now
+        if self._told:
+            log.info("server_reachable_again", server=self._server, after_seconds=round(now - self._since, 1))
+        waiting, self._changed = self._changed, anyio.Event()
+        waiting.set()
+
+    async def wait(self, seconds: float) -> bool:
+        """
+        Wait before the next try: so many seconds, or, while the server is gone, until it is back.
+
+        :return: whether it ended because the server is back
+        """
+        if self._error is None:
+            await self._clock.sleep(seconds)
+            return False
+        if not self._told:
+            self._told = True
+            log.info(
+                "server_unreachable",
+                server=self._server,
+                error=str(self._error),
+                next_try_in_seconds=round(self._first_try_in(seconds), 1),
+            )
+        end = self._clock.monotonic() + seconds
+        while self._error is not None:
+            left = end - self._clock.monotonic()
+            if left <= 0:
+                return False
+            if await self._slept(min(left, self._until_probe()), self._changed):
+                await self._ask()
+        await self._clock.sleep(self._random() * self._options.return_spread)
+        return True
+
+    async def _slept(self, seconds: float, changed: anyio.Event) -> bool:
+        """Sleep, but not longer than the server is gone; whether all of it was slept."""
+        with anyio.CancelScope() as scope:
+            timer = self._clock.call_later(seconds, scope.cancel)
+            try:
+                await changed.wait()
+                return False
+            finally:
+                timer.cancel()
+        return True
+
+    async def _ask(self) -> None:
+        """Ask whether the server is there, if it is time and nobody else does."""
+        if self._probing or not self._options.probe_interval or self._clock.monotonic() < self._next_probe:
+            return
+        self._probing = True
+        try:
+            with anyio.CancelScope() as scope:
+                # A machine that is gone does not refuse: the attempt just takes time.
+                timer = self._clock.call_later(self._interval, scope.cancel)
+                try:
+                    await self._probe()  # the answer itself tells found()
+                finally:
+                    timer.cancel()
+        except Exception as error:
+            log.debug("server_probed", server=self._server, error=str(error))
+        finally:
+            self._probing = False
+            self._plan_probe()
+
+    def _plan_probe(self) -> None:
+        # A share of chance: a thousand processes lost the same server at the same time.
+        self._next_probe = self._clock.monotonic() + self._interval * (0.5 + self._random() / 2)
+
+    def _until_probe(self) -> float:
+        if not self._options.probe_interval:
+            return float("inf")
+        if self._probing:
+            return self._interval
+        return max(self._next_probe - self._clock.monotonic(), 0.0)
+
+    def _first_try_in(self, seconds: float) -> float:
+        return min(seconds, self._until_probe())

@@ -1,0 +1,132 @@
+"""TLS: whom we trust and who we say we are, read again when the files behind it change.
+
+Certificates are rotated while a process runs: a cluster's authority by its administrators, a client's own by the
+kubelet or cert-manager, within hours. So what goes into an :class:`ssl.SSLContext` is kept as it was read, and
+:class:`TlsSource` makes a new context when it reads something else. Connections that are open stay as they are.
+"""
+
+from __future__ import annotations
+
+import os
+import ssl
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from kinformer.client.errors import ConfigError
+
+__all__ = ("TlsSource",)
+
+PathLike = str | os.PathLike[str]
+
+
+class _Pem(NamedTuple):
+    """What a context was made from."""
+
+    authorities: bytes
+    certificate: bytes
+    key: bytes
+
+
+@dataclass(eq=False, slots=True, kw_only=True)
+class TlsSource:
+    """
+    Where the parts of a TLS configuration are; data comes before files.
+
+    :param verify: whether the server's certificate is checked
+    :param strict: whether certificates must be as RFC 5280 wants them, in every detail
+    """
+
+    ca_file: PathLike | None = None
+    ca_data: bytes = b""
+    cert_file: PathLike | None = None
+    cert_data: bytes = b""
+    key_file: PathLike | None = None
+    key_data: bytes = b""
+    verify: bool = True
+    strict: bool = True
+    _read: _Pem | None = field(default=None, init=False)
+    _context: ssl.SSLContext | None = field(default=None, init=False)
+
+    @property
+    def can_change(self) -> bool:
+        """Whether any of it is in a file."""
+        return bool(
+            (self.ca_file and not self.ca_data)
+            or (self.cert_file and not self.cert_data)
+            or (self.key_file and not self.key_data)
+        )
+
+    def authorities(self) -> bytes:
+        """
+        The certificates of whom we trust, in PEM; empty for those that the system trusts.
+
+        :raises ConfigError: if the file cannot be read
+        """
+        return self.ca_data or _content(self.ca_file, "certificate authority")
+
+    def context(self, issued: tuple[bytes, bytes] | None = None) -> ssl.SSLContext:
+        """
+        The context for what is there now; the same as before if that is the same.
+
+        :param issued: a client certificate and its key that come from elsewhere
+        :raises ConfigError: if a file cannot be read, or is no certificate
+        """
+        authorities = self.authorities()
+        if issued is not None:
+            certificate, key = issued
+        else:
+            certificate = self.cert_data or _content(self.cert_file, "client certificate")
+            key = (self.key_data or _content(self.key_file, "client key")) if certificate else b""
+        read = _Pem(authorities, certificate, key)
+        if self._context is None or read != self._read:
+            self._context = self._make(read)
+            self._read = read
+        return self._context
+
+    def _make(self, read: _Pem) -> ssl.SSLContext:
+        about = f"certificate authority {'data' if self.ca_data else self.ca_file}"
+        try:
+            context = ssl.create_default_context(cadata=read.authorities.decode("ascii", "ignore") or None)
+            if read.certificate:
+                about = f"client certificate {self.cert_file if self.cert_file and not self.cert_data else 'data'}"
+                with _as_file(read.certificate + b"\n" + read.key) as path:
+                    # A password, or OpenSSL would ask for one at the terminal.
+                    context.load_cert_chain(path, password="")
+        except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+            raise ConfigError(f"{about}: {' '.join(str(error).split()) or type(error).__name__}") from error
+        if not self.verify:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        if not self.strict:
+            context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+        return context
+
+
+def _content(path: PathLike | None, what: str) -> bytes:
+    if not path:
+        return b""
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{what} {os.fspath(path)}: {error.strerror or error}") from error
+    if not content.strip():
+        raise ConfigError(f"{what} {os.fspath(path)}: the file is empty")
+    return content
+
+
+@contextmanager
+def _as_file(data: bytes) -> Iterator[str]:
+    """Give data a name, which OpenSSL wants; in memory where that can be, since a key is not for the disk."""
+    if hasattr(os, "memfd_create"):
+        with os.fdopen(os.memfd_create("kinformer-client-certificate"), "wb", buffering=0) as file:
+            file.write(data)
+            yield f"/proc/self/fd/{file.fileno()}"
+        return
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(data)
+        file.flush()
+        yield file.name

@@ -1,0 +1,234 @@
+"""Tries: one request, sent as often as it takes.
+
+What each try came to, and whether there is to be another:
+
+- a client-side limiter, if there is one, is passed before every try;
+- an answer of 429 or 5xx that names a Retry-After is waited out and the request sent again, ten times at most,
+  whatever its verb: the server has said that it did nothing;
+- a GET whose connection broke is sent again after a second, ten times at most; any other verb is not, since what it
+  asked for may have happened;
+- credentials that the server refuses are renewed, and the request sent again if there are others now; a certificate
+  that one of the two does not like likewise;
+- a GET follows redirects: within the server with all its headers, to another origin with none that says who we are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import aiohttp
+import anyio
+from multidict import CIMultiDict
+from yarl import URL
+
+from kinformer.client.answers import redirected, retry_after, warning_text
+from kinformer.client.causes import NOT_CONNECTED, cause_of, is_of_tls, why_not_connected
+from kinformer.client.connection import RawBody
+from kinformer.client.credentials import Identity
+from kinformer.client.errors import ClientError, ConnectionLost, ServerUnreachable, error_from_response
+from kinformer.client.flow_control import RateLimiter
+from kinformer.client.status import About
+from kinformer.logs import get_logger
+
+if TYPE_CHECKING:
+    from kinformer.client.transport import Transport
+
+__all__ = ("CONNECT_TIMEOUT", "MAX_RETRIES", "Tries")
+
+log = get_logger(__name__)
+
+#: client-go's; a request is sent once more than that at most.
+MAX_RETRIES: Final = 10
+_RETRY_LOST_AFTER: Final = 1.0
+_LONG_THROTTLE: Final = 1.0
+#: A wait for a server that is longer than this is told.
+_LONG_WAIT: Final = 10.0
+_MAX_REDIRECTS: Final = 10
+#: Credentials may be renewed again while a request is on its way; a server that refuses all of them is believed.
+_MAX_RENEWALS: Final = 3
+
+#: Seconds.
+CONNECT_TIMEOUT: Final = 30.0
+#: Seconds until a server has begun to answer a watch.
+_STREAM_OPEN_TIMEOUT: Final = 65.0
+
+#: How much of a watch may lie unread here before the server is made to wait.
+_STREAM_BUFFER: Final = RawBody(2**18)
+_STREAM_TIMEOUT: Final = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT)
+
+_GET: Final = "GET"
+_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+#: All that another origin is told.
+_FOR_OTHERS: Final = ("Accept", "Accept-Encoding", "User-Agent")
+
+
+class Tries:
+    """
+    One request through all its tries.
+
+    :param limit: how often it is sent again at most
+    :param is_stream: its answer does not end
+    """
+
+    __slots__ = ("_about", "_is_stream", "_limit", "_method", "_renewals", "_retries", "_transport", "_used", "url")
+
+    def __init__(
+        self, transport: Transport, method: str, url: URL, about: About, limit: int, *, is_stream: bool = False
+    ):
+        self.url = url
+        self._transport = transport
+        self._method = method
+        self._about = about
+        self._limit = limit
+        self._is_stream = is_stream
+        self._retries = 0
+        self._renewals = 0
+        #: What it was last sent with.
+        self._used: Identity = transport.endpoint.credentials.identity
+
+    async def send(self, headers: Mapping[str, str] | None, body: bytes | None) -> aiohttp.ClientResponse:
+        """
+        Send it once.
+
+        :raises ConnectionLost: if the server does not begin to answer a watch
+        """
+        transport = self._transport
+        if transport.limiter is not None and not self._is_stream:
+            await self._throttle(transport.limiter)
+        credentials = transport.endpoint.credentials
+        if credentials.is_due:
+            await credentials.keep_fresh()
+        self._used = identity = credentials.identity
+        response = await self._answer(transport.headers_for(identity, headers), body, identity)
+        metrics = transport.metrics
+        metrics.answered(response.status, self._method)
+        if not transport.reachability.is_up:
+            transport.reachability.found()
+        if self._retries:
+            metrics.retried(response.status, self._method)
+        if "Warning" in response.headers:
+            self._warn(response.headers.getall("Warning"))
+        return response
+
+    async def _answer(
+        self, headers: CIMultiDict[str], body: bytes | None, identity: Identity
+    ) -> aiohttp.ClientResponse:
+        """
+        What the server begins to answer.
+
+        By the clock: aiohttp's own timeouts begin anew with each byte, and so does a head that comes drop by drop.
+        """
+        transport = self._transport
+        options = transport.options_for(identity)
+        limit = transport.read_timeout
+        if self._is_stream:
+            options = {**options, "read_bufsize": _STREAM_BUFFER, "timeout": _STREAM_TIMEOUT}
+            limit = _STREAM_OPEN_TIMEOUT
+        with anyio.CancelScope() as scope:
+            timer = transport.clock.call_later(limit, scope.cancel) if limit is not None else None
+            try:
+                return await self._follow(headers, body, options)
+            finally:
+                if timer is not None:
+                    timer.cancel()
+        if self._is_stream:
+            raise ConnectionLost(str(self.url), f"the server did not begin to answer within {limit:.0f} s")
+        raise TimeoutError
+
+    async def _follow(
+        self, headers: CIMultiDict[str], body: bytes | None, options: dict[str, Any]
+    ) -> aiohttp.ClientResponse:
+        request = self._transport.session.request
+        url = self.url
+        for _ in range(_MAX_REDIRECTS + 1):
+            response = await request(self._method, url, headers=headers, data=body, allow_redirects=False, **options)
+            if response.status not in _REDIRECTS or self._method != _GET or "Location" not in response.headers:
+                return response
+            target = redirected(url, response)
+            response.close()
+            if target.origin() != url.origin():
+                headers = CIMultiDict((name, headers[name]) for name in _FOR_OTHERS if name in headers)
+                options = {**options, "ssl": True, "server_hostname": None}
+            url = target
+        raise ClientError(f"{self.url} redirects more than {_MAX_REDIRECTS} times")
+
+    async def broken(self, error: Exception) -> None:
+        """
+        Wait until it may be sent again.
+
+        :raises ServerUnreachable: if there was no connection
+        :raises ConnectionLost: if there was, and it may not be sent again
+        """
+        transport = self._transport
+        transport.metrics.answered(0, self._method)
+        url = str(self.url)
+        if is_of_tls(error) and await self._renewed(
+            refused=not isinstance(error, aiohttp.ClientConnectorCertificateError)
+        ):
+            return
+        if isinstance(error, NOT_CONNECTED):
+            why = why_not_connected(error, transport.endpoint.proxy)
+            unreachable = ServerUnreachable(transport.endpoint.server, why)
+            unreachable.__cause__ = error
+            transport.reachability.lost(unreachable)
+            raise unreachable
+        timed_out = isinstance(error, TimeoutError)
+        retryable = self._method == _GET and (self._is_stream or not timed_out)
+        if not retryable or self._retries >= self._limit:
+            what = f"nothing came for {transport.read_timeout:g} s" if timed_out else cause_of(error)
+            raise ConnectionLost(url, what) from error
+        await self._wait(_RETRY_LOST_AFTER, f"the connection was lost: {cause_of(error)}")
+
+    async def refused(self, response: aiohttp.ClientResponse, data: bytes) -> None:
+        """
+        Wait until it may be sent again.
+
+        :raises ApiError: if it may not
+        """
+        code = response.status
+        seconds = retry_after(response.headers.get("Retry-After"))
+        if (code == 429 or code >= 500) and seconds is not None and self._retries < self._limit:
+            await self._wait(seconds, f"the server answered {code}")
+            return
+        if code == 401 and await self._renewed(refused=True):
+            return
+        raise error_from_response(
+            code,
+            data,
+            content_type=response.headers.get("Content-Type", ""),
+            retry_after=seconds or 0,
+            method=self._method,
+            url=str(self.url),
+            about=self._about,
+        )
+
+    async def _renewed(self, *, refused: bool) -> bool:
+        """Whether there are other credentials now than those that it was sent with."""
+        if self._renewals >= _MAX_RENEWALS:
+            return False
+        self._renewals += 1
+        if not await self._transport.endpoint.credentials.refresh(refused=refused, used=self._used):
+            return False
+        log.debug("credentials_renewed", url=str(self.url))
+        return True
+
+    async def _wait(self, seconds: float, why: str) -> None:
+        self._retries += 1
+        level = log.info if seconds > _LONG_WAIT else log.debug
+        level("request_retried", method=self._method, url=str(self.url), why=why, delay=seconds, retry=self._retries)
+        await self._transport.clock.sleep(seconds)
+
+    async def _throttle(self, limiter: RateLimiter) -> None:
+        waited = await limiter.accept()
+        self._transport.metrics.throttled(self._method, waited)
+        if waited > _LONG_THROTTLE:
+            log.info("request_throttled", method=self._method, url=str(self.url), seconds=round(waited, 3))
+
+    def _warn(self, headers: list[str]) -> None:
+        # Once each: a controller would otherwise log a deprecation with every request that it makes.
+        seen = self._transport.seen_warnings
+        for header in headers:
+            if header not in seen and len(seen) < 1000:
+                seen.add(header)
+                log.warning("server_warning", url=str(self.url), warning=warning_text(header))
