@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kinformer.cache import SharedIndexInformer
@@ -66,6 +66,7 @@ class InvalidQuota:
     def __init__(self, obj: Mapping[str, Any], error: GroupQuotaError, namespaces: Namespaces) -> None:
         self.name: str = obj["metadata"]["name"]
         self.error = error
+        self.is_about: Callable[[str, Any], bool]
         try:
             self.is_about = selects_of(obj, namespaces.labels)
         except GroupQuotaError:

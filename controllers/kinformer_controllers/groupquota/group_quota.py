@@ -16,6 +16,7 @@ Both together mean that application in those namespaces. Scopes are those of Res
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from kinformer.meta import (
@@ -30,7 +31,19 @@ from kinformer.meta.resourcelist import ResourceList, is_negative, load
 from kinformer_controllers.shared.quota.limits import Quota
 from kinformer_controllers.shared.quota.scopes import SCOPES, ScopeRequirement, matches_class, scopes_of
 
-__all__ = ("APPLICATION_LABEL", "GROUP_QUOTAS", "KIND", "GroupQuotaError", "read_group_quota", "selects_of")
+__all__ = (
+    "APPLICATION_LABEL",
+    "GROUP_QUOTAS",
+    "KIND",
+    "GroupQuotaError",
+    "LabelsOf",
+    "MalformedStatus",
+    "Selects",
+    "hard_of",
+    "has_malformed_status",
+    "read_group_quota",
+    "selects_of",
+)
 
 GROUP_QUOTAS: Final = GroupVersionResource("quota.kinformer.dev", "v1", "groupquotas")
 KIND: Final = "GroupQuota"
@@ -46,28 +59,77 @@ class GroupQuotaError(ValueError):
     """A GroupQuota does not make sense; the text names the field."""
 
 
+class MalformedStatus(GroupQuotaError):
+    """The status of a GroupQuota does not make sense. A recount writes another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selects:
+    """
+    Whether an object of a namespace is one of those that a GroupQuota is for.
+
+    :param namespaces: which namespaces it is for; all if None
+    :param application: the label, and its value, that an object must have; any object if None
+    :param labels_of: gives a namespace's labels, when an object of it is looked at
+    """
+
+    namespaces: Selector | None
+    application: tuple[str, str] | None
+    labels_of: LabelsOf
+
+    def __call__(self, namespace: str, obj: Any) -> bool:
+        return self.object(obj) and self.namespace(namespace)
+
+    def namespace(self, name: str) -> bool:
+        """Whether it is for objects of this namespace."""
+        return self.namespaces is None or self.namespaces.matches(self.labels_of(name))
+
+    def object(self, obj: Any) -> bool:
+        """Whether it is for this object, if it is for its namespace."""
+        if self.application is None:
+            return True
+        label, name = self.application
+        return bool(accessor_of(obj).labels(obj).get(label) == name)
+
+    def tells_apart(self, labels: Mapping[str, str], others: Mapping[str, str]) -> bool:
+        """Whether a namespace with these labels is one of its own and with the others not, or the other way round."""
+        return self.namespaces is not None and self.namespaces.matches(labels) != self.namespaces.matches(others)
+
+
 def read_group_quota(obj: Mapping[str, Any], labels_of: LabelsOf) -> Quota:
     """
     Read a GroupQuota.
 
-    :param labels_of: gives a namespace's labels, when an object of it is looked at
+    :raises MalformedStatus: if its status does not make sense; what it asks for does
     :raises GroupQuotaError: if it does not make sense
     """
-    spec, status = _mapping(obj, "spec"), obj.get("status") or {}
+    spec = _mapping(obj, "spec")
     selects = selects_of(obj, labels_of)
     _amounts(spec.get("hard"), "spec.hard")
-    return Quota(
-        "",
-        obj["metadata"]["name"],
-        _scopes(spec),
-        _amounts(status.get("hard"), "status.hard"),
-        _amounts(status.get("used"), "status.used"),
-        obj,
-        selects,
-    )
+    scopes = _scopes(spec)
+    hard, used = _status(obj)
+    return Quota("", obj["metadata"]["name"], scopes, hard, used, obj, selects)
 
 
-def selects_of(obj: Mapping[str, Any], labels_of: LabelsOf) -> Callable[[str, Any], bool]:
+def has_malformed_status(obj: Mapping[str, Any]) -> bool:
+    """Whether a GroupQuota's status has to be written anew before anything can be charged to it."""
+    try:
+        _status(obj)
+    except MalformedStatus:
+        return True
+    return False
+
+
+def _status(obj: Mapping[str, Any]) -> tuple[ResourceList, ResourceList]:
+    """Limits in force, and usage."""
+    try:
+        status = _mapping(obj, "status")
+        return _amounts(status.get("hard"), "status.hard"), _amounts(status.get("used"), "status.used")
+    except GroupQuotaError as error:
+        raise MalformedStatus(str(error)) from error
+
+
+def selects_of(obj: Mapping[str, Any], labels_of: LabelsOf) -> Selects:
     """
     Which objects a GroupQuota is about.
 
@@ -79,17 +141,13 @@ def selects_of(obj: Mapping[str, Any], labels_of: LabelsOf) -> Callable[[str, An
     if namespaces is None and application is None:
         raise GroupQuotaError("spec: say a namespaceSelector, an application, or both")
     if application is None:
-        return lambda namespace, _: namespaces is not None and namespaces.matches(labels_of(namespace))
+        return Selects(namespaces, None, labels_of)
     if not isinstance(application, Mapping) or not isinstance(application.get("name"), str):
         raise GroupQuotaError(f"spec.application: {application!r} has no name")
-    label, name = application.get("label") or APPLICATION_LABEL, application["name"]
-
-    def selects(namespace: str, obj: Any) -> bool:
-        if accessor_of(obj).labels(obj).get(label) != name:
-            return False
-        return namespaces is None or namespaces.matches(labels_of(namespace))
-
-    return selects
+    label = application.get("label") or APPLICATION_LABEL
+    if not isinstance(label, str):
+        raise GroupQuotaError(f"spec.application.label: {label!r} is not a text")
+    return Selects(namespaces, (label, application["name"]), labels_of)
 
 
 def hard_of(obj: Mapping[str, Any]) -> ResourceList:

@@ -11,9 +11,12 @@ object that is new to the informer gives up one reservation, the oldest of that 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Hashable, Iterable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
+
+import anyio
 
 from kinformer.clock import Clock
 from kinformer.meta import GroupResource, accessor_of
@@ -22,6 +25,9 @@ from kinformer_controllers.shared.quota.evaluator import Request
 from kinformer_controllers.shared.quota.limits import Quota
 
 __all__ = ("ReservationLedger",)
+
+
+_NONE: Final[frozenset[str]] = frozenset()
 
 
 @dataclass(eq=False, slots=True)
@@ -36,20 +42,36 @@ class _Reservation:
 
 class ReservationLedger:
     """
+    What is reserved, and the lock under which it agrees with what is written.
+
+    A charge is reserved and written under that lock, and under it a recount takes its snapshot: of the quota's usage,
+    of what is reserved, and of what is stored. Without it a charge that is reserved and not yet written would look like
+    one that has been lost, and be charged twice.
+
     :param seconds: how long a reservation stands at most
-    :param freed: is told of each quota of which less is reserved than before
+    :param freed: is told of each quota of which something was reserved that will never be stored
     """
 
     def __init__(self, seconds: float, clock: Clock, freed: Callable[[str], object] = lambda _: None) -> None:
         self.seconds = seconds
         self._clock = clock
         self.freed = freed
+        self._lock = anyio.Lock()
         # In the order in which they run out, which is that of their making.
         self._by_holder: dict[Hashable, _Reservation] = {}
         self._by_place: defaultdict[tuple[GroupResource, str, str], list[_Reservation]] = defaultdict(list)
 
     def __len__(self) -> int:
         return len(self._by_holder)
+
+    @asynccontextmanager
+    async def charging(self) -> AsyncIterator[None]:
+        """Nobody else charges, and no recount looks, before this is left."""
+        async with self._lock:
+            yield
+
+    #: The same for a recount.
+    counting = charging
 
     def reserve(self, holder: Hashable, request: Request, before: Sequence[Quota], after: Sequence[Quota]) -> None:
         """A request is about to be charged the difference."""
@@ -77,32 +99,37 @@ class ReservationLedger:
         self._by_place[reservation.place].append(reservation)
 
     def withdraw(self, holder: Hashable, quotas: Collection[str] | None = None) -> None:
-        """A charge was not written: those of some quotas, or all."""
+        """A charge was not written, or its object will never be stored: those of some quotas, or all."""
         reservation = self._by_holder.get(holder)
         if reservation is None:
             return
-        if quotas is None:
+        freed = (
+            list(reservation.amounts) if quotas is None else [name for name in quotas if name in reservation.amounts]
+        )
+        for name in freed:
+            del reservation.amounts[name]
+            self.freed(name)
+        if not reservation.amounts:
             self._release([reservation])
-            return
-        for name in quotas:
-            reservation.amounts.pop(name, None)
 
-    def seen(self, resource: GroupResource, obj: Any, is_new: bool) -> None:
+    def seen(self, resource: GroupResource, obj: Any, is_new: bool) -> frozenset[str]:
         """
         An informer has seen an object, or that it is gone; its store knows of it.
 
         :param is_new: it had not seen this one before
+        :return: the names of the quotas that the object was charged to, as far as that was reserved until now
         """
         accessor = accessor_of(obj)
         waiting = self._by_place.get((resource, accessor.namespace(obj), accessor.name(obj)))
         if not waiting:
-            return
+            return _NONE
         uid, version = accessor.uid(obj), accessor.resource_version(obj)
         known = [one for one in waiting if one.uid and one.uid == uid and _is_later(version, one.old_version)]
         anonymous = next((one for one in waiting if not one.uid), None)
         if is_new and not known and anonymous is not None:
             known.append(anonymous)
         self._release(known)
+        return frozenset(name for one in known for name in one.amounts)
 
     def reserved(self, quota: str) -> ResourceList:
         """All that is reserved of a quota."""
@@ -124,6 +151,9 @@ class ReservationLedger:
                 break
             over.append(one)
         self._release(over)
+        for one in over:
+            for name in one.amounts:
+                self.freed(name)
 
     def _release(self, reservations: Iterable[_Reservation]) -> None:
         for one in reservations:
@@ -132,8 +162,6 @@ class ReservationLedger:
             waiting.remove(one)
             if not waiting:
                 del self._by_place[one.place]
-            for quota in one.amounts:
-                self.freed(quota)
 
 
 def _is_later(version: str, other: str) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 import anyio
+import msgspec
 
 from kinformer.client import Client
 from kinformer.client.errors import ClientError
@@ -21,7 +22,7 @@ from kinformer.meta import GroupResource
 from kinformer.models import V1Namespace
 from kinformer_controllers.groupquota.accessor import GroupQuotaAccessor, Namespaces
 from kinformer_controllers.groupquota.controller import GroupQuotaController
-from kinformer_controllers.groupquota.group_quota import GROUP_QUOTAS, KIND, GroupQuotaError, hard_of, read_group_quota
+from kinformer_controllers.groupquota.group_quota import GROUP_QUOTAS, KIND, GroupQuotaError, read_group_quota
 from kinformer_controllers.groupquota.reservations import ReservationLedger
 from kinformer_controllers.groupquota.review import AdmissionRequest
 from kinformer_controllers.shared.quota.admission import (
@@ -29,6 +30,7 @@ from kinformer_controllers.shared.quota.admission import (
     QuotaEvaluator,
     QuotaRefused,
     UncoveredScopes,
+    time_limit,
 )
 from kinformer_controllers.shared.quota.evaluator import CREATE, UPDATE, Request
 from kinformer_controllers.shared.quota.registry import core_registry
@@ -36,6 +38,12 @@ from kinformer_controllers.shared.quota.registry import core_registry
 __all__ = ("Decision", "QuotaWebhook")
 
 log = get_logger(__name__)
+
+#: Seconds until an API server stops waiting, if it does not say: what a webhook's timeoutSeconds is by default.
+TIMEOUT: Final = 10.0
+
+#: Seconds of that time that are left for the answer's way. Of a time of less than twice as much, half is left.
+MARGIN: Final = 2.0
 
 #: Seconds that a charge is reserved at most. A request may take a minute, its object an informer's delay more.
 RESERVATION: Final = 90.0
@@ -125,8 +133,12 @@ class QuotaWebhook:
             return f"the API server does not answer: {error}"
         return self.accessor.trouble
 
-    async def decide(self, asked: AdmissionRequest) -> Decision:
-        """Charge a request, or refuse it."""
+    async def decide(self, asked: AdmissionRequest, timeout: float = TIMEOUT) -> Decision:
+        """
+        Charge a request, or refuse it.
+
+        :param timeout: seconds until the API server stops waiting; the decision is there :data:`MARGIN` before that
+        """
         if asked.operation not in (CREATE, UPDATE) or asked.object is None:
             return _YES
         resource = GroupResource(asked.resource.group, asked.resource.resource)
@@ -136,18 +148,11 @@ class QuotaWebhook:
             return _YES
         if not self.has_synced:
             return Decision(503, "ServiceUnavailable", "GroupQuotas are not known yet")
-        request = Request(
-            CREATE if asked.operation == CREATE else UPDATE,
-            resource,
-            asked.namespace,
-            asked.name,
-            _placed(asked.object, asked.namespace),
-            asked.old_object,
-            asked.sub_resource,
-            bool(asked.dry_run),
-        )
+        seconds = timeout - min(MARGIN, timeout / 2)
         try:
-            return await self._charge(request)
+            with time_limit(seconds, self._clock):
+                request = _request(asked, asked.object, resource)
+                return await self._charge(request, self._clock.monotonic() + seconds)
         except QuotaRefused as refusal:
             return Decision(403, "Forbidden", str(refusal))
         except (UncoveredScopes, ValueError) as error:
@@ -158,7 +163,7 @@ class QuotaWebhook:
             log.warning("request_not_checked", namespace=asked.namespace, name=asked.name, error=str(error))
             return Decision(503, "ServiceUnavailable", f"quota cannot be checked: {error}")
 
-    async def _charge(self, request: Request) -> Decision:
+    async def _charge(self, request: Request, deadline: float) -> Decision:
         await self.namespaces.know(request.namespace)
         namespace, obj, old = request.namespace, request.object, request.old_object
         for invalid in self.accessor.invalid():
@@ -169,24 +174,53 @@ class QuotaWebhook:
             return _YES
         if old is not None and not all(quota.is_about(namespace, old) for quota in concerned):
             request = replace(request, has_moved=True)
-        await self.evaluator.evaluate(request)
+        for quota in concerned:
+            await self.controller.counted(quota.name)
+        await self.evaluator.evaluate(request, deadline - self._clock.monotonic())
         return _YES
 
     def _check_quota(self, asked: AdmissionRequest) -> Decision:
         assert asked.object is not None
         try:
-            read_group_quota({"metadata": {"name": asked.name}, **asked.object}, self.namespaces.labels)
-            hard_of(asked.object)
-        except (GroupQuotaError, KeyError) as error:
+            # Its status is none of this: whoever may write it finds it written anew.
+            read_group_quota(
+                {"metadata": {"name": asked.name}, "spec": asked.object.get("spec")}, self.namespaces.labels
+            )
+        except GroupQuotaError as error:
             return Decision(422, "Invalid", f'GroupQuota "{asked.name}" is invalid: {error}')
         return _YES
 
 
+def _request(asked: AdmissionRequest, obj: dict[str, Any], resource: GroupResource) -> Request:
+    """:raises ValueError: if an object has no readable metadata"""
+    return Request(
+        CREATE if asked.operation == CREATE else UPDATE,
+        resource,
+        asked.namespace,
+        asked.name,
+        _placed(obj, asked.namespace),
+        _placed(asked.old_object, asked.namespace) if asked.old_object is not None else None,
+        asked.sub_resource,
+        bool(asked.dry_run),
+    )
+
+
+class _Metadata(msgspec.Struct, rename="camel"):
+    """As much of an object's metadata as is read here."""
+
+    name: str | None = None
+    generate_name: str | None = None
+    namespace: str | None = None
+    uid: str | None = None
+    resource_version: str | None = None
+    labels: dict[str, str] | None = None
+
+
 def _placed(obj: dict[str, Any], namespace: str) -> dict[str, Any]:
     """The object with its namespace, which a create may leave to the request."""
-    metadata = obj.get("metadata")
-    if isinstance(metadata, dict):
-        metadata.setdefault("namespace", namespace)
-    else:
-        obj["metadata"] = {"namespace": namespace}
-    return obj
+    metadata = obj.get("metadata") or {}
+    try:
+        msgspec.convert(metadata, _Metadata)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"metadata: {error}") from error
+    return {**obj, "metadata": {**metadata, "namespace": namespace}}

@@ -42,6 +42,7 @@ from kinformer_controllers.shared.quota.replenishment import (
     ReplenishmentController,
     ReplenishmentControllerFactory,
     ReplenishmentControllerOptions,
+    ReplenishmentHandler,
     UpdateFilter,
     default_update_filter,
 )
@@ -120,10 +121,9 @@ class ResourceQuotaController:
                 client,
                 informers,
                 self.registry,
-                self.queues.replenish,
+                lambda resource: ReplenishmentHandler(resource, self.queues.replenish, update_filter),
                 live=live,
                 resource_found=self.queues.resource_found,
-                update_filter=update_filter,
                 clock=self._clock,
             )
         else:

@@ -52,7 +52,15 @@ def test_an_object_that_was_seen_frees_its_own_reservation_and_no_other() -> Non
     it.ledger.seen(PODS, pod("0", "5"), True)
     assert it.reserved == {"pods": "1"}
     it.ledger.seen(PODS, pod("1", "6"), False)
-    assert (it.reserved, it.freed) == ({}, ["g"])
+    assert (it.reserved, it.freed) == ({}, [])
+
+
+def test_what_is_seen_says_which_quotas_it_was_charged_to() -> None:
+    it = Ledger()
+    it.reserve("a", create(pod("1")))
+    assert it.ledger.seen(PODS, pod("0", "5"), True) == set()
+    assert it.ledger.seen(PODS, pod("1", "6"), True) == {"g"}
+    assert it.ledger.seen(PODS, pod("1", "7"), False) == set()
 
 
 def test_an_update_is_held_until_a_later_version_was_seen() -> None:
@@ -80,7 +88,7 @@ def test_a_charge_that_was_not_written_is_not_reserved() -> None:
     it = Ledger()
     it.reserve("a", create(pod("1")))
     it.ledger.withdraw("a", ["g"])
-    assert it.reserved == {}
+    assert (it.reserved, it.freed, len(it.ledger)) == ({}, ["g"], 0)
     it.reserve("a", create(pod("1")), 2)
     assert it.reserved == {"pods": "2"}
     it.ledger.withdraw("a")

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
-import random
 import ssl
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,93 +13,16 @@ import anyio
 import pytest
 import yaml
 
-from kinformer.client import AlreadyExists, ApiError, Client, DeleteOptions, Forbidden, NotFound, connect
-from kinformer.clock import FakeClock
-from kinformer.envtest import ApiServer
+from kinformer.client import ApiError, Forbidden, connect
 from kinformer.envtest.certificates import Authority
-from kinformer.envtest.objects import StoredObjects
 from kinformer.manager import OptionError
 from kinformer.models import V1Namespace, V1Pod
 from kinformer_controllers.groupquota import GROUP_QUOTAS, QuotaWebhook, WebhookServer
 from kinformer_controllers.groupquota.server import BODY_LIMIT, tls_context
-from tests.controllers.groupquota.webhook_proxy import proxy, review
+from tests.controllers.groupquota.setting import CRD, Setting, group_quota, setting, through
+from tests.controllers.groupquota.webhook_proxy import review
 from tests.controllers.objects import FakeInformers
-from tests.controllers.shared.quota.serving import make_namespace, make_pod, quota_server
-from tests.turning import eventually, turn
-
-CRD = Path(__file__).parents[3] / "docs" / "controllers" / "quota-webhook" / "crd.yaml"
-
-
-def group_quota(hard: dict[str, str], name: str = "g", **spec: Any) -> dict[str, Any]:
-    selector = {} if "application" in spec else {"namespaceSelector": {"matchLabels": {"team": "shop"}}}
-    return {
-        "apiVersion": "quota.kinformer.dev/v1",
-        "kind": "GroupQuota",
-        "metadata": {"name": name},
-        "spec": {**selector, "hard": hard, **spec},
-    }
-
-
-class Setting:
-    """A server with two of a team's namespaces and another one, and a webhook for it."""
-
-    def __init__(self, server: ApiServer, client: Client) -> None:
-        self.server = server
-        self.client = client
-        self.clock = client.clock
-        self.url = ""
-        self.quotas: Any = client.resource(dict, GROUP_QUOTAS, namespaced=False, kind="GroupQuota")
-        self.stored = StoredObjects(server.operations)
-
-    @asynccontextmanager
-    async def serving(self, **options: Any) -> AsyncIterator[QuotaWebhook]:
-        webhook = QuotaWebhook(self.client, clock=self.clock, **options)
-        endpoint = WebhookServer(webhook, None, "127.0.0.1", 0)
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(webhook.run)
-            tasks.start_soon(endpoint.run)
-            await endpoint.listening.wait()
-            self.url = f"http://127.0.0.1:{endpoint.port}"
-            await self.eventually(lambda: webhook.controller.has_synced)
-            yield webhook
-            tasks.cancel_scope.cancel()
-
-    async def eventually(self, true: Callable[[], object]) -> None:
-        """Turn the clock until something is true."""
-        await eventually(true, self.clock)
-
-    async def turn(self, seconds: float) -> None:
-        """Let so many seconds pass."""
-        assert isinstance(self.clock, FakeClock)
-        await turn(self.clock, seconds)
-
-    def used(self, name: str = "g") -> dict[str, str]:
-        found = self.stored.get(GROUP_QUOTAS.group, GROUP_QUOTAS.resource, "", name)
-        return ((found or {}).get("status") or {}).get("used") or {}
-
-    def pods(self) -> int:
-        return sum(len(self.stored.list("", "pods", namespace)) for namespace in ("shop-1", "shop-2"))
-
-
-@asynccontextmanager
-async def setting() -> AsyncIterator[Setting]:
-    async with quota_server(enforce=False) as (server, client):
-        definitions: Any = client.resource(dict, ("apiextensions.k8s.io", "v1", "customresourcedefinitions"))
-        await definitions.create(yaml.safe_load(CRD.read_text()))
-        namespaces: Any = client.resource(dict, ("", "v1", "namespaces"))
-        for name, team in (("shop-1", "shop"), ("shop-2", "shop"), ("other", "other")):
-            await namespaces.create(make_namespace(name, team=team))
-        yield Setting(server, client)
-
-
-@asynccontextmanager
-async def through(place: Setting, **options: Any) -> AsyncIterator[Any]:
-    """Pods, as they are created through API servers that ask the webhook."""
-    async with (
-        proxy(place.server.url, place.server.token, lambda: place.url, **options) as url,
-        connect(url=url, token="any", clock=place.clock) as client,
-    ):
-        yield client.resource(dict, ("", "v1", "pods"))
+from tests.controllers.shared.quota.serving import make_pod
 
 
 async def test_a_team_has_so_much_in_all_its_namespaces_together() -> None:
@@ -187,54 +107,6 @@ async def test_a_webhook_that_was_started_anew_gives_nothing_back_before_the_old
             assert place.used() == {"pods": "1"}
             await place.turn(0.2)
             assert place.used() == {"pods": "0"}
-
-
-@pytest.mark.parametrize("seed", range(3))
-async def test_no_recount_between_admission_and_storage_lets_two_through_one_place(seed: int) -> None:
-    rng = random.Random(seed)
-    most = 0
-    recounted = anyio.Event()
-
-    async with setting() as place:
-
-        async def in_between() -> None:
-            await place.clock.sleep(rng.randrange(20) * 0.001)
-            if rng.random() < 0.15:
-                raise ConnectionError("the API server died before it stored the object")
-
-        async def work(pods: Any) -> None:
-            nonlocal most
-            while not recounted.is_set():
-                name, namespace = f"p{rng.randrange(12)}", rng.choice(["shop-1", "shop-2"])
-                try:
-                    if rng.random() < 0.7:
-                        await pods.create(make_pod(name, namespace))
-                    else:
-                        await pods.delete(name, namespace, DeleteOptions(grace_period_seconds=0))
-                except (ApiError, Forbidden, NotFound, AlreadyExists):
-                    pass
-                most = max(most, place.pods())
-                await place.clock.sleep(rng.randrange(1, 4) * 0.001)
-
-        await place.quotas.create(group_quota({"pods": "4"}))
-        async with through(place, in_between=in_between) as pods, anyio.create_task_group() as workers:
-            for is_first in (True, False):
-                # Longer than anything takes between admission and storage.
-                async with place.serving(reservation=0.1) as webhook:
-                    if is_first:
-                        await place.eventually(lambda: place.used() == {"pods": "0"})
-                        for _ in range(6):
-                            workers.start_soon(work, pods)
-                    for _ in range(60):
-                        webhook.controller.recount_all()
-                        await place.turn(0.005)
-            recounted.set()
-            # Who waits between admission and storage, or for its turn.
-            await place.turn(0.05)
-        async with place.serving(reservation=0.1):
-            await place.eventually(lambda: place.used() == {"pods": str(place.pods())})
-
-    assert 0 < most <= 4
 
 
 async def test_bodies_that_are_no_reviews_get_a_status_that_says_why() -> None:
@@ -328,12 +200,10 @@ async def test_with_the_api_server_away_what_needs_a_charge_is_refused_and_the_h
                     return (await health.text()).startswith("the API server does not answer: ")
 
             await place.eventually(is_ill)
-            async with session.post(f"{place.url}/validate", json=review("pods", "shop-1", make_pod("a"))) as answered:
-                response = (await answered.json())["response"]
+            response = await place.asked(session, review("pods", "shop-1", make_pod("a")))
             assert not response["allowed"]
             assert response["status"]["message"].startswith("quota cannot be checked: ")
-            async with session.post(f"{place.url}/validate", json=review("pods", "other", make_pod("a"))) as answered:
-                assert (await answered.json())["response"]["allowed"]
+            assert (await place.asked(session, review("pods", "other", make_pod("a"))))["allowed"]
 
 
 async def test_it_serves_https_with_the_certificate_it_is_given(tmp_path: Path) -> None:

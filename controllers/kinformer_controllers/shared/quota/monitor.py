@@ -1,4 +1,4 @@
-"""The quota monitor: a replenishment handler, and an evaluator, for every kind that a namespace can have.
+"""The quota monitor: a handler, and an evaluator, for every kind that a namespace can have.
 
 What kinds there are it learns by discovery, again and again: a custom resource can be limited as soon as its definition
 is there, and what is gone is followed no more. Kinds of which somebody else needs the objects are followed with the
@@ -19,6 +19,7 @@ from kinformer.cache import (
     NAMESPACE_INDEX,
     CacheNotSynced,
     ListWatch,
+    ResourceEventHandler,
     SharedIndexInformer,
     namespace_index_func,
     wait_for_cache_sync,
@@ -35,16 +36,9 @@ from kinformer_controllers.shared.quota.counts import object_count_evaluator
 from kinformer_controllers.shared.quota.device_claims import device_claim_evaluator
 from kinformer_controllers.shared.quota.evaluator import Evaluator
 from kinformer_controllers.shared.quota.registry import ALWAYS_THERE, IGNORED_RESOURCES, MODELS, WHOLE, Registry
-from kinformer_controllers.shared.quota.replenishment import (
-    Observer,
-    Replenish,
-    ReplenishmentHandler,
-    UpdateFilter,
-    default_update_filter,
-)
 from kinformer_controllers.shared.quota.sources import ClientSource, InformerSource, ObjectSource
 
-__all__ = ("QuotaMonitor", "quotable_resources")
+__all__ = ("HandlerOf", "QuotaMonitor", "quotable_resources")
 
 log = get_logger(__name__)
 
@@ -52,6 +46,9 @@ log = get_logger(__name__)
 DISCOVERY_PERIOD: Final = 30.0
 
 _DEVICE_CLAIMS: Final = resource_for(ResourceV1ResourceClaim).gvr
+
+#: Makes what is told of the objects of a resource.
+HandlerOf = Callable[[GroupResource], ResourceEventHandler[Any]]
 
 _VERBS: Final = frozenset({"create", "list", "watch", "delete"})
 
@@ -86,9 +83,8 @@ class QuotaMonitor:
 
     :param registry: gets an evaluator for each that it has none for
     :param live: gets one that asks the server, likewise
-    :param replenish: is told of what may have been freed
+    :param handler_of: makes what is told of a resource's objects
     :param resource_found: is told of each resource once it can be counted
-    :param observer: is told of every object that was seen
     """
 
     def __init__(
@@ -96,12 +92,10 @@ class QuotaMonitor:
         client: Client,
         informers: SharedInformerFactory,
         registry: Registry,
-        replenish: Replenish,
+        handler_of: HandlerOf,
         *,
         live: Registry | None = None,
         resource_found: Callable[[GroupResource], object] = lambda _: None,
-        update_filter: UpdateFilter | None = None,
-        observer: Observer | None = None,
         period: float = DISCOVERY_PERIOD,
         clock: Clock | None = None,
     ) -> None:
@@ -109,11 +103,9 @@ class QuotaMonitor:
         self._informers = informers
         self._registry = registry
         self._live = live
-        self._replenish = replenish
+        self._handler_of = handler_of
         self._resource_found = resource_found
         self._clock = clock or RealClock()
-        self._observer = observer
-        self._update_filter = update_filter or default_update_filter()
         self._period = period
         self._monitors: dict[GroupResource, _Monitor] = {}
         self._missed: set[GroupResource] = set()
@@ -129,6 +121,11 @@ class QuotaMonitor:
     def has_synced(self) -> bool:
         """Whether something is followed, and of all that is, the objects are known."""
         return bool(self._monitors) and all(one.informer.has_synced for one in self._monitors.values())
+
+    @property
+    def has_told(self) -> bool:
+        """Whether the handlers have been told of all that the caches show."""
+        return not any(one.registration.pending for one in self._monitors.values())
 
     async def wait_synced(self) -> None:
         """Return when the first discovery is done and what it found is known, or has been waited for long enough."""
@@ -191,8 +188,7 @@ class QuotaMonitor:
         # Of a claim for devices, the metadata is not enough; of a version that has no model here, it has to be.
         model = ResourceV1ResourceClaim if gvr == _DEVICE_CLAIMS else PartialObjectMetadata
         informer = shared or self._own_informer(gvr, model)
-        handler = ReplenishmentHandler(resource, self._replenish, self._update_filter, self._observer)
-        monitor = _Monitor(gvr, informer, informer.add_event_handler(handler), shared is None)
+        monitor = _Monitor(gvr, informer, informer.add_event_handler(self._handler_of(resource)), shared is None)
         self._monitors[resource] = monitor
         if resource not in WHOLE:
             # Also where there is one: it may be of an informer that has ended.

@@ -33,7 +33,6 @@ from kinformer_controllers.shared.quota.services import SERVICES, service_usage
 __all__ = (
     "GROUP_KINDS_TO_REPLENISH",
     "NoReplenishmentController",
-    "Observer",
     "Replenish",
     "ReplenishmentController",
     "ReplenishmentControllerFactory",
@@ -47,9 +46,6 @@ log = get_logger(__name__)
 
 #: Is told of which resource there may be less in which namespace.
 Replenish = Callable[[GroupResource, str], object]
-
-#: Is told of an object, and whether it had not been seen before.
-Observer = Callable[[GroupResource, Any, bool], object]
 
 #: Whether an update (resource, old, new) can change how much is used, or of which quota.
 UpdateFilter = Callable[[GroupResource, Any, Any], bool]
@@ -90,29 +86,20 @@ def default_update_filter(pods: PodEvaluator | None = None) -> UpdateFilter:
 
 
 class ReplenishmentHandler:
-    """
-    Told of the objects of one resource; tells of what may have been freed.
+    """Told of the objects of one resource; tells of what may have been freed."""
 
-    :param observer: is told of every object that was seen, and of what was seen to go
-    """
+    __slots__ = ("_matters", "_replenish", "resource")
 
-    __slots__ = ("_matters", "_observer", "_replenish", "resource")
-
-    def __init__(
-        self, resource: GroupResource, replenish: Replenish, matters: UpdateFilter, observer: Observer | None = None
-    ) -> None:
+    def __init__(self, resource: GroupResource, replenish: Replenish, matters: UpdateFilter) -> None:
         self.resource = resource
         self._replenish = replenish
         self._matters = matters
-        self._observer = observer
 
     def on_add(self, obj: Any, is_in_initial_list: bool, /) -> None:
         """Nothing is freed: admission has charged it."""
-        self._observe(obj, True)
 
     def on_update(self, old: Any, new: Any, /) -> None:
         accessor = accessor_of(new)
-        self._observe(new, accessor.uid(old) != accessor.uid(new))
         if accessor.resource_version(old) == accessor.resource_version(new):
             return  # a resync
         # Deleted and made anew with nobody seeing the moment between: the old one was freed all the same.
@@ -123,13 +110,8 @@ class ReplenishmentHandler:
         if isinstance(obj, DeletedFinalStateUnknown):
             namespace, _, _ = obj.key.rpartition("/")
         else:
-            self._observe(obj, False)
             namespace = accessor_of(obj).namespace(obj)
         self._replenish(self.resource, namespace)
-
-    def _observe(self, obj: Any, is_new: bool) -> None:
-        if self._observer is not None:
-            self._observer(self.resource, obj, is_new)
 
 
 @dataclass(frozen=True, slots=True)

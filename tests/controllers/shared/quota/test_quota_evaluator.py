@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import random
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -14,6 +15,7 @@ from kinformer.informers import SharedInformerFactory
 from kinformer.meta import GroupResource
 from kinformer.meta.resourcelist import dump, load
 from kinformer.models import V1ResourceQuota, from_dict
+from kinformer_controllers.groupquota import ReservationLedger
 from kinformer_controllers.shared.quota import CREATE, Quota, Request, core_registry
 from kinformer_controllers.shared.quota.admission import (
     EvaluationTimedOut,
@@ -21,9 +23,11 @@ from kinformer_controllers.shared.quota.admission import (
     QuotaRefused,
     ResourceQuotaAccessor,
 )
+from kinformer_controllers.shared.quota.admission.evaluator import SPARE, TIMEOUT
 from kinformer_controllers.shared.quota.pods import PODS
 from tests.controllers.objects import FakeInformers, conflict
 from tests.controllers.shared.quota.serving import make_pod, make_quota, quota_server
+from tests.turning import eventually
 
 
 class Accessor:
@@ -36,6 +40,9 @@ class Accessor:
         self.conflicts = 0
         self.gate = anyio.Event()
         self.gate.set()
+        self.writing = anyio.Event()
+        self.writing.set()
+        self.refusal: Exception | None = None
         self.broken: Exception | None = None
 
     async def get(self, namespace: str) -> Sequence[Quota]:
@@ -47,9 +54,10 @@ class Accessor:
 
     async def update(self, quota: Quota) -> None:
         await anyio.lowlevel.checkpoint()
+        await self.writing.wait()
         if self.conflicts:
             self.conflicts -= 1
-            raise conflict()
+            raise self.refusal or conflict()
         self.quotas[quota.name] = quota
         self.writes.append(quota.name)
 
@@ -113,16 +121,184 @@ async def test_of_many_at_once_as_many_get_through_as_fit() -> None:
     assert dump(accessor.quotas["q"].used) == {"pods": "3"}
 
 
-async def test_a_write_that_meets_a_conflict_is_tried_three_times_more() -> None:
-    accessor = Accessor(quota())
-    async with evaluating(accessor) as evaluator:
-        accessor.conflicts = 3
-        assert await ask(evaluator, create("patient")) == [None]
-        accessor.conflicts = 4
-        [answer] = await ask(evaluator, create("unlucky"))
+async def test_a_write_that_meets_conflicts_is_tried_until_the_time_is_nearly_over() -> None:
+    clock, accessor = FakeClock(), Accessor(quota())
+    async with evaluating(accessor, clock=clock, random=lambda: 0.5) as evaluator, anyio.create_task_group() as tasks:
+        accessor.conflicts = 12
+        answers: list[Exception | None] = []
 
-    assert isinstance(answer, Conflict)
+        async def patient() -> None:
+            answers.extend(await ask(evaluator, create("patient")))
+
+        tasks.start_soon(patient)
+        await clock.advance(TIMEOUT - SPARE)
+        assert answers == [None]
+        accessor.conflicts = 10_000
+        began = clock.monotonic()
+        unlucky = anyio.Event()
+
+        async def ask_in_vain() -> None:
+            answers.extend(await ask(evaluator, create("unlucky")))
+            unlucky.set()
+
+        tasks.start_soon(ask_in_vain)
+        while not unlucky.is_set():
+            await clock.advance(0.01)
+        assert isinstance(answers[-1], Conflict)
+        assert TIMEOUT - SPARE - 1 < clock.monotonic() - began < TIMEOUT
+
     assert dump(accessor.quotas["q"].used) == {"pods": "1"}
+
+
+async def test_a_request_that_has_less_time_is_refused_while_others_go_on() -> None:
+    clock, accessor = FakeClock(), Accessor(quota())
+    answers: dict[str, Exception | None] = {}
+    async with evaluating(accessor, clock=clock, random=lambda: 1.0) as evaluator, anyio.create_task_group() as tasks:
+        accessor.conflicts = 10_000
+
+        async def one(name: str, seconds: float) -> None:
+            try:
+                await evaluator.evaluate(create(name), seconds)
+            except Exception as error:
+                answers[name] = error
+            else:
+                answers[name] = None
+
+        tasks.start_soon(one, "hasty", 1.0)
+        tasks.start_soon(one, "patient", 5.0)
+        await clock.advance(1.0)
+        assert isinstance(answers.pop("hasty"), Conflict)
+        assert answers == {}
+        accessor.conflicts = 0
+        await clock.advance(1.0)
+
+    assert answers == {"patient": None}
+    assert dump(accessor.quotas["q"].used) == {"pods": "1"}
+
+
+async def test_what_fails_for_another_reason_than_a_conflict_is_tried_three_times_more() -> None:
+    clock, accessor = FakeClock(), Accessor(quota())
+    async with evaluating(accessor, clock=clock) as evaluator:
+        for failures in (3, 4):
+            accessor.conflicts, accessor.refusal = failures, OSError("away")
+            answers: list[Exception | None] = []
+
+            async def one(into: list[Exception | None] = answers) -> None:
+                into.extend(await ask(evaluator, create("p")))
+
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(one)
+                await clock.advance(1.0)
+            assert [type(answer) for answer in answers] == [type(None) if failures == 3 else OSError]
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_several_evaluators_of_one_quota_let_through_all_that_fit(seed: int) -> None:
+    """Each has its own cache, as the API servers of a cluster have: their writes meet conflicts all the time."""
+    rng = random.Random(seed)
+    refused: list[Exception] = []
+    async with quota_server(enforce=False) as (_, client), anyio.create_task_group() as tasks:
+        quotas: Any = client.resource(dict, ("", "v1", "resourcequotas"))
+        created = await quotas.create(make_quota(pods="60"))
+        created["status"] = {"hard": {"pods": "60"}, "used": {"pods": "0"}}
+        await quotas.update_status(created)
+        evaluators = []
+        for _ in range(4):
+            informers = SharedInformerFactory(client, clock=client.clock)
+            accessor = ResourceQuotaAccessor(client, informers.informer_for(V1ResourceQuota))
+            evaluator = QuotaEvaluator(accessor, core_registry(), clock=client.clock, random=rng.random)
+            tasks.start_soon(informers.run)
+            tasks.start_soon(evaluator.run)
+            evaluators.append(evaluator)
+        answered = 0
+
+        async def one(number: int) -> None:
+            nonlocal answered
+            await client.clock.sleep(rng.random())
+            name = f"p{number}"
+            try:
+                request = Request(CREATE, PODS, "default", name, make_pod(name))
+                await evaluators[number % 4].evaluate(request)
+            except Exception as error:
+                refused.append(error)
+            answered += 1
+
+        for number in range(60):
+            tasks.start_soon(one, number)
+        await eventually(lambda: answered == 60, client.clock)
+        assert (await quotas.get("q", "default"))["status"]["used"] == {"pods": "60"}
+        tasks.cancel_scope.cancel()
+
+    assert refused == []
+
+
+@pytest.mark.parametrize("moment", ["before its turn", "while quotas are read", "between two tries"])
+async def test_a_request_whose_caller_has_gone_is_not_charged(moment: str) -> None:
+    clock, accessor = FakeClock(), Accessor(quota())
+    async with evaluating(accessor, clock=clock, workers=1) as evaluator, anyio.create_task_group() as tasks:
+        if moment == "between two tries":
+            accessor.conflicts = 1
+        else:
+            accessor.gate = anyio.Event()
+        scope = anyio.CancelScope()
+
+        async def call(request: Request) -> None:
+            with scope:
+                await evaluator.evaluate(request)
+
+        if moment == "before its turn":
+            tasks.start_soon(evaluator.evaluate, create("first"))
+            await clock.settle()
+        tasks.start_soon(call, create("gone"))
+        await clock.settle()
+        tasks.start_soon(evaluator.evaluate, create("last"))
+        await clock.settle()
+        scope.cancel()
+        accessor.gate.set()
+        await clock.advance(1.0)
+
+    assert dump(accessor.quotas["q"].used) == {"pods": "2" if moment == "before its turn" else "1"}
+
+
+async def test_a_request_whose_caller_goes_while_it_is_charged_has_its_reservation_withdrawn() -> None:
+    clock, accessor, freed = FakeClock(), Accessor(quota()), []
+    ledger = ReservationLedger(90.0, clock, freed.append)
+    async with evaluating(accessor, clock=clock, reservations=ledger) as evaluator, anyio.create_task_group() as tasks:
+        accessor.writing = anyio.Event()
+        scope = anyio.CancelScope()
+
+        async def call() -> None:
+            with scope:
+                await evaluator.evaluate(create("gone"))
+
+        tasks.start_soon(call)
+        await clock.settle()
+        assert len(ledger) == 1
+        scope.cancel()
+        await clock.settle()
+        accessor.writing.set()
+        await clock.settle()
+
+    assert (len(ledger), freed) == (0, ["q"])
+
+
+async def test_a_write_that_takes_longer_than_anybody_waits_is_given_up_and_the_next_is_made() -> None:
+    clock, accessor, freed = FakeClock(), Accessor(quota()), []
+    ledger = ReservationLedger(90.0, clock, freed.append)
+    async with evaluating(accessor, clock=clock, reservations=ledger, workers=1) as evaluator:
+        accessor.writing = anyio.Event()
+        answers: list[Exception | None] = []
+
+        async def one() -> None:
+            answers.extend(await ask(evaluator, create("slow")))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(one)
+            await clock.advance(TIMEOUT)
+        assert isinstance(answers[0], EvaluationTimedOut)
+        assert (len(ledger), freed) == (0, ["q"])
+        accessor.writing.set()
+        assert await ask(evaluator, create("next")) == [None]
 
 
 async def test_after_a_conflict_only_what_was_not_written_is_charged_again() -> None:

@@ -9,8 +9,10 @@ from kinformer_controllers.shared.quota.admission.check import (
     UncoveredScopes,
     check_request,
 )
-from kinformer_controllers.shared.quota.admission.evaluator import EvaluationTimedOut, QuotaEvaluator, Reservations
+from kinformer_controllers.shared.quota.admission.evaluator import QuotaEvaluator
 from kinformer_controllers.shared.quota.admission.plugin import QuotaPlugin, make_plugin
+from kinformer_controllers.shared.quota.admission.time_limit import EvaluationTimedOut, time_limit
+from kinformer_controllers.shared.quota.admission.waiters import Reservations
 
 __all__ = (
     "EvaluationTimedOut",
@@ -24,4 +26,5 @@ __all__ = (
     "UncoveredScopes",
     "check_request",
     "make_plugin",
+    "time_limit",
 )

@@ -2,19 +2,23 @@
 
 Requests of one namespace would only conflict with each other. So they wait together, and one worker at a time checks
 all that wait for a namespace, one after the other against the running usage, and writes each quota once for all of
-them. When a write meets a conflict, the quotas that it concerns are read again and those requests checked again,
-three times at most.
+them. When a write meets a conflict, the quotas that it concerns are read again and those requests checked again, after
+a short while that chance has a say in: several evaluators that charge one quota come by turns. They go on until a
+request's own time is nearly over. (Kubernetes gives up after three conflicts, whatever time is left.)
+
+Whoever has gone away is not charged. If the charge is being written at that moment, its reservation is withdrawn, so
+that a recount gives it back.
 """
 
 from __future__ import annotations
 
+import random as _random
 from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 import anyio
 
+from kinformer.client.errors import Conflict
 from kinformer.clock import Clock, RealClock
 from kinformer.logs import get_logger
 from kinformer.meta import GroupResource
@@ -27,51 +31,32 @@ from kinformer_controllers.shared.quota.admission.check import (
     changed,
     check_request,
 )
+from kinformer_controllers.shared.quota.admission.time_limit import EvaluationTimedOut, time_limit
+from kinformer_controllers.shared.quota.admission.waiters import (
+    NoReservations,
+    Reservations,
+    Waiter,
+    decide,
+    still_waiting,
+)
 from kinformer_controllers.shared.quota.counts import object_count_evaluator
 from kinformer_controllers.shared.quota.evaluator import Evaluator, Request
 from kinformer_controllers.shared.quota.limits import Quota
 from kinformer_controllers.shared.quota.registry import IGNORED_RESOURCES, Registry
 
-__all__ = ("EvaluationTimedOut", "QuotaEvaluator", "Reservations")
+__all__ = ("QuotaEvaluator",)
 
 log = get_logger(__name__)
 
-#: How often writes are tried again after a conflict.
+#: How often writes are tried again that failed for another reason than a conflict.
 RETRIES = 3
-#: Seconds that a request waits at most.
+#: Seconds that a request waits at most, if it does not say.
 TIMEOUT = 10.0
+#: Seconds of a request's time that are left for the answer when writes are no longer tried again.
+SPARE = 0.25
 
-
-class EvaluationTimedOut(Exception):
-    """A request was not checked in time, and is not let through."""
-
-
-class _Undecided(Exception):
-    """What a request is told that nobody has decided about: no."""
-
-
-class Reservations(Protocol):
-    """Is told what is charged before it is written, for who has to know what is not stored yet."""
-
-    def reserve(self, holder: Hashable, request: Request, before: Sequence[Quota], after: Sequence[Quota]) -> None:
-        """A request is about to be charged the difference."""
-
-    def withdraw(self, holder: Hashable, quotas: Collection[str] | None = None) -> None:
-        """It was not: of these quotas, or of all."""
-
-
-@dataclass(eq=False, slots=True)
-class _Waiter:
-    request: Request
-    #: Why it is refused; None if it is let through.
-    result: Exception | None = field(default_factory=lambda: _Undecided("DEFAULT DENY"))
-    done: anyio.Event = field(default_factory=anyio.Event)
-    #: What stands for it elsewhere: who keeps that does not keep the object.
-    token: object = field(default_factory=object)
-
-    @property
-    def undecided(self) -> bool:
-        return isinstance(self.result, _Undecided)
+# Seconds until the second try, at most, and until any.
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.01, 0.5
 
 
 class QuotaEvaluator:
@@ -82,8 +67,10 @@ class QuotaEvaluator:
     :param limited: what may only be used under a quota
     :param ignored: what no quota limits
     :param workers: batches that are checked at once
+    :param timeout: seconds that a request waits at most, if it does not say
     :param batch_of: which requests are checked together; those of one namespace if not said
     :param reservations: is told of charges
+    :param random: draws from [0, 1)
     """
 
     def __init__(
@@ -98,9 +85,10 @@ class QuotaEvaluator:
         batch_of: Callable[[Request], str] = lambda request: request.namespace,
         reservations: Reservations | None = None,
         clock: Clock | None = None,
+        random: Callable[[], float] = _random.random,
     ) -> None:
         self._batch_of = batch_of
-        self._reservations = reservations
+        self._reservations: Reservations = NoReservations() if reservations is None else reservations
         self._accessor = accessor
         self._registry = registry
         self._limited = limited
@@ -108,8 +96,9 @@ class QuotaEvaluator:
         self._workers = workers
         self._timeout = timeout
         self._clock = clock or RealClock()
+        self._random = random
         self._queue: Queue[str] = Queue("admission_quota_controller", clock=self._clock)
-        self._waiting: defaultdict[str, list[_Waiter]] = defaultdict(list)
+        self._waiting: defaultdict[str, list[Waiter]] = defaultdict(list)
 
     async def run(self) -> None:
         """Check what comes until cancelled."""
@@ -120,13 +109,14 @@ class QuotaEvaluator:
         finally:
             self._queue.shut_down()
 
-    async def evaluate(self, request: Request) -> None:
+    async def evaluate(self, request: Request, timeout: float | None = None) -> None:
         """
-        Charge a request, or refuse it.
+        Charge a request, or refuse it. If this is cancelled, nothing is charged, or the charge is withdrawn.
 
+        :param timeout: seconds that it may take
         :raises QuotaRefused: if there is not enough left
         :raises UncoveredScopes: if it is in a limited scope that no quota covers
-        :raises ClientError: if quotas could not be read or written, or met a conflict each time
+        :raises ClientError: if quotas could not be read or written, or met a conflict until the time was nearly over
         :raises ValueError: if what it uses cannot be computed
         :raises EvaluationTimedOut: if that took too long
         """
@@ -134,18 +124,22 @@ class QuotaEvaluator:
             return
         if not (request.has_moved or self._evaluator(request.resource).handles(request)):
             return
-        waiter = _Waiter(request)
+        seconds = self._timeout if timeout is None else timeout
+        waiter = Waiter(request, self._clock.monotonic() + seconds)
         batch = self._batch_of(request)
         self._waiting[batch].append(waiter)
         self._queue.add(batch)
-        timer = self._clock.call_later(self._timeout, waiter.done.set)
         try:
-            await waiter.done.wait()
+            with time_limit(seconds, self._clock):
+                await waiter.done.wait()
+        except BaseException:
+            # Also in the midst of the write: what it charges is known to be nobody's then.
+            self._reservations.withdraw(waiter.token)
+            raise
         finally:
-            timer.cancel()
-            waiter.done.set()  # who has gone away is not charged any more
+            waiter.gone = True
         if waiter.undecided:
-            raise EvaluationTimedOut("resource quota evaluation timed out")
+            raise EvaluationTimedOut
         if waiter.result is not None:
             raise waiter.result
 
@@ -165,64 +159,88 @@ class QuotaEvaluator:
                 return
             with self._queue.processing(batch):
                 # Who comes from now on waits for the next turn, which this batch does not get before this one ends.
-                waiters = [one for one in self._waiting.pop(batch, ()) if not one.done.is_set()]
+                waiters = still_waiting(self._waiting.pop(batch, ()))
                 try:
                     if waiters:
                         await self._check(batch, waiters)
                 except Exception as error:
                     log.exception("quota_not_checked", batch=batch)
-                    _decide(waiters, error)
+                    decide(waiters, error)
                 finally:
                     for waiter in waiters:
                         waiter.done.set()
 
-    async def _check(self, batch: str, waiters: Sequence[_Waiter]) -> None:
+    async def _check(self, batch: str, waiters: Sequence[Waiter]) -> None:
+        # None: all quotas. After a failure, those that could not be written; the others are charged.
+        names: set[str] | None = None
+        failure: Exception | None = None
+        tries, pause = 0, _FIRST_PAUSE
+        while waiting := still_waiting(waiters):
+            left = max(waiter.deadline for waiter in waiting) - self._clock.monotonic()
+            try:
+                with time_limit(max(left, 0.0), self._clock):
+                    async with self._reservations.charging():
+                        names, failure = await self._try(batch, waiting, names, failure)
+            except EvaluationTimedOut:
+                return  # All who wait have been told.
+            if failure is None:
+                return
+            tries += 1
+            if tries > RETRIES and not isinstance(failure, Conflict):
+                self._refuse(waiting, failure)
+                return
+            seconds = self._random() * pause
+            pause = min(pause * 2, _LONGEST_PAUSE)
+            nearly_over = self._clock.monotonic() + seconds + SPARE
+            for waiter in waiting:
+                if waiter.waits and waiter.deadline <= nearly_over:
+                    self._refuse([waiter], failure)
+                    waiter.done.set()
+            if still_waiting(waiting):
+                await self._clock.sleep(seconds)
+
+    async def _try(
+        self, batch: str, waiters: Sequence[Waiter], names: set[str] | None, failure: Exception | None
+    ) -> tuple[set[str] | None, Exception | None]:
+        """
+        Read the quotas and charge them once.
+
+        :param names: of the quotas, if not all of them
+        :param failure: why the last try failed; None for the first
+        :return: the names of the quotas that could not be written, and why not
+        """
         try:
             quotas = await self._accessor.get(batch)
         except Exception as error:  # whatever it is: nobody goes through who could not be checked
-            _decide(waiters, error)
-            return
-        if not quotas and not self._limited:
-            _decide(waiters, None)
-            return
-        for retries_left in range(RETRIES, -1, -1):
-            failed, conflict = await self._charge(quotas, waiters)
-            if conflict is None or not any(waiter.undecided for waiter in waiters):
-                return
-            if not retries_left:
-                break
-            try:
-                # Only what could not be written; the other quotas have been charged for all who wait.
-                quotas = [quota for quota in await self._accessor.get(batch) if quota.name in failed]
-            except Exception as failure:  # as above
-                log.warning("quotas_not_read", batch=batch, error=str(failure))
-                break
-        assert conflict is not None, "the loop ends early when all was written"
-        for waiter in waiters:
-            if waiter.undecided:
-                self._refuse(waiter, conflict)
+            if failure is not None:
+                log.warning("quotas_not_read", batch=batch, error=str(error))
+            self._refuse(waiters, failure or error)
+            return names, None
+        if names is not None:
+            quotas = [quota for quota in quotas if quota.name in names]
+        elif not quotas and not self._limited:
+            decide(waiters, None)
+            return None, None
+        return await self._charge(quotas, waiters)
 
-    async def _charge(self, quotas: Sequence[Quota], waiters: Sequence[_Waiter]) -> tuple[set[str], Exception | None]:
+    async def _charge(self, quotas: Sequence[Quota], waiters: Sequence[Waiter]) -> tuple[set[str], Exception | None]:
         """
         Check all who wait, and write what they use.
 
         :return: the names of the quotas that could not be written, and why not
         """
         running = list(quotas)
-        for waiter in waiters:
-            if not waiter.undecided:
-                continue
+        for waiter in still_waiting(waiters):
             request = waiter.request
             try:
                 after = check_request(running, request, self._evaluator(request.resource), self._limited)
             except (QuotaRefused, UncoveredScopes, ValueError) as error:
-                self._refuse(waiter, error)
+                self._refuse([waiter], error)
                 continue
             if request.dry_run or not changed(running, after):
                 waiter.result = None
                 continue
-            if self._reservations is not None:
-                self._reservations.reserve(waiter.token, request, running, after)
+            self._reservations.reserve(waiter.token, request, running, after)
             running = after
         failed: set[str] = set()
         failure: Exception | None = None
@@ -233,21 +251,14 @@ class QuotaEvaluator:
                 failed.add(quota.name)
                 failure = error
         if failure is None:
-            _decide(waiters, None)
-        elif self._reservations is not None:
-            for waiter in waiters:
-                if waiter.undecided:
-                    self._reservations.withdraw(waiter.token, failed)
+            decide(waiters, None)
+        else:
+            for waiter in still_waiting(waiters):
+                self._reservations.withdraw(waiter.token, failed)
         return failed, failure
 
-    def _refuse(self, waiter: _Waiter, error: Exception) -> None:
-        waiter.result = error
-        if self._reservations is not None:
-            self._reservations.withdraw(waiter.token)
-
-
-def _decide(waiters: Sequence[_Waiter], result: Exception | None) -> None:
-    """Tell this to all who have not been told otherwise."""
-    for waiter in waiters:
-        if waiter.undecided:
-            waiter.result = result
+    def _refuse(self, waiters: Iterable[Waiter], error: Exception) -> None:
+        for waiter in waiters:
+            if waiter.undecided:
+                waiter.result = error
+                self._reservations.withdraw(waiter.token)

@@ -1,0 +1,166 @@
+"""What has a GroupQuota recounted: objects that come, go or move without a charge, and namespaces that do.
+
+Most of what happens in a cluster changes nothing: an object that was charged is stored, and its reservation ends. A
+recount is due when an object that was charged goes, uses less, or is moved out of the group by its labels; and when one
+is stored that nobody charged: before the quota was known, by whoever does not ask the webhook, by a namespace that has
+joined the group. Until such an object is counted, there seems to be more room than there is; so the quota is *doubted*,
+and nothing is admitted to it until it has been recounted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from kinformer.cache import DeletedFinalStateUnknown
+from kinformer.meta import GroupResource, accessor_of
+from kinformer.models import V1Namespace
+from kinformer_controllers.groupquota.accessor import GroupQuotaAccessor
+from kinformer_controllers.groupquota.group_quota import Selects
+from kinformer_controllers.groupquota.reservations import ReservationLedger
+from kinformer_controllers.shared.quota.limits import Quota
+from kinformer_controllers.shared.quota.pods import PODS, PodEvaluator
+from kinformer_controllers.shared.quota.registry import Registry
+from kinformer_controllers.shared.quota.replenishment import default_update_filter
+
+__all__ = ("GroupChanges", "NamespaceHandler", "ObjectHandler")
+
+
+class GroupChanges:
+    """
+    Knows which quotas a change concerns.
+
+    :param accessor: all quotas
+    :param registry: what counts objects
+    :param freed: is told of a quota of which less may be used
+    :param doubted: is told of a quota of which more may be used than is known
+    """
+
+    def __init__(
+        self,
+        accessor: GroupQuotaAccessor,
+        registry: Registry,
+        freed: Callable[[str], object],
+        doubted: Callable[[str], object],
+    ) -> None:
+        self._accessor = accessor
+        self._registry = registry
+        self.freed = freed
+        self.doubted = doubted
+        pods = registry.get(PODS)
+        self._uses_another_amount = default_update_filter(pods if isinstance(pods, PodEvaluator) else None)
+
+    def came(self, resource: GroupResource, namespace: str, obj: Any, charged: Collection[str]) -> None:
+        """An object is stored, and was charged to these quotas."""
+        for quota in self._limiting(resource):
+            if quota.name not in charged and quota.is_about(namespace, obj):
+                self.doubted(quota.name)
+
+    def went(self, resource: GroupResource, namespace: str, obj: Any) -> None:
+        """An object is gone; None for one of which nothing is known but the namespace."""
+        for quota in self._limiting(resource):
+            if quota.is_about(namespace, obj) if obj is not None else _may_be_in(quota, namespace):
+                self.freed(quota.name)
+
+    def changed(self, resource: GroupResource, namespace: str, old: Any, new: Any, charged: Collection[str]) -> None:
+        """An object has changed, and the change was charged to these quotas."""
+        accessor = accessor_of(new)
+        uses_another_amount = self._uses_another_amount(resource, old, new)
+        if not uses_another_amount and accessor.labels(old) == accessor.labels(new):
+            return
+        for quota in self._limiting(resource):
+            before, after = quota.is_about(namespace, old), quota.is_about(namespace, new)
+            if quota.name in charged:
+                continue
+            if after and not before:
+                self.doubted(quota.name)
+            elif before and (not after or uses_another_amount):
+                self.freed(quota.name)
+
+    def relabelled(self, before: Mapping[str, str] | None, after: Mapping[str, str] | None) -> None:
+        """A namespace has other labels; None where it was not known before, or is gone."""
+        for quota in self._accessor.quotas():
+            selects = quota.selects
+            assert isinstance(selects, Selects), "every GroupQuota has its selector"
+            if selects.namespaces is None:
+                continue
+            was = before is not None and selects.namespaces.matches(before)
+            now = after is not None and selects.namespaces.matches(after)
+            if now and not was:
+                self.doubted(quota.name)
+            elif was and not now:
+                self.freed(quota.name)
+
+    def _limiting(self, resource: GroupResource) -> list[Quota]:
+        evaluator = self._registry.get(resource)
+        if evaluator is None:
+            return []
+        return [quota for quota in self._accessor.quotas() if evaluator.matching_resources(_limited(quota))]
+
+
+class ObjectHandler:
+    """Told of the objects of one resource: ends reservations, and tells of what changes without a charge."""
+
+    __slots__ = ("_changes", "_ledger", "_resource")
+
+    def __init__(self, resource: GroupResource, ledger: ReservationLedger, changes: GroupChanges) -> None:
+        self._resource = resource
+        self._ledger = ledger
+        self._changes = changes
+
+    def on_add(self, obj: Any, is_in_initial_list: bool, /) -> None:
+        charged = self._ledger.seen(self._resource, obj, True)
+        # What is there at the start is counted when everything is: every quota is, then.
+        if not is_in_initial_list:
+            self._changes.came(self._resource, accessor_of(obj).namespace(obj), obj, charged)
+
+    def on_update(self, old: Any, new: Any, /) -> None:
+        accessor = accessor_of(new)
+        is_another = accessor.uid(old) != accessor.uid(new)
+        if accessor.resource_version(old) == accessor.resource_version(new) and not is_another:
+            return  # a resync
+        namespace, charged = accessor.namespace(new), self._ledger.seen(self._resource, new, is_another)
+        if is_another:
+            # Deleted and made anew with nobody seeing the moment between.
+            self._changes.went(self._resource, namespace, old)
+            self._changes.came(self._resource, namespace, new, charged)
+        else:
+            self._changes.changed(self._resource, namespace, old, new, charged)
+
+    def on_delete(self, obj: Any, /) -> None:
+        if isinstance(obj, DeletedFinalStateUnknown):
+            namespace, _, _ = obj.key.rpartition("/")
+            self._changes.went(self._resource, namespace, obj.obj)
+            return
+        self._ledger.seen(self._resource, obj, False)
+        self._changes.went(self._resource, accessor_of(obj).namespace(obj), obj)
+
+
+class NamespaceHandler:
+    """Told of namespaces, of which only the labels matter."""
+
+    __slots__ = ("_changes",)
+
+    def __init__(self, changes: GroupChanges) -> None:
+        self._changes = changes
+
+    def on_add(self, namespace: V1Namespace, is_in_initial_list: bool, /) -> None:
+        if not is_in_initial_list:
+            self._changes.relabelled(None, namespace.metadata.labels or {})
+
+    def on_update(self, old: V1Namespace, new: V1Namespace, /) -> None:
+        before, after = old.metadata.labels or {}, new.metadata.labels or {}
+        if before != after:
+            self._changes.relabelled(before, after)
+
+    def on_delete(self, namespace: V1Namespace | DeletedFinalStateUnknown[V1Namespace], /) -> None:
+        known = namespace.obj if isinstance(namespace, DeletedFinalStateUnknown) else namespace
+        self._changes.relabelled((known.metadata.labels if known is not None else None) or {}, None)
+
+
+def _limited(quota: Quota) -> list[str]:
+    return list((quota.source.get("spec") or {}).get("hard") or ())
+
+
+def _may_be_in(quota: Quota, namespace: str) -> bool:
+    return not isinstance(quota.selects, Selects) or quota.selects.namespace(namespace)
