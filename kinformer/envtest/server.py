@@ -69,6 +69,7 @@ class ApiServer:
     :param clock: what time it is for the server, its time-outs and its loops
     :param controllers: whether the garbage collector, the namespace controller and the end of pods' grace run in the
         server, as a cluster's controller manager and kubelets would do it
+    :param end_pods: whether pods whose grace is over are removed; if not, they wait for a kubelet, as in a cluster
     :param plugins: whether installed packages' admission is used
     :param seed: makes names and uids the same in every run
     :param version: what ``/version`` says
@@ -88,6 +89,7 @@ class ApiServer:
         token: str | None = None,
         clock: Clock | None = None,
         controllers: bool = True,
+        end_pods: bool = True,
         plugins: bool = True,
         seed: int | None = None,
         version: dict[str, str] | None = None,
@@ -103,6 +105,7 @@ class ApiServer:
         self.token = token if token is not None else secrets.token_urlsafe(24)
         self.clock: Clock = clock if clock is not None else RealClock()
         self._controllers = controllers
+        self._end_pods = end_pods
         self._use_plugins = plugins
         self._rng = random.Random(seed)
         self._version = {**VERSION, **(version or {})}
@@ -262,7 +265,7 @@ class ApiServer:
         if self._controllers:
             from kinformer.envtest.loops import Loops
 
-            loops.start_soon(Loops(self.operations).run, name="kinformer apiserver loops")
+            loops.start_soon(Loops(self.operations, end_pods=self._end_pods).run, name="kinformer apiserver loops")
 
     async def restart(self, *, keep_data: bool = True) -> None:
         """

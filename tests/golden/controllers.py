@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from pathlib import Path
 
-__all__ = ("controllers_for",)
+__all__ = ("SCENARIOS", "controllers_for", "workload_scenarios")
+
+SCENARIOS = Path(__file__).parent / "scenarios"
+
+#: Of workloads: pods that belong to something.
+_WORKLOADS = ("rc_", "rs_", "dep_", "sts_", "ds_", "job_", "cj_", "pdb_")
 
 _BY_PREFIX = {
     "rc": ("replicationcontroller", "resourcequota", "endpoint"),
@@ -47,3 +53,13 @@ def controllers_for(scenario: str, known: Collection[str]) -> list[str] | None:
     if wanted is None or not set(wanted) <= set(known):
         return None
     return list(wanted)
+
+
+def workload_scenarios(known: Collection[str]) -> list[Path]:
+    """
+    The files of the scenarios of workloads.
+
+    :param known: the controllers that there are; a scenario that needs another one is left out
+    """
+    files = (file for file in sorted(SCENARIOS.glob("*.json")) if file.stem.startswith(_WORKLOADS))
+    return [file for file in files if controllers_for(file.stem, known)]

@@ -85,7 +85,7 @@ async def serving(
 
     async with AsyncExitStack() as stack:
         if url is None:
-            server = await stack.enter_async_context(ApiServer(clock=clock))
+            server = await stack.enter_async_context(ApiServer(clock=clock, end_pods=False))
             url, token = server.url, server.token
         if controllers:
             client = await stack.enter_async_context(connect(url=url, token=token, clock=clock))

@@ -42,15 +42,19 @@ class Loop(Protocol):
 
 
 class Loops:
-    """All loops of one server, in one task."""
+    """
+    All loops of one server, in one task.
 
-    def __init__(self, operations: Operations):
+    :param end_pods: whether pods whose grace is over are removed
+    """
+
+    def __init__(self, operations: Operations, *, end_pods: bool = True):
         self._storage = operations.storage
         self._news = anyio.Event()
         self._loops: tuple[Loop, ...] = (
             GarbageCollector(operations),
             NamespaceCleaner(operations),
-            PodReaper(operations, self._wake),
+            *([PodReaper(operations, self._wake)] if end_pods else []),
         )
 
     async def run(self) -> None:

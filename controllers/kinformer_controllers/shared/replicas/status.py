@@ -88,7 +88,7 @@ def _conditions(kind: ReplicaKind[Any], owner: Any, have: int, failure: Exceptio
         # The first failure stands until all is well again.
         return list(conditions)
     want = desired_replicas(owner)
-    reason = FAILED_CREATE if have < want else FAILED_DELETE if have > want else ""
+    reason = FAILED_CREATE if have < want else FAILED_DELETE if have > want else None
     condition = kind.condition(
         type=REPLICA_FAILURE, status="True", reason=reason, message=str(failure), last_transition_time=now
     )

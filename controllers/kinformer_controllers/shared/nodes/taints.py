@@ -1,0 +1,84 @@
+"""Taints and tolerations: which of a node's taints keep a pod away, or drive it off, and when.
+
+The operators ``Lt`` and ``Gt`` tolerate nothing: they are an alpha feature of Kubernetes 1.36 that is off by default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from kinformer.models import V1Taint, V1Toleration
+
+__all__ = (
+    "NO_EXECUTE",
+    "NO_SCHEDULE",
+    "PREFER_NO_SCHEDULE",
+    "find_untolerated",
+    "keeps_away",
+    "matching_tolerations",
+    "min_toleration_seconds",
+    "tolerates",
+)
+
+NO_SCHEDULE: Final = "NoSchedule"
+PREFER_NO_SCHEDULE: Final = "PreferNoSchedule"
+NO_EXECUTE: Final = "NoExecute"
+
+
+def tolerates(toleration: V1Toleration, taint: V1Taint) -> bool:
+    """Whether a toleration is for this taint. One that names no effect, or no key, is for all of them."""
+    if toleration.effect and toleration.effect != taint.effect:
+        return False
+    if toleration.key and toleration.key != taint.key:
+        return False
+    operator = toleration.operator or "Equal"
+    if operator == "Equal":
+        return (toleration.value or "") == (taint.value or "")
+    return operator == "Exists"
+
+
+def keeps_away(taint: V1Taint) -> bool:
+    """Whether a taint forbids, rather than merely advises against."""
+    return taint.effect in (NO_SCHEDULE, NO_EXECUTE)
+
+
+def find_untolerated(
+    taints: Iterable[V1Taint] | None,
+    tolerations: Sequence[V1Toleration] | None,
+    concerns: Callable[[V1Taint], bool] = keeps_away,
+) -> V1Taint | None:
+    """
+    The first taint that nothing tolerates; None if there is none.
+
+    :param concerns: which taints are looked at
+    """
+    for taint in taints or ():
+        if concerns(taint) and not any(tolerates(each, taint) for each in tolerations or ()):
+            return taint
+    return None
+
+
+def matching_tolerations(
+    taints: Sequence[V1Taint], tolerations: Sequence[V1Toleration] | None
+) -> list[V1Toleration] | None:
+    """The toleration of each taint, the first that tolerates it; None if one of them is not tolerated."""
+    found: list[V1Toleration] = []
+    for taint in taints:
+        toleration = next((each for each in tolerations or () if tolerates(each, taint)), None)
+        if toleration is None:
+            return None
+        found.append(toleration)
+    return found
+
+
+def min_toleration_seconds(tolerations: Sequence[V1Toleration]) -> int | None:
+    """
+    For how long taints are tolerated: the least of what their tolerations say, 0 if there are none.
+
+    :return: None if they are tolerated for ever
+    """
+    if not tolerations:
+        return 0
+    limits = [each.toleration_seconds for each in tolerations if each.toleration_seconds is not None]
+    return max(min(limits), 0) if limits else None

@@ -1,0 +1,40 @@
+"""Controllers hear of pods late, by times that chance says. No pod too many is made, and the end is the same."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from kinformer.manager import known_controllers
+from tests.controllers.scenarios.replaying import replay_crashed, replay_held_back
+from tests.golden.controllers import workload_scenarios
+from tests.golden.scenario import Scenario
+
+LEFT_OUT = {
+    # Needs admission by quota, which the embedded server of other tests has.
+    "rc_quota_refused",
+    # Is looked at while a Job backs off, which is over by then.
+    "job_failure_policy",
+}
+
+FILES = [file for file in workload_scenarios(known_controllers()) if file.stem not in LEFT_OUT]
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+async def test_a_late_watch_of_pods_makes_no_pod_too_many(file: Path) -> None:
+    scenario = Scenario.read(file)
+    undisturbed = await replay_crashed(scenario, math.inf)
+    problems: list[str] = []
+
+    for seed in range(4):
+        outcome, late = await replay_held_back(scenario, seed)
+        if outcome.problem:
+            problems.append(f"seed {seed}: {outcome.problem}")
+        if late.created["pods"] > undisturbed.created["pods"]:
+            made, want = late.created["pods"], undisturbed.created["pods"]
+            problems.append(f"seed {seed}: {made} pods were made, want {want} at most")
+        assert late.held, "nothing was held back"
+
+    assert not problems, "\n".join(problems)

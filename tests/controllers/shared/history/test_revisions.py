@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from kinformer.meta import GroupVersionKind
+from kinformer.models import V1ControllerRevision, V1ObjectMeta
+from kinformer_controllers.shared.history.hashing import canonical_json, fnv32, fnv32a, safe_encode
+from kinformer_controllers.shared.history.revisions import (
+    HASH_LABEL,
+    equal_revisions,
+    new_revision,
+    next_revision,
+    revision_hash,
+    revision_name,
+    sorted_revisions,
+)
+from tests.controllers.objects import make_rs
+from tests.golden.controllers import SCENARIOS
+
+KIND = GroupVersionKind("apps", "v1", "ReplicaSet")
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def revision(name: str, number: int, data: object = None, made: datetime = NOON) -> V1ControllerRevision:
+    return V1ControllerRevision(metadata=V1ObjectMeta(name=name, creation_timestamp=made), revision=number, data=data)
+
+
+@pytest.mark.parametrize(
+    ("text", "fnv1", "fnv1a"),
+    [(b"", 0x811C9DC5, 0x811C9DC5), (b"a", 0x050C5D7E, 0xE40C292C), (b"foobar", 0x31F0B262, 0xBF9CF968)],
+)
+def test_hashes_are_fnvs(text: bytes, fnv1: int, fnv1a: int) -> None:
+    assert fnv32(text) == fnv32(text[:2], text[2:]) == fnv1
+    assert fnv32a(text) == fnv32a(text[:2], text[2:]) == fnv1a
+
+
+def test_numbers_are_written_in_letters_that_make_no_words() -> None:
+    # The letter of a digit is the one at its code in ASCII, counted round and round.
+    assert safe_encode(27) == "6c"
+    assert set(safe_encode(98765)) <= set("bcdfghjklmnpqrstvwxz2456789")
+
+
+def test_json_is_written_as_go_writes_it() -> None:
+    assert (
+        canonical_json({"b": "<&>é", "a": [1, True, None]})
+        == rb'{"a":[1,true,null],"b":"\u003c\u0026\u003e' + 'é"}'.encode()
+    )
+
+
+def test_the_hash_is_of_the_data_and_the_collisions_and_of_no_order() -> None:
+    one, other = revision_hash({"a": 1, "b": 2}), revision_hash({"b": 2, "a": 1})
+
+    assert one == other
+    assert (
+        len({one, revision_hash({"a": 1}), revision_hash({"a": 1, "b": 2}, 0), revision_hash({"a": 1, "b": 2}, 1)}) == 4
+    )
+
+
+def test_a_new_revision_is_named_after_its_hash_and_owned() -> None:
+    made = new_revision(make_rs(), KIND, {"app": "web"}, {"spec": 1}, 4, 0)
+
+    hash_ = revision_hash({"spec": 1}, 0)
+    assert (made.metadata.name, made.metadata.namespace, made.revision) == (f"web-{hash_}", "ns", 4)
+    assert made.metadata.labels == {"app": "web", HASH_LABEL: hash_}
+    (reference,) = made.metadata.owner_references
+    assert (reference.kind, reference.name, reference.uid, reference.controller) == (
+        "ReplicaSet",
+        "web",
+        "uid-web",
+        True,
+    )
+
+
+def test_a_long_name_leaves_room_for_the_hash() -> None:
+    assert revision_name("x" * 300, "hash") == f"{'x' * 223}-hash"
+
+
+def test_equal_ones_have_the_same_data_whatever_their_name_and_number() -> None:
+    revisions = [revision("a", 1, {"x": 1}), revision("b", 2, {"x": 2}), revision("c", 3, {"x": 1})]
+
+    assert [each.metadata.name for each in equal_revisions(revisions, revision("d", 9, {"x": 1}))] == ["a", "c"]
+    assert equal_revisions(revisions, revision("d", 9)) == []
+    assert equal_revisions([], revision("d", 9)) == []
+
+
+def test_they_are_sorted_by_number_then_age_then_name() -> None:
+    older = datetime(2026, 1, 1, 11, tzinfo=UTC)
+    revisions = [revision("c", 2), revision("b", 2), revision("d", 2, made=older), revision("a", 3), revision("e", 1)]
+
+    assert [each.metadata.name for each in sorted_revisions(revisions)] == ["e", "d", "b", "c", "a"]
+    assert next_revision(revisions) == 4
+    assert next_revision([]) == 1
+
+
+def test_a_revision_has_the_name_that_kubernetes_gives_it() -> None:
+    scenario = json.loads((SCENARIOS / "sts_update.json").read_text())
+    revisions = [revision for state in scenario["want"] for revision in state.get("ControllerRevision", ())]
+
+    hashes = {revision_hash(revision["data"], 0): revision["metadata"]["labels"][HASH_LABEL] for revision in revisions}
+    assert len(hashes) == 2
+    assert all(mine == theirs for mine, theirs in hashes.items())
