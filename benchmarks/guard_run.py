@@ -19,6 +19,7 @@ from kinformer.cache.index import namespace_index_func
 from kinformer.client.codec import ObjectCodec
 from kinformer.client.types import ListOptions, ObjectList, WatchEvent
 from kinformer.clock import FakeClock
+from kinformer.collector import relax
 from kinformer.meta import accessor_for
 from kinformer.models import V1Pod
 
@@ -91,4 +92,5 @@ async def follow(events: int) -> int:
 
 
 if __name__ == "__main__":
+    relax()
     anyio.run(follow, int(sys.argv[1]))

@@ -19,6 +19,7 @@ import structlog
 from kinformer.bench.cases import CASES
 from kinformer.bench.cluster import watch_cluster
 from kinformer.bench.results import BenchError, Figures, Row
+from kinformer.collector import relax
 
 __all__ = ("environment", "run_case", "run_cluster")
 
@@ -93,6 +94,8 @@ def _cpu_model() -> str:
 
 def _main(name: str, arguments: str, uvloop: str) -> None:
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+    # As the command does for every controller that it runs.
+    relax()
     measure: Callable[..., Awaitable[Figures]] = watch_cluster if name == _CLUSTER else CASES[name].measure
 
     async def measured() -> Figures:

@@ -116,6 +116,11 @@ class Controller(Generic[T]):
         return self._reflector.last_sync_resource_version
 
     @property
+    def failing_for(self) -> float:
+        """For how many seconds no watch could be opened; 0 while one is open, or nothing has failed yet."""
+        return self._reflector.failing_for
+
+    @property
     def pending(self) -> int:
         """How many objects have changes that are queued, and not in the store yet."""
         return len(self._queue)

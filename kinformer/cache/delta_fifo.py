@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
 from kinformer.cache.deltas import Delta, DeltaType
-from kinformer.cache.keys import DeletedFinalStateUnknown, KeyFunc
+from kinformer.cache.keys import DeletedFinalStateUnknown, KeyFunc, ObjectKeyError
 from kinformer.cache.queue import SLICE, BaseFIFO, PopProcessFunc, known_object, tombstones_of_missing
 from kinformer.cache.store import KeyListerGetter, TransformFunc
 from kinformer.logs import get_logger
@@ -103,14 +103,25 @@ class DeltaFIFO(BaseFIFO[T, Sequence[Delta]]):
         if key not in self._items and (self._known is None or not self._knows(key)):
             return
         if self._transformer is not None and not isinstance(obj, DeletedFinalStateUnknown):
-            obj = self._transformer(obj)
+            try:
+                obj = self._transformer(obj)
+            except Exception as error:
+                obj = self._last_state(key, error)
         self._append(Delta(_DELETED, obj, key))
 
     def replacing(self, objects: Sequence[T], resource_version: str = "") -> Iterator[None]:
         replaced = self._replaced
         keys: set[str] = set()
         for number, obj in enumerate(objects, 1):
-            keys.add(self._enqueue(replaced, obj))
+            try:
+                key = self._enqueue(replaced, obj)
+            except ObjectKeyError:
+                raise
+            except Exception as error:  # the transformer's
+                # It is there all the same: to tell a deletion would be wrong.
+                key = self.key_of(obj)
+                self._left_out.tell("store", key, error)
+            keys.add(key)
             if not number % SLICE:
                 yield
         items = self._items

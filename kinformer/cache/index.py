@@ -51,7 +51,7 @@ class IndexerConflict(ValueError):
 
 
 class IndexFuncError(ValueError):
-    """An index function failed for an object, or gave something that is not a string or strings; nothing was stored."""
+    """An index function failed for an object, or gave something that is not a string or strings."""
 
     def __init__(self, index: str, key: str, reason: object):
         super().__init__(f"unable to calculate an index entry for key {key!r} on index {index!r}: {reason}")

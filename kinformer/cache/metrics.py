@@ -6,15 +6,19 @@ none for what waits for a handler, or for handlers that fail.
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterator
-from typing import Any, Protocol
-from weakref import WeakSet
+from typing import Any, Generic, Protocol, TypeVar
+from weakref import ref
 
 from prometheus_client import REGISTRY, Counter
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-__all__ = ("handler_errors_total", "track_informer", "track_pending")
+__all__ = ("failures_total", "handler_errors_total", "track_informer", "track_pending")
+
+
+T = TypeVar("T")
 
 
 class _Listener(Protocol):
@@ -30,12 +34,31 @@ class _Informer(Protocol):
     def queued(self) -> int: ...
 
 
+class _Living(Generic[T]):
+    """
+    Objects, as long as anybody else has them.
+
+    Prometheus is asked in a thread of its own while the event loop's thread adds some and others end. A WeakSet cannot
+    be read then; each step here is one operation of a dict, which no other thread comes in between of.
+    """
+
+    def __init__(self) -> None:
+        self._references: dict[int, ref[T]] = {}
+
+    def add(self, obj: T) -> None:
+        key, references = id(obj), self._references
+        references[key] = ref(obj, lambda gone: references.pop(key, None) if references.get(key) is gone else None)
+
+    def list(self) -> builtins.list[T]:
+        return [obj for reference in list(self._references.values()) if (obj := reference()) is not None]
+
+
 class _Depths(Collector):
     """Counts what waits when it is asked to: nothing is counted while events go by."""
 
     def __init__(self) -> None:
-        self.informers: WeakSet[Any] = WeakSet()
-        self.listeners: WeakSet[Any] = WeakSet()
+        self.informers: _Living[_Informer] = _Living()
+        self.listeners: _Living[_Listener] = _Living()
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         yield self._queued_items()
@@ -46,7 +69,7 @@ class _Depths(Collector):
             "informer_queued_items", "Number of items currently queued in the FIFO.", labels=("name",)
         )
         depths: dict[str, int] = {}
-        for informer in tuple(self.informers):
+        for informer in self.informers.list():
             depths[informer.name] = depths.get(informer.name, 0) + informer.queued
         for name, depth in sorted(depths.items()):
             family.add_metric((name,), depth)
@@ -59,7 +82,7 @@ class _Depths(Collector):
             labels=("informer", "handler"),
         )
         depths: dict[tuple[str, str], int] = {}
-        for listener in tuple(self.listeners):
+        for listener in self.listeners.list():
             key = (listener.informer_name, listener.handler_name)
             depths[key] = depths.get(key, 0) + len(listener.pending)
         for key, depth in sorted(depths.items()):
@@ -71,6 +94,12 @@ handler_errors_total = Counter(
     "informer_handler_errors_total",
     "Number of notifications at which an event handler raised an exception.",
     ("informer", "handler"),
+)
+
+failures_total = Counter(
+    "informer_failures_total",
+    "Number of times that listing or watching failed, by the exception's name.",
+    ("name", "error"),
 )
 
 _depths = _Depths()

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import inspect
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar
 
 import anyio
@@ -22,6 +22,7 @@ from anyio.lowlevel import checkpoint
 
 from kinformer.cache.handlers import ResourceEventHandler, name_for_handler
 from kinformer.cache.metrics import handler_errors_total, track_pending
+from kinformer.cache.starting import SyncGate
 from kinformer.cancellation import ends_this_task
 from kinformer.clock import Clock
 from kinformer.logs import get_logger
@@ -44,6 +45,7 @@ class ProcessorListener(Generic[T]):
     """
     One handler's registration with an informer: what is still to be told to it, and whether it knows all there was.
 
+    :param is_started: whether the informer runs, or has run
     :param requested_resync_period: seconds, as asked for
     :param resync_period: seconds between resyncs as they are; 0 for never
     """
@@ -71,6 +73,7 @@ class ProcessorListener(Generic[T]):
         handler: ResourceEventHandler[T],
         *,
         informer_name: str,
+        is_started: Callable[[], bool],
         requested_resync_period: float,
         resync_period: float,
         clock: Clock,
@@ -92,16 +95,20 @@ class ProcessorListener(Generic[T]):
         self._idle = anyio.Event()
         self._idle.set()
         self._removed = False
-        self._synced = anyio.Event()
+        self._synced = SyncGate(self.name, informer_name, is_started, clock)
         track_pending(self)
 
     @property
     def has_synced(self) -> bool:
         """Whether the handler has been told of everything that was there when it, or the informer, began."""
-        return self._synced.is_set()
+        return self._synced.synced
 
     async def wait_synced(self) -> None:
-        """Return once :attr:`has_synced` is true."""
+        """
+        Return once :attr:`has_synced` is true.
+
+        :raises InformerStateError: if the informer stopped before, or the handler was removed
+        """
         await self._synced.wait()
 
     def wake(self) -> None:
@@ -114,6 +121,7 @@ class ProcessorListener(Generic[T]):
         """End the task after the call that it is in; what is pending is dropped."""
         self._removed = True
         self.pending.clear()
+        self._synced.close()
         self.wake()
 
     async def wait_idle(self) -> None:
@@ -150,7 +158,7 @@ class ProcessorListener(Generic[T]):
                 elif kind == DELETE:
                     result = on_delete(one)
                 else:
-                    self._synced.set()
+                    self._synced.sync()
                     continue
                 if result is not None and inspect.isawaitable(result):
                     await result
@@ -180,14 +188,17 @@ class ProcessorListener(Generic[T]):
 class SharedProcessor(Generic[T]):
     """The listeners of one informer. Everything here is called from the event loop's thread."""
 
-    __slots__ = ("_all", "_clock", "_everyone", "_resyncing", "_tasks")
+    __slots__ = ("_all", "_clock", "_everyone", "_outdated", "_resyncing", "_tasks")
 
     def __init__(self, clock: Clock):
         self._clock = clock
-        self._all: list[ProcessorListener[T]] = []
+        # In the order in which they were added; a dict, so that one of thousands is removed at once.
+        self._all: dict[ProcessorListener[T], None] = {}
         # The listeners' own append methods: the cost of a further handler is one such call a change.
         self._everyone: list[Any] = []
         self._resyncing: list[Any] = []
+        #: Whether a listener has been removed since those two were made.
+        self._outdated = False
         self._tasks: TaskGroup | None = None
 
     def __iter__(self) -> Iterator[ProcessorListener[T]]:
@@ -205,19 +216,22 @@ class SharedProcessor(Generic[T]):
         for listener in self._all:
             listener.remove()
         self._all.clear()
-        self._changed()
+        self._rebuild()
 
     def add(self, listener: ProcessorListener[T]) -> None:
-        self._all.append(listener)
-        self._changed()
+        self._all[listener] = None
+        self._everyone.append(listener.pending.append)
+        if listener.resyncing:
+            self._resyncing.append(listener.pending.append)
         if self._tasks is not None:
             self._tasks.start_soon(listener.run, name=listener.name)
 
     def remove(self, listener: ProcessorListener[T]) -> None:
         """Nothing more is told to it. Removing one that is not there does nothing."""
         if listener in self._all:
-            self._all.remove(listener)
-            self._changed()
+            del self._all[listener]
+            # Until the next batch it may be given what nobody takes; 4,000 that end together are one rebuilding.
+            self._outdated = True
             listener.remove()
 
     def distribute(self, notification: Notification) -> None:
@@ -232,6 +246,8 @@ class SharedProcessor(Generic[T]):
 
     def wake(self) -> None:
         """Once a batch: let the listeners see what they were given."""
+        if self._outdated:
+            self._rebuild()
         for listener in self._all:
             if listener.pending:
                 listener.wake()
@@ -243,9 +259,10 @@ class SharedProcessor(Generic[T]):
             listener.resyncing = listener.should_resync(now)
             if listener.resyncing:
                 listener.determine_next_resync(now)
-        self._changed()
+        self._rebuild()
         return bool(self._resyncing)
 
-    def _changed(self) -> None:
+    def _rebuild(self) -> None:
+        self._outdated = False
         self._everyone = [listener.pending.append for listener in self._all]
         self._resyncing = [listener.pending.append for listener in self._all if listener.resyncing]

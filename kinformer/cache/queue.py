@@ -19,6 +19,7 @@ import anyio
 
 from kinformer.cache.deltas import Delta, Deltas
 from kinformer.cache.keys import DeletedFinalStateUnknown, KeyFunc, checked_key_func, key_func
+from kinformer.cache.left_out import LeftOut
 from kinformer.cache.store import KeyListerGetter, TransformFunc
 from kinformer.logs import get_logger
 from kinformer.meta import Accessor
@@ -154,6 +155,7 @@ class BaseFIFO(ABC, Generic[T, P]):
         "_initial",
         "_key_of",
         "_known",
+        "_left_out",
         "_populated",
         "_ready",
         "_synced",
@@ -176,6 +178,7 @@ class BaseFIFO(ABC, Generic[T, P]):
         self.key_of = checked_key_func(key)
         self._known = known_objects
         self._transformer = transformer
+        self._left_out = LeftOut(name)
         self._closed = False
         #: Whether anything was ever put in.
         self._populated = False
@@ -206,6 +209,8 @@ class BaseFIFO(ABC, Generic[T, P]):
     def replace(self, objects: Sequence[T], resource_version: str = "") -> None:
         """
         These objects are all there are.
+
+        One that the transformer fails for is left out; if it is known, it stays as it is.
 
         :raises ObjectKeyError: if no key can be made for one of them
         """
@@ -262,6 +267,11 @@ class BaseFIFO(ABC, Generic[T, P]):
 
         :raises LookupError: if there is nothing
         """
+
+    def _last_state(self, key: str, error: Exception) -> DeletedFinalStateUnknown[T]:
+        """What stands for a deletion whose object the transformer fails for; `error` is being handled."""
+        self._left_out.tell("store", key, error)
+        return DeletedFinalStateUnknown(key, known_object(self._known, key) if self._known is not None else None)
 
     def _wake(self) -> None:
         if self._ready is not None:

@@ -107,7 +107,7 @@ class RealFIFO(BaseFIFO[T, Sequence[Delta]]):
     def replacing(self, objects: Sequence[T], resource_version: str = "") -> Iterator[None]:
         if self._known is None:
             if self._transformer is not None:
-                objects = [self._transformer(obj) for obj in objects]
+                objects = list(self._transformed(objects, self._transformer))
             self._append(Delta(DeltaType.REPLACED_ALL, ReplacedAllInfo(resource_version, objects)))
         else:
             yield from self._reconciling(self._known, objects)
@@ -206,11 +206,21 @@ class RealFIFO(BaseFIFO[T, Sequence[Delta]]):
             if not number % SLICE:
                 yield
         for number, (key, obj) in enumerate(zip(keys, objects, strict=True), 1):
-            if self._transformer is not None:
-                obj = self._transformer(obj)
-            self._append(Delta(DeltaType.REPLACED, obj, key))
+            try:
+                if self._transformer is not None:
+                    obj = self._transformer(obj)
+                self._append(Delta(DeltaType.REPLACED, obj, key))
+            except Exception as error:
+                self._left_out.tell("store", key, error)
             if not number % SLICE:
                 yield
+
+    def _transformed(self, objects: Sequence[T], transformer: TransformFunc[T]) -> Iterator[T]:
+        for obj in objects:
+            try:
+                yield transformer(obj)
+            except Exception as error:
+                self._left_out.tell("store", self.key_of(obj), error)
 
     def _enqueue(self, type_: DeltaType, obj: T) -> None:
         if not self._populated:
@@ -220,7 +230,13 @@ class RealFIFO(BaseFIFO[T, Sequence[Delta]]):
         except Exception:
             key = self.key_of(obj)
         if self._transformer is not None:
-            obj = self._transformer(obj)
+            try:
+                obj = self._transformer(obj)
+            except Exception as error:
+                if type_ is not _DELETED:
+                    raise
+                self._append(Delta(type_, self._last_state(key, error), key))
+                return
         self._items.append(Delta(type_, obj, key))
         if self._ready is not None:
             self._wake()

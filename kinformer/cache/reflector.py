@@ -21,21 +21,26 @@ import anyio
 from anyio.abc import TaskGroup
 
 from kinformer.backoff import Backoff
-from kinformer.cache.consistency import check_consistency, consistency_is_checked
+from kinformer.cache.consistency import InconsistentList, check_consistency, consistency_is_checked
+from kinformer.cache.left_out import LeftOut
 from kinformer.cache.listwatch import ListerWatcher
+from kinformer.cache.metrics import failures_total
 from kinformer.cache.pager import DEFAULT_PAGE_SIZE, list_in_pages
 from kinformer.cache.store import ReflectorStore, TransformFunc
-from kinformer.cache.streaming_list import InitialEvents
+from kinformer.cache.streaming_list import InitialEvents, StreamingListIgnored
 from kinformer.cache.tasks import plain_task_group
 from kinformer.cache.watch_errors import (
     ListNotStored,
     RetryWithDeadline,
+    StreamingListCut,
+    UnexpectedError,
     VeryShortWatch,
     WatchErrorHandler,
     default_watch_error_handler,
     delay_of,
     is_retriable,
 )
+from kinformer.cancellation import ends_this_task
 from kinformer.client.errors import (
     ClientError,
     ConnectionLost,
@@ -46,7 +51,6 @@ from kinformer.client.errors import (
 )
 from kinformer.client.types import ListOptions, WatchEvent
 from kinformer.clock import Clock, RealClock
-from kinformer.collector import paused
 from kinformer.logs import get_logger
 from kinformer.meta import Accessor, accessor_for, accessor_of
 from kinformer.models import detacher_for, interner_for
@@ -61,6 +65,9 @@ log = get_logger(__name__)
 DEFAULT_MIN_WATCH_TIMEOUT = 300.0
 
 _VERY_SHORT = 1.0
+
+#: How often a streaming list that is cut before its end is tried before a plain one is.
+_STREAM_TRIES = 3
 
 Batches = AsyncIterator[Sequence[WatchEvent[T]]]
 
@@ -144,6 +151,8 @@ class Reflector(Generic[T]):
         self._random = random
         self._last_sync_resource_version = ""
         self._version_unavailable = False
+        self._failing_since: float | None = None
+        self._left_out = LeftOut(self.name)
         #: While a resync is under way: nothing may come in between.
         self._resync: anyio.Event | None = None
 
@@ -152,13 +161,33 @@ class Reflector(Generic[T]):
         """The version of the server's state that the store was last brought to; empty before the first list."""
         return self._last_sync_resource_version
 
+    @property
+    def failing_for(self) -> float:
+        """For how many seconds no watch could be opened; 0 while one is open, or nothing has failed yet."""
+        return 0.0 if self._failing_since is None else self._clock.monotonic() - self._failing_since
+
     async def run(self) -> None:
-        """List and watch again and again, with backoff in between, until cancelled."""
+        """
+        List and watch again and again, with backoff in between, until cancelled.
+
+        Whatever a list or a watch raises is told, counted and waited out.
+
+        :raises InconsistentList: if ``KUBE_WATCHLIST_INCONSISTENCY_DETECTOR`` is on and has found something
+        """
         while True:
             try:
                 await self.list_and_watch()
             except ClientError as error:
-                self._tell(error)
+                self._failed(error)
+            except InconsistentList:
+                raise
+            except BaseException as error:
+                # Of a lister-watcher of the user's own, or of an answer that nobody thought of.
+                if ends_this_task(error):
+                    raise
+                unexpected = UnexpectedError(self.name, error)
+                unexpected.__cause__ = error
+                self._failed(unexpected)
             await self._clock.sleep(self._backoff.next())
 
     async def list_and_watch(self) -> None:
@@ -178,24 +207,35 @@ class Reflector(Generic[T]):
 
     async def _list_then_watch(self, tasks: TaskGroup | None) -> None:
         opened: _Opened[T] | None = None
-        with paused(self._clock):  # what a list brings is kept: there is no garbage to look for
-            if self._use_watch_list:
-                try:
-                    opened = await self._watch_list()
-                except ClientError as error:
-                    log.debug("streaming_list_failed", reflector=self.name, error=str(error), fallback="list")
-            if opened is None:
-                await self._list()
+        if self._use_watch_list:
+            try:
+                opened = await self._watch_list()
+            except StreamingListIgnored as error:
+                # Whoever sent objects, and no bookmark after them, will not do so the next time either.
+                self._use_watch_list = not error.objects
+                log.warning("streaming_list_failed", reflector=self.name, error=str(error), fallback="list")
+            except ClientError as error:
+                log.debug("streaming_list_failed", reflector=self.name, error=str(error), fallback="list")
+        if opened is None:
+            await self._list()
         log.debug("cache_populated", reflector=self.name, resource_version=self._last_sync_resource_version)
         if tasks is not None:
             tasks.start_soon(self._resync_periodically, tasks.cancel_scope, name=f"{self.name} resync")
         await self._watch(opened)
 
-    def _tell(self, error: ClientError) -> None:
+    def _failed(self, error: ClientError) -> None:
+        """Count a failure of list or watch, and tell whoever is to be told."""
+        self._note_failure(error)
         try:
             self._watch_error_handler(self.name, error)
         except Exception:
             log.exception("watch_error_handler_failed", reflector=self.name, error=str(error))
+
+    def _note_failure(self, error: ClientError) -> None:
+        cause = error.__cause__ if isinstance(error, UnexpectedError) and error.__cause__ is not None else error
+        failures_total.labels(self.name, type(cause).__name__).inc()
+        if self._failing_since is None:
+            self._failing_since = self._clock.monotonic()
 
     async def _resync_periodically(self, watch: anyio.CancelScope) -> None:
         while True:
@@ -245,15 +285,21 @@ class Reflector(Generic[T]):
             return None
         if not self._take_in(obj):
             return None
-        return obj if self._transformer is None else self._transformer(obj)
+        if self._transformer is not None:
+            try:
+                return self._transformer(obj)
+            except Exception:
+                log.debug("object_not_transformed", reflector=self.name)
+                # The store, which transforms what it gets, will say so: it knows what it has of this object.
+        return obj
 
     def _take_in(self, obj: T) -> bool:
         """Make an object of a list one that can be kept, at once, so that the list's bytes can be let go."""
         try:
             self._detach(obj)
             self._intern(obj)
-        except Exception:  # an eager one that does not fit its type
-            log.exception("object_not_stored", reflector=self.name)
+        except Exception as error:  # an eager one that does not fit its type
+            self._left_out.tell("store", self._key_of(obj), error)
             return False
         return True
 
@@ -295,8 +341,10 @@ class Reflector(Generic[T]):
         """
         Get everything as the first events of a watch, and keep that watch.
 
+        :raises StreamingListIgnored: if the server does not seem to know what is asked for
         :raises ClientError: if there is no streaming list to be had here
         """
+        cuts = 0
         while True:
             started = self._clock.monotonic()
             options = ListOptions(
@@ -327,11 +375,17 @@ class Reflector(Generic[T]):
                         await self._replace(found.objects, found.resource_version)
                         return _Opened(attempt.pop_all(), batches, found.rest)
                     self._check_duration(started, initial.received)
+                    cuts += 1
+                    if cuts >= _STREAM_TRIES:
+                        raise StreamingListCut(self.name, cuts)
+                    # The first time it may be a server that has ended; after that, what cuts it does so always.
+                    wait = self._backoff.next() if cuts > 1 else 0.0
                 except ClientError as error:
                     if not self._version_unavailable and (is_expired(error) or is_too_large_resource_version(error)):
                         # Once: a server that refuses the most recent state in this way, too, would be asked for ever.
                         self._version_unavailable = True
                     elif is_retriable(error):
+                        self._note_failure(error)
                         wait = delay_of(error, self._backoff.next())
                     else:
                         raise
@@ -365,11 +419,13 @@ class Reflector(Generic[T]):
                     except ClientError as error:
                         if not is_retriable(error):
                             raise
+                        self._note_failure(error)
                         log.debug("watch_refused", reflector=self.name, error=str(error))
                         await self._clock.sleep(delay_of(error, self._backoff.next()))
                         continue
                     # Without a version the server starts with everything it has, in no order of versions.
                     rest, in_order = (), version not in ("", "0")
+                self._failing_since = None
                 try:
                     await self._reflect(batches, rest, started, in_order=in_order)
                     continue
@@ -446,8 +502,8 @@ class Reflector(Generic[T]):
                     delete(obj)
                 else:
                     log.error("watch_event_unknown", reflector=self.name, type=kind)
-            except Exception:  # of keys or of a transformer: one object that cannot be stored stops no other
-                log.exception("watch_event_not_stored", reflector=self.name, type=kind)
+            except Exception as error:  # of keys or of a transformer: one object that cannot be stored stops no other
+                self._left_out.tell("store", self._key_of(obj), error)
         if in_order and version:
             self._last_sync_resource_version = version
         return in_order
@@ -457,6 +513,13 @@ class Reflector(Generic[T]):
         try:
             return accessor_of(obj).resource_version(obj)
         except (TypeError, AttributeError):
+            return ""
+
+    def _key_of(self, obj: Any) -> str:
+        """An object's key, to name it in the log; empty if it has none."""
+        try:
+            return self._accessor.key(obj)
+        except Exception:
             return ""
 
     def _is_expected(self, obj: Any) -> bool:

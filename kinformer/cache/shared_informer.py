@@ -18,6 +18,7 @@ from kinformer.cache.controller import Controller, delta_processor
 from kinformer.cache.delta_fifo import DeltaFIFO
 from kinformer.cache.handlers import ResourceEventHandler
 from kinformer.cache.index import Indexers
+from kinformer.cache.left_out import LeftOut
 from kinformer.cache.listwatch import ListerWatcher
 from kinformer.cache.metrics import track_informer
 from kinformer.cache.mutation_detector import MutationDetector, new_mutation_detector
@@ -25,16 +26,16 @@ from kinformer.cache.processor import ADD, DELETE, SYNCED, UPDATE, ProcessorList
 from kinformer.cache.queue import PopProcessFunc, Queue
 from kinformer.cache.real_fifo import RealFIFO
 from kinformer.cache.reflector import DEFAULT_MIN_WATCH_TIMEOUT
+from kinformer.cache.starting import InformerStateError, SyncGate
 from kinformer.cache.store import Indexer, TransformFunc
 from kinformer.cache.tasks import plain_task_group
 from kinformer.cache.watch_errors import WatchErrorHandler
 from kinformer.clock import Clock, RealClock
-from kinformer.collector import relax
 from kinformer.logs import get_logger
 from kinformer.meta import accessor_for
 from kinformer.models import detacher_for, successor_for
 
-__all__ = ("InformerStateError", "QueueKind", "SharedIndexInformer")
+__all__ = ("NOT_FOLLOWING_AFTER", "InformerStateError", "QueueKind", "SharedIndexInformer")
 
 T = TypeVar("T")
 
@@ -44,12 +45,11 @@ log = get_logger(__name__)
 #: keeps all changes in the server's order.
 QueueKind = Literal["delta", "real"]
 
+#: Seconds without a watch after which an informer no longer counts as one that follows the server.
+NOT_FOLLOWING_AFTER = 30.0
+
 #: Seconds. A resync more often than this would do little else.
 MINIMUM_RESYNC_PERIOD = 1.0
-
-
-class InformerStateError(RuntimeError):
-    """What was asked of an informer can be done only before it runs, or only until it has stopped."""
 
 
 class SharedIndexInformer(Generic[T]):
@@ -113,7 +113,12 @@ class SharedIndexInformer(Generic[T]):
         self.name = name or type_.__name__
         self.type = type_
         self._accessor = accessor_for(type_)
-        self._indexer: Indexer[T] = Indexer(self._accessor, indexers)
+        self._left_out = LeftOut(self.name)
+        self._indexer: Indexer[T] = Indexer(
+            self._accessor,
+            indexers,
+            on_index_error=lambda index, key, error: self._left_out.tell(f"index {index}", key, error),
+        )
         self._lister_watcher = lister_watcher
         self._clock = clock or RealClock()
         self._processor: SharedProcessor[T] = SharedProcessor(self._clock)
@@ -133,7 +138,7 @@ class SharedIndexInformer(Generic[T]):
         self._random = random
         self._queue: Queue[T] | None = None
         self._controller: Controller[T] | None = None
-        self._synced = anyio.Event()
+        self._synced = SyncGate(f"informer {self.name}", self.name, self._is_started, self._clock)
         self._ended = anyio.Event()
 
     def __repr__(self) -> str:
@@ -164,16 +169,35 @@ class SharedIndexInformer(Generic[T]):
     @property
     def has_synced(self) -> bool:
         """Whether everything that was there at the start is in the copy; handlers may still be on their way there."""
-        return self._synced.is_set()
+        return self._synced.synced
 
     async def wait_synced(self) -> None:
-        """Return once :attr:`has_synced` is true."""
+        """
+        Return once :attr:`has_synced` is true.
+
+        :raises InformerStateError: if the informer stopped before
+        """
         await self._synced.wait()
+
+    @property
+    def is_following(self) -> bool:
+        """
+        Whether the copy follows the server: it has synced, the informer runs, and a watch is open, or was so lately.
+
+        It is False again when no watch could be opened for :data:`NOT_FOLLOWING_AFTER` seconds.
+        """
+        controller = self._controller
+        return (
+            controller is not None
+            and self._synced.synced
+            and not self._ended.is_set()
+            and controller.failing_for < NOT_FOLLOWING_AFTER
+        )
 
     @property
     def is_started(self) -> bool:
         """Whether it runs, or has run."""
-        return self._controller is not None
+        return self._is_started()
 
     @property
     def is_stopped(self) -> bool:
@@ -184,6 +208,9 @@ class SharedIndexInformer(Generic[T]):
         """Return once it has stopped; at once if it was never started."""
         if self._controller is not None:
             await self._ended.wait()
+
+    def _is_started(self) -> bool:
+        return self._controller is not None
 
     # --- who is told
 
@@ -205,6 +232,7 @@ class SharedIndexInformer(Generic[T]):
         listener = ProcessorListener(
             handler,
             informer_name=self.name,
+            is_started=self._is_started,
             requested_resync_period=requested,
             resync_period=self._effective_resync_period(requested),
             clock=self._clock,
@@ -212,7 +240,7 @@ class SharedIndexInformer(Generic[T]):
         if self._controller is not None:
             # Nothing can come between: this and the processing of a change are each done in one go.
             listener.pending.extend((ADD, obj, True) for obj in self._indexer.list())
-            if self._synced.is_set():
+            if self._synced.synced:
                 listener.pending.append((SYNCED, None, None))
         self._processor.add(listener)
         return listener
@@ -298,7 +326,6 @@ class SharedIndexInformer(Generic[T]):
         :raises CacheMutatedError: if the mutation detector found that somebody changed an object
         """
         self._check_not_started()
-        relax()
         self._queue = self._new_queue()
         track_informer(self)
         self._controller = Controller(
@@ -331,6 +358,7 @@ class SharedIndexInformer(Generic[T]):
         finally:
             self._processor.stop()
             self._ended.set()
+            self._synced.close()
 
     @property
     def _detaches_updates(self) -> bool:
@@ -377,7 +405,7 @@ class SharedIndexInformer(Generic[T]):
         return delta_processor(self._indexer, on_add, on_update, on_delete)
 
     def _after_slice(self) -> None:
-        if not self._synced.is_set() and self._controller is not None and self._controller.has_synced:
-            self._synced.set()
+        if not self._synced.synced and self._controller is not None and self._controller.has_synced:
+            self._synced.sync()
             self._processor.distribute((SYNCED, None, None))
         self._processor.wake()

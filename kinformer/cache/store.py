@@ -15,7 +15,7 @@ from typing import Generic, Protocol, TypeAlias, TypeVar
 
 from kinformer.cache.index import Indexers, IndexFunc
 from kinformer.cache.keys import DeletedFinalStateUnknown, KeyFunc, ObjectKeyError, checked_key_func, key_func
-from kinformer.cache.thread_safe_store import ThreadSafeStore
+from kinformer.cache.thread_safe_store import OnIndexError, ThreadSafeStore
 from kinformer.meta import Accessor
 
 __all__ = (
@@ -131,6 +131,8 @@ class Indexer(Generic[T]):
     :param key: makes the keys: an accessor, a function, or None for ``namespace/name`` of whatever comes
     :param indexers: the index functions by name
     :param transform: is given each object before it is stored
+    :param on_index_error: told of each object that an index function fails for, which is then stored and left out of
+        that index; None: it is not stored, and whoever stores it gets the error
     :ivar storage: the objects by key. Who knows an object's key already, like the consumer of a queue, writes here
     :ivar key_of: makes an object's key
     """
@@ -143,8 +145,9 @@ class Indexer(Generic[T]):
         indexers: Indexers[T] | None = None,
         *,
         transform: TransformFunc[T] | None = None,
+        on_index_error: OnIndexError | None = None,
     ):
-        self.storage: ThreadSafeStore[T] = ThreadSafeStore(indexers)
+        self.storage: ThreadSafeStore[T] = ThreadSafeStore(indexers, on_index_error=on_index_error)
         self.key_of: KeyFunc[T] = key_func(key)
         self._checked_key_of = checked_key_func(key)
         self._transform = transform

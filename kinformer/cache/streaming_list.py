@@ -10,19 +10,39 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from kinformer.client.errors import ConnectionLost
+import anyio
+
+from kinformer.client.errors import ClientError, ConnectionLost
 from kinformer.client.types import BOOKMARK, INITIAL_EVENTS_ANNOTATION, WatchEvent
 from kinformer.clock import Clock
 from kinformer.logs import get_logger
 from kinformer.meta import Accessor, accessor_of
 
-__all__ = ("InitialEvents", "StreamedList")
+__all__ = ("InitialEvents", "StreamedList", "StreamingListIgnored")
 
 T = TypeVar("T")
 
 log = get_logger(__name__)
 
 _PATIENCE = 10.0
+
+#: Seconds without a further object, and without the bookmark, after which the server is taken for one that knows
+#: nothing of streaming lists: to it, what it was asked for is a plain watch.
+GIVEN_UP_AFTER = 30.0
+
+
+class StreamingListIgnored(ClientError):
+    """
+    The server sent what there is, perhaps, and never said that this was all.
+
+    :ivar objects: how many there were
+    """
+
+    def __init__(self, name: str, objects: int, seconds: float):
+        super().__init__(
+            f"streaming list of {name}: no further object came for {seconds:g} seconds, nor the bookmark that ends it"
+        )
+        self.objects = objects
 
 
 @dataclass(slots=True)
@@ -53,16 +73,24 @@ class InitialEvents(Generic[T]):
         self._key_of = accessor.key
         self._accept = accept
         self._clock = clock
-        self._last = started
+        self._last = self._progress = started
         #: How many events came.
         self.received = 0
+        self._objects = 0
 
     async def read(self, batches: AsyncIterator[Sequence[WatchEvent[T]]]) -> StreamedList[T] | None:
         """
         The list; None if the watch ended within it.
 
+        :raises StreamingListIgnored: if the server does not seem to know that this is to be a list
         :raises ClientError: if the watch failed
         """
+        with anyio.CancelScope() as waiting:
+            self._waiting = waiting
+            return await self._read(batches)
+        raise StreamingListIgnored(self._name, self._objects, self._clock.monotonic() - self._progress)
+
+    async def _read(self, batches: AsyncIterator[Sequence[WatchEvent[T]]]) -> StreamedList[T] | None:
         found: dict[str, T] = {}
         self._timer = self._clock.call_later(_PATIENCE, self._due)
         try:
@@ -76,6 +104,9 @@ class InitialEvents(Generic[T]):
                         bookmark = event.object
                         version = accessor_of(bookmark).resource_version(bookmark)
                         return StreamedList(list(found.values()), version, batch[at:])
+                if len(found) > self._objects:
+                    self._progress = self._last
+                self._objects = len(found)
         except ConnectionLost as error:
             log.debug("watch_broke", reflector=self._name, error=str(error))
         finally:
@@ -96,6 +127,8 @@ class InitialEvents(Generic[T]):
         silent = self._clock.monotonic() - self._last
         if silent >= _PATIENCE:
             log.warning("initial_events_late", reflector=self._name, seconds_since_last_event=round(silent, 1))
+        if self._clock.monotonic() - self._progress >= GIVEN_UP_AFTER:
+            self._waiting.cancel()
         self._timer = self._clock.call_later(_PATIENCE, self._due)
 
 

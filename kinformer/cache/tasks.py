@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import anyio
 from anyio.abc import TaskGroup
 
-__all__ = ("plain_task_group",)
+__all__ = ("plain_task_group", "sole_error")
 
 
 @asynccontextmanager
@@ -22,9 +22,14 @@ async def plain_task_group() -> AsyncIterator[TaskGroup]:
         async with anyio.create_task_group() as tasks:
             yield tasks
     except BaseExceptionGroup as group:
-        error: BaseException = group
-        while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-            error = error.exceptions[0]
+        error = sole_error(group)
         if error is group:
             raise
         raise error from error.__cause__
+
+
+def sole_error(error: BaseException) -> BaseException:
+    """The one exception that went through task groups on its way; a group of several as it is."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error

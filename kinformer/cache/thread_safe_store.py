@@ -15,7 +15,8 @@ was before a change or as it is after it, never between, and the writer never wa
 - Only a look-up of several values at once (:meth:`ThreadSafeStore.index`) reads several dicts. It counts changes, and
   if there was one in the meantime it finds the answer by calling the index function on a snapshot of all objects.
 - Index functions are called before anything is touched (in a transaction: before each of its changes). If one fails,
-  nothing has happened.
+  nothing has happened; or, where somebody listens for that, the object is stored and stands under no value of that
+  index until its next change.
 
 The writer is one thread at a time; two that write at once need a lock of their own. Objects that are handed out are
 the stored ones, not copies, and must not be changed: indexes would not follow, and others are reading.
@@ -28,19 +29,31 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from threading import get_ident
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from kinformer.cache.index import IndexerConflict, Indexers, IndexFunc, IndexFuncError, IndexNotFound, indexed_values
 from kinformer.cache.keys import DeletedFinalStateUnknown
 from kinformer.meta import accessor_of
 
-__all__ = ("ThreadSafeStore",)
+__all__ = ("OnIndexError", "ThreadSafeStore")
 
 T = TypeVar("T")
 
 # How often a reader gives the interpreter away before it goes on although a change is still open: some 50 ms. A change
 # takes microseconds, so then the writer hangs in a debugger, or the reader runs within the change (a finalizer).
 _PATIENCE = 1000
+
+#: Told of an object that an index function cannot take: the index, the key, and why.
+OnIndexError: TypeAlias = Callable[[str, str, IndexFuncError], object]
+
+
+class _LeftOut(tuple[str, ...]):
+    """The values of an object that its index function failed for: none, and it need not be asked again."""
+
+    __slots__ = ()
+
+
+_LEFT_OUT: Final = _LeftOut()
 
 
 class _Index(Generic[T]):
@@ -72,11 +85,25 @@ class _Index(Generic[T]):
             raise IndexFuncError(self.name, key, exc) from exc
         return values
 
+    def values_or_none(self, key: str, obj: T) -> Collection[str]:
+        """The values of an object; none if the function fails."""
+        try:
+            return self.values_of(key, obj)
+        except IndexFuncError:
+            return ()
+
     def current_values(self, key: str, old: T | None) -> Collection[str]:
         """The values under which an object stands now; none if there is no such object."""
         if old is None:
             return ()
-        return self.several.get(key) or self.values_of(key, old)
+        values = self.several.get(key)
+        if values is None:
+            try:
+                values = self.values_of(key, old)
+            except IndexFuncError:
+                # It could be indexed once, or was changed since. It must not stay because of that.
+                values = [value for value, bucket in self.by_value.items() if key in bucket]
+        return values
 
     def move(self, key: str, old_values: Collection[str], new_values: Collection[str], obj: T | None) -> None:
         """Have an object stand under its new values and no longer under the old ones."""
@@ -94,12 +121,12 @@ class _Index(Generic[T]):
                     by_value[value] = {key: obj}
                 else:
                     bucket[key] = obj
-        if len(new_values) > 1:
+        if len(new_values) > 1 or new_values is _LEFT_OUT:
             self.several[key] = new_values
         else:
             self.several.pop(key, None)
 
-    def filled(self, items: Mapping[str, T]) -> _Index[T]:
+    def filled(self, items: Mapping[str, T], on_error: OnIndexError | None) -> _Index[T]:
         """The same index over other objects."""
         index = _Index(self.name, self.func)
         func, by_value, move = self.func, index.by_value, index.move
@@ -108,12 +135,38 @@ class _Index(Generic[T]):
                 value = func(obj)
                 bucket = by_value.get(value) if type(value) is str else None
             except Exception as exc:
-                raise IndexFuncError(self.name, key, exc) from exc
+                move(key, (), self.left_out(key, exc, on_error), obj)
+                continue
             if bucket is not None:
                 bucket[key] = obj
             else:
-                move(key, (), self.values_of(key, obj), obj)
+                move(key, (), self.new_values(key, obj, on_error), obj)
         return index
+
+    def new_values(self, key: str, obj: T, on_error: OnIndexError | None) -> Collection[str]:
+        """
+        The values under which an object is to stand.
+
+        :raises IndexFuncError: if the function fails, and nobody wants to be told otherwise
+        """
+        try:
+            return self.values_of(key, obj)
+        except IndexFuncError as exc:
+            return self.left_out(key, exc, on_error)
+
+    def left_out(self, key: str, error: Exception, on_error: OnIndexError | None) -> Collection[str]:
+        """
+        The values of an object that the function fails for, for which `error` is being handled: none.
+
+        :raises IndexFuncError: if nobody wants to be told otherwise
+        """
+        if not isinstance(error, IndexFuncError):
+            cause, error = error, IndexFuncError(self.name, key, error)
+            error.__cause__ = cause
+        if on_error is None:
+            raise error
+        on_error(self.name, key, error)
+        return _LEFT_OUT
 
 
 _Plan: TypeAlias = tuple[
@@ -126,6 +179,8 @@ class ThreadSafeStore(Generic[T]):
     A map from keys to objects that keeps indexes. It does not know how keys are made; :class:`Indexer` does.
 
     :param indexers: the index functions by name; :meth:`add_indexers` adds more
+    :param on_index_error: told of each object that an index function fails for, which is then stored and left out of
+        that index; None: it is not stored, and whoever stores it gets the error
     """
 
     __slots__ = (
@@ -134,13 +189,15 @@ class ThreadSafeStore(Generic[T]):
         "_changes",
         "_items",
         "_newest",
+        "_on_index_error",
         "_open",
         "_plans",
         "_resource_version",
         "_writer",
     )
 
-    def __init__(self, indexers: Indexers[T] | None = None):
+    def __init__(self, indexers: Indexers[T] | None = None, *, on_index_error: OnIndexError | None = None):
+        self._on_index_error = on_index_error
         self._items: dict[str, T] = {}
         self._by_name: dict[str, _Index[T]] = {}
         #: For each index what an update needs of it, looked up once.
@@ -176,7 +233,11 @@ class ThreadSafeStore(Generic[T]):
                     (values,) = values
                 bucket = bucket_of(values) if type(values) is str else None
             except Exception as exc:
-                raise IndexFuncError(index.name, key, exc) from exc
+                new_values = index.left_out(key, exc, self._on_index_error)
+                if moves is None:
+                    moves = []
+                moves.append((index, index.current_values(key, old), new_values))
+                continue
             # An object that already stands under its only value is the usual case. The old object, whose part that is
             # indexed may be bytes that would have to be decoded, need not be asked.
             if bucket is not None and (key in bucket or old is None) and key not in several:
@@ -184,7 +245,7 @@ class ThreadSafeStore(Generic[T]):
             else:
                 if moves is None:
                     moves = []
-                new_values = (values,) if bucket is not None else index.values_of(key, obj)
+                new_values = (values,) if bucket is not None else index.new_values(key, obj, self._on_index_error)
                 moves.append((index, index.current_values(key, old), new_values))
         self._open = True
         try:
@@ -231,7 +292,7 @@ class ThreadSafeStore(Generic[T]):
         :raises IndexFuncError: if an index function fails; then nothing has changed
         """
         new_items = dict(items)
-        indexes = {name: index.filled(new_items) for name, index in self._by_name.items()}
+        indexes = {name: index.filled(new_items, self._on_index_error) for name, index in self._by_name.items()}
         self._open = True
         try:
             self._items = new_items
@@ -265,7 +326,7 @@ class ThreadSafeStore(Generic[T]):
         """
         if conflicts := sorted(self._by_name.keys() & indexers.keys()):
             raise IndexerConflict(f"indexer conflict: {', '.join(conflicts)}")
-        added = {name: _Index(name, func).filled(self._items) for name, func in indexers.items()}
+        added = {name: _Index(name, func).filled(self._items, self._on_index_error) for name, func in indexers.items()}
         self._open = True
         try:
             self._set_indexes(self._by_name | added)
@@ -342,7 +403,7 @@ class ThreadSafeStore(Generic[T]):
             self._settle()
             wanted = set(values)
             snapshot = self._items.copy()
-            return [obj for key, obj in snapshot.items() if not wanted.isdisjoint(index.values_of(key, obj))]
+            return [obj for key, obj in snapshot.items() if not wanted.isdisjoint(index.values_or_none(key, obj))]
         return list(found.values())
 
     def list_index_func_values(self, index_name: str) -> builtins.list[str]:

@@ -41,7 +41,11 @@ class HasSynced(Protocol):
         """Whether it is filled."""
 
     async def wait_synced(self) -> None:
-        """Return once it is."""
+        """
+        Return once it is.
+
+        :raises InformerStateError: if it never will be
+        """
 
 
 async def wait_for_cache_sync(*caches: HasSynced, timeout: float | None = None, clock: Clock | None = None) -> None:
@@ -49,6 +53,7 @@ async def wait_for_cache_sync(*caches: HasSynced, timeout: float | None = None, 
     Wait until all of them have synced; every ten seconds the log names those that are late.
 
     :param timeout: seconds after which to give up; None for never
+    :raises InformerStateError: if one of them stopped before it had synced
     :raises CacheNotSynced: names those that had not synced when the time was up
     """
     clock = clock or RealClock()

@@ -14,11 +14,13 @@ from kinformer.client.errors import (
     suggested_delay,
 )
 from kinformer.clock import Clock
-from kinformer.logs import get_logger
+from kinformer.logs import get_logger, traceback_text
 
 __all__ = (
     "ListNotStored",
     "RetryWithDeadline",
+    "StreamingListCut",
+    "UnexpectedError",
     "VeryShortWatch",
     "WatchErrorHandler",
     "default_watch_error_handler",
@@ -39,6 +41,24 @@ class VeryShortWatch(ClientError):
         super().__init__(f"very short watch: {name}: it lasted less than a second and no items were received")
 
 
+class StreamingListCut(ClientError):
+    """A streaming list ended, several times in a row, before the bookmark that says that it is complete."""
+
+    def __init__(self, name: str, tries: int):
+        super().__init__(f"streaming list of {name}: it was cut before its end {tries} times in a row")
+
+
+class UnexpectedError(ClientError):
+    """
+    A list, a watch, or the decoding of what came raised something that no client raises.
+
+    That exception is the cause. It is tried again like any failure.
+    """
+
+    def __init__(self, name: str, error: BaseException):
+        super().__init__(f"list and watch of {name} raised {type(error).__name__}: {error}")
+
+
 class ListNotStored(ClientError):
     """
     The server gave a list, but it could not be put into the store: a transformer or a key function failed.
@@ -54,6 +74,8 @@ def default_watch_error_handler(name: str, error: ClientError) -> None:
     """Log what happened, at the level that it deserves."""
     if is_expired(error):
         log.debug("watch_closed", reflector=name, error=str(error))
+    elif isinstance(error, UnexpectedError):
+        log.error("watch_failed", reflector=name, error=str(error), stack=traceback_text(error.__cause__))
     elif isinstance(error, ConnectionLost):
         log.info("watch_broke", reflector=name, error=str(error))
     else:

@@ -191,6 +191,9 @@ def run_command(command: Callable[[], Awaitable[int]], *, interrupted: int = 0) 
     """Run a command to its end, or until a signal ends it, and exit with its status, or with `interrupted`."""
     from kinformer.cli.errors import plain_error
     from kinformer.cli.signals import run_until_signal
+    from kinformer.collector import relax
+
+    relax()
 
     try:
         status = run_until_signal(command, interrupted)

@@ -22,6 +22,7 @@ from kinformer.cache import (
     wait_for_cache_sync,
 )
 from kinformer.cache.index import namespace_index_func
+from kinformer.cache.tasks import sole_error
 from kinformer.client import Client
 from kinformer.clock import Clock, RealClock
 from kinformer.informers.lister import Lister
@@ -55,6 +56,8 @@ class SharedInformerFactory:
             informers.start()
             await informers.wait_for_cache_sync()
 
+    An exception of the body, or of an informer, leaves the ``async with`` as it is.
+
     :param namespace: only the objects of this namespace; kinds that belong to none are had whole
     :param label_selector: only objects that it matches, of every kind
     :param field_selector: only objects that it matches, of every kind
@@ -87,8 +90,9 @@ class SharedInformerFactory:
         self._informer_options = dict(informer_options or {})
         self._clock = clock or RealClock()
         self._informers: dict[GroupVersionResource, SharedIndexInformer[Any]] = {}
-        self._started: set[GroupVersionResource] = set()
+        self._running: dict[GroupVersionResource, _Running] = {}
         self._tasks: TaskGroup | None = None
+        self._shut_down = anyio.Event()
 
     # --- asking
 
@@ -195,6 +199,7 @@ class SharedInformerFactory:
     async def __aenter__(self) -> SharedInformerFactory:
         if self._tasks is not None:
             raise RuntimeError("the informer factory runs already")
+        self._check_not_shut_down()
         self._tasks = await anyio.create_task_group().__aenter__()
         return self
 
@@ -202,9 +207,19 @@ class SharedInformerFactory:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
         tasks, self._tasks = self._tasks, None
+        self._shut_down.set()
         assert tasks is not None
         tasks.cancel_scope.cancel()
-        return await tasks.__aexit__(kind, error, trace)
+        try:
+            return await tasks.__aexit__(kind, error, trace)
+        except BaseExceptionGroup as group:
+            # Who uses the factory need not know that there are tasks: `except NotFound` around it is to find one.
+            alone = sole_error(group)
+            if alone is group:
+                raise
+            if alone is error:
+                return False
+            raise alone from alone.__cause__
 
     def start(self) -> None:
         """
@@ -212,20 +227,22 @@ class SharedInformerFactory:
 
         Whoever asks for another one while the factory runs calls this again.
 
-        :raises RuntimeError: if the factory itself does not run: use it in ``async with``, or :meth:`run` it
+        :raises RuntimeError: if the factory itself does not run: use it in ``async with``, or :meth:`run` it; or if it
+            was shut down
         """
+        self._check_not_shut_down()
         if self._tasks is None:
             raise RuntimeError("the informer factory does not run: use it in `async with`, or run() it")
         for gvr, informer in self._informers.items():
-            if gvr not in self._started:
-                self._started.add(gvr)
-                self._tasks.start_soon(informer.run, name=f"informer {informer.name}")
+            if gvr not in self._running:
+                running = self._running[gvr] = _Running(informer)
+                self._tasks.start_soon(running.run, name=f"informer {informer.name}")
 
     async def run(self) -> None:
-        """Run, and start what was asked for, until cancelled; then wait until every informer has ended."""
+        """Run, and start what was asked for, until cancelled or shut down; then wait until every informer has ended."""
         async with self:
             self.start()
-            await anyio.sleep_forever()
+            await self._shut_down.wait()
 
     async def wait_for_cache_sync(self, timeout: float | None = None) -> None:
         """
@@ -233,13 +250,39 @@ class SharedInformerFactory:
 
         :param timeout: seconds after which to give up; None for never
         :raises CacheNotSynced: names those that had not synced when the time was up
+        :raises InformerStateError: if one of them stopped before it had synced
         """
-        started = (self._informers[gvr] for gvr in self._started)
+        started = (self._informers[gvr] for gvr in self._running)
         await wait_for_cache_sync(*started, timeout=timeout, clock=self._clock)
 
     async def shutdown(self) -> None:
-        """End every informer, and return once all have ended. They cannot be started again."""
-        if self._tasks is not None:
-            self._tasks.cancel_scope.cancel()
-        for informer in self._informers.values():
-            await informer.wait_stopped()
+        """
+        End every informer, and return once all have ended. They cannot be started again, nor can others.
+
+        Whoever waits for one to sync gets an InformerStateError.
+        """
+        self._shut_down.set()
+        for running in self._running.values():
+            running.scope.cancel()
+        for running in self._running.values():
+            await running.ended.wait()
+
+    def _check_not_shut_down(self) -> None:
+        if self._shut_down.is_set():
+            raise RuntimeError("the informer factory was shut down: make a new one")
+
+
+class _Running:
+    """An informer that was started, and the means to end it alone."""
+
+    def __init__(self, informer: SharedIndexInformer[Any]) -> None:
+        self.informer = informer
+        self.scope = anyio.CancelScope()
+        self.ended = anyio.Event()
+
+    async def run(self) -> None:
+        try:
+            with self.scope:
+                await self.informer.run()
+        finally:
+            self.ended.set()

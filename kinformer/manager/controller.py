@@ -92,6 +92,7 @@ class Controller:
         self._clock = clock or RealClock()
         self._metrics = ControllerMetrics(name, workers)
         self._registrations: list[_Registration] = []
+        self._informers: list[SharedIndexInformer[Any]] = []
         self._log = log.bind(controller=name)
         self._has_synced = False
         self._refused_answers: set[str] = set()
@@ -100,6 +101,11 @@ class Controller:
     def has_synced(self) -> bool:
         """Whether the caches were complete and the workers have started."""
         return self._has_synced
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it syncs, and every informer that it watches follows the server."""
+        return self._has_synced and all(getattr(informer, "is_following", True) for informer in self._informers)
 
     def watch(self, informer: SharedIndexInformer[Any], *predicates: Predicate) -> Controller:
         """Sync the informer's objects themselves: each change of one adds its key."""
@@ -140,6 +146,7 @@ class Controller:
 
     def handle(self, informer: SharedIndexInformer[T], handler: ResourceEventHandler[T]) -> Controller:
         """Have a handler of one's own told of each change, and wait for it as for the other sources."""
+        self._informers.append(informer)
         self._registrations.append(informer.add_event_handler(handler))
         return self
 
@@ -152,7 +159,9 @@ class Controller:
         """
         Work until cancelled. Runs once: what is queued at the end is dropped, a sync that is under way is cancelled.
 
-        The informers are started by whoever made them.
+        The informers are started by whoever made them. While one is not, for some seconds, the log says so.
+
+        :raises InformerStateError: if an informer stopped before it had synced
         """
         try:
             self._log.info("controller_starting")

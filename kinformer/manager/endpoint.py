@@ -1,7 +1,7 @@
 """The endpoint: where a probe asks whether the process is well, and Prometheus what it has to tell.
 
-``/healthz`` and ``/livez`` answer as long as the event loop turns, ``/readyz`` once every controller's caches are
-complete, ``/metrics`` with all metrics of the process.
+``/healthz`` and ``/livez`` answer as long as the event loop turns, ``/readyz`` while every controller's caches are
+complete and follow the server, ``/metrics`` with all metrics of the process.
 """
 
 from __future__ import annotations

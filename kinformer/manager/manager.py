@@ -12,12 +12,12 @@ attribute ``options``, a dataclass of :mod:`kinformer.options`, ``kinformer mana
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
 from importlib.metadata import entry_points
 from typing import Any, cast
 
-import anyio
-
+from kinformer.cache.tasks import plain_task_group
 from kinformer.client import Client
 from kinformer.clock import Clock, RealClock
 from kinformer.informers import SharedInformerFactory
@@ -70,13 +70,20 @@ class Manager:
         #: Those that were selected, by name.
         self.controllers: dict[str, Runnable] = _make(controllers, known, self.context)
         _check_known(options or (), given.asked)
-        checks = {name: lambda made=made: getattr(made, "has_synced", True) for name, made in self.controllers.items()}
+        checks: dict[str, Callable[[], bool]] = {
+            name: partial(getattr, made, "has_synced", True) for name, made in self.controllers.items()
+        }
+        checks["informers"] = self._informers_follow
         self.endpoint = Endpoint(checks, *endpoint) if endpoint is not None else None
+
+    def _informers_follow(self) -> bool:
+        informers = self.context.informers.informers.values()
+        return all(informer.is_following for informer in informers if informer.is_started)
 
     async def run(self) -> None:
         """Run everything until cancelled, or until a controller raises."""
         log.info("manager_starting", controllers=list(self.controllers))
-        async with anyio.create_task_group() as tasks:
+        async with plain_task_group() as tasks:
             if self.endpoint is not None:
                 tasks.start_soon(self.endpoint.run)
             for broadcaster in self.context.broadcasters:

@@ -194,12 +194,56 @@ def test_an_index_function_that_fails_leaves_the_store_as_it_was(bad: IndexFunc[
         indexer.update(pod("one", 2, app="db"))
     with pytest.raises(IndexFuncError):
         indexer.replace([pod("two")])
-    with pytest.raises(IndexFuncError):
-        indexer.delete(old)
 
     assert (e.value.index, e.value.key) == ("bad", "one")
     assert indexer.list() == [old]
     assert indexer.by_index("app", "web") == [old]
+
+
+@pytest.mark.parametrize("bad", [no_string, nothing, unhashable, failing])
+def test_an_object_is_deleted_from_an_index_whose_function_now_fails_for_it(bad: IndexFunc[Pod]) -> None:
+    angry = False
+
+    def func(obj: Pod) -> str | Collection[str]:
+        return bad(obj) if angry else app(obj)
+
+    indexer = Indexer(POD, {"bad": func})
+    old, other = pod("one", app="web"), pod("two", app="web")
+    indexer.add(old)
+    indexer.add(other)
+    angry = True
+
+    assert indexer.delete(old) is old
+    assert indexer.list() == indexer.by_index("bad", "web") == [other]
+
+
+@pytest.mark.parametrize("bad", [no_string, nothing, unhashable, failing])
+def test_where_somebody_is_told_an_object_is_kept_and_left_out_of_the_index_that_fails(bad: IndexFunc[Pod]) -> None:
+    told: list[tuple[str, str]] = []
+
+    def func(obj: Pod) -> str | Collection[str]:
+        return bad(obj) if obj.metadata.labels.get("app") == "bad" else app(obj)
+
+    indexer = Indexer(
+        POD, {"app": app, "func": func}, on_index_error=lambda index, key, error: told.append((index, key))
+    )
+    good, worse = pod("one", 1, app="web"), pod("one", 2, app="bad")
+    indexer.add(good)
+    indexer.update(worse)
+    assert indexer.list() == indexer.by_index("app", "bad") == [worse]
+    assert indexer.by_index("func", "web") == indexer.index("func", good) == []
+
+    indexer.update(good)
+    assert indexer.by_index("func", "web") == [good]
+
+    indexer.replace([worse, pod("two", app="web")])
+    indexer.add_indexers({"late": func})
+    assert [obj.metadata.name for obj in indexer.by_index("func", "web")] == ["two"]
+    assert indexer.list_index_func_values("late") == ["web"]
+    assert told == [("func", "one"), ("func", "one"), ("late", "one")]
+
+    indexer.delete(worse)
+    assert indexer.list_keys() == ["two"]
 
 
 def test_an_unchanged_value_asks_the_function_for_the_new_object_only() -> None:

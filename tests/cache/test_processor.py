@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+import sys
+import threading
 from typing import Any
 
 import anyio
@@ -8,6 +10,7 @@ import pytest
 from prometheus_client import REGISTRY
 from structlog.testing import capture_logs
 
+from kinformer.cache import metrics
 from kinformer.cache.handlers import ResourceEventHandlerFuncs
 from kinformer.cache.processor import ADD, DELETE, SYNCED, UPDATE, ProcessorListener, SharedProcessor
 from kinformer.clock import FakeClock
@@ -18,7 +21,12 @@ A = obj("a", 1)
 
 
 def listener_of(handler: Any, clock: FakeClock | None = None, **options: Any) -> ProcessorListener[Any]:
-    settings = {"informer_name": "pods", "requested_resync_period": 0.0, "resync_period": 0.0} | options
+    settings = {
+        "informer_name": "pods",
+        "is_started": lambda: True,
+        "requested_resync_period": 0.0,
+        "resync_period": 0.0,
+    } | options
     return ProcessorListener(handler, clock=clock or FakeClock(), **settings)
 
 
@@ -253,6 +261,58 @@ async def test_the_buffer_grows_without_bound_and_gives_its_memory_back() -> Non
     assert seen == 100_000
     assert REGISTRY.get_sample_value("informer_pending_notifications", labels) == 0
     assert listener.pending.__sizeof__() < full / 100
+
+
+def test_handlers_are_added_and_removed_without_looking_at_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    processor: SharedProcessor[Any] = SharedProcessor(FakeClock())
+    rebuilt: list[int] = []
+    rebuild = SharedProcessor._rebuild
+    monkeypatch.setattr(SharedProcessor, "_rebuild", lambda self: (rebuilt.append(1), rebuild(self)))
+    listeners = [listener_of(Told()) for _ in range(100)]
+    for listener in listeners:
+        processor.add(listener)
+    processor.distribute((ADD, A, False))
+    assert [len(listener.pending) for listener in listeners] == [1] * 100
+
+    for listener in listeners[:99]:
+        processor.remove(listener)
+    assert rebuilt == []
+    processor.wake()
+    assert rebuilt == [1]
+    processor.distribute((ADD, A, False))
+    processor.distribute_sync((UPDATE, A, A))
+    assert [len(listener.pending) for listener in listeners] == [0] * 99 + [3]
+    assert list(processor) == listeners[99:]
+
+
+def test_a_scrape_in_a_thread_may_come_while_handlers_are_added_and_go() -> None:
+    interval = sys.getswitchinterval()
+    errors: list[BaseException] = []
+    over = threading.Event()
+
+    def scrape() -> None:
+        while not over.is_set():
+            try:
+                list(metrics._depths.collect())
+            except RuntimeError as error:
+                errors.append(error)
+                return
+
+    kept = [listener_of(Told(), informer_name="scraped") for _ in range(300)]
+    thread = threading.Thread(target=scrape)
+    sys.setswitchinterval(1e-6)
+    try:
+        thread.start()
+        for _ in range(3000):
+            kept.append(listener_of(Told(), informer_name="scraped"))
+            if len(kept) > 400:
+                del kept[:100]
+    finally:
+        over.set()
+        thread.join()
+        sys.setswitchinterval(interval)
+
+    assert errors == []
 
 
 async def test_nobody_keeps_a_listener_for_the_sake_of_its_metric() -> None:

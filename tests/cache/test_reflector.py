@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+import asyncio
 import errno
 import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Any, cast
 
 import anyio
 import pytest
 from anyio.lowlevel import checkpoint
+from prometheus_client import REGISTRY
 from structlog.testing import capture_logs
 
 from kinformer.backoff import Backoff
@@ -15,10 +19,12 @@ from kinformer.cache.reflector import DEFAULT_PAGE_SIZE
 from kinformer.cache.watch_errors import (
     ListNotStored,
     RetryWithDeadline,
+    UnexpectedError,
     VeryShortWatch,
     default_watch_error_handler,
 )
 from kinformer.client.errors import (
+    ClientError,
     ConnectionLost,
     InternalError,
     ServerUnreachable,
@@ -676,18 +682,25 @@ async def test_an_event_whose_transformer_fails_is_logged_and_the_next_is_stored
 
         assert scene.store.list_keys() == ["ns/good"]
         assert scene.reflector.last_sync_resource_version == "3"
-        assert "watch_event_not_stored" in [line["event"] for line in logs]
+        assert [(line["event"], line["key"]) for line in logs if line["log_level"] == "error"] == [
+            ("object_left_out", "ns/bad")
+        ]
 
 
-async def test_a_list_whose_transformer_fails_is_told_and_tried_again() -> None:
-    failures = [RuntimeError("not now")]
+class Failing(Indexer[Any]):
+    """A store that does not take its first list."""
 
-    def transform(o: Any) -> Any:
-        if failures:
-            raise failures.pop()
-        return o
+    failures = 1
 
-    scene = Scene(DeltaFIFO(accessor_for(dict), transformer=transform))
+    def replace(self, objects: Any, resource_version: str = "") -> None:
+        if self.failures:
+            self.failures -= 1
+            raise RuntimeError("not now")
+        super().replace(objects, resource_version)
+
+
+async def test_a_list_that_the_store_does_not_take_is_told_and_tried_again() -> None:
+    scene = Scene(Failing(accessor_for(dict)))
     scene.server.will_list(obj("a", 1), rv=1)
     scene.server.will_list(obj("a", 1), rv=1)
     async with running(scene.reflector.run):
@@ -698,10 +711,7 @@ async def test_a_list_whose_transformer_fails_is_told_and_tried_again() -> None:
 
 
 async def test_a_list_that_is_not_stored_is_an_error_that_has_the_reason_as_its_cause() -> None:
-    def transform(_: Any) -> Any:
-        raise RuntimeError("not now")
-
-    scene = Scene(DeltaFIFO(accessor_for(dict), transformer=transform))
+    scene = Scene(Failing(accessor_for(dict)))
     scene.server.will_list(obj("a", 1), rv=1)
     error = await scene.once()
 
@@ -782,15 +792,109 @@ def test_errors_are_logged_at_the_level_that_they_deserve(error: Any, level: str
     assert [line["log_level"] for line in logs] == [level]
 
 
+async def _cancelled_elsewhere() -> None:
+    future = asyncio.get_running_loop().create_future()
+    future.cancel()
+    await future
+
+
+async def _recursion() -> None:
+    raise RecursionError("maximum recursion depth exceeded while decoding")
+
+
+async def _key_error() -> None:
+    raise KeyError("no such thing")
+
+
 @pytest.mark.parametrize("resync_period", [0, 10])
-async def test_a_lister_watchers_own_fault_ends_it_as_the_plain_exception_that_it_is(resync_period: float) -> None:
+@pytest.mark.parametrize("where", ["list", "open", "watch"])
+@pytest.mark.parametrize("fail", [_key_error, _recursion, _cancelled_elsewhere])
+async def test_whatever_a_list_or_a_watch_raises_is_told_counted_and_waited_out(
+    fail: Callable[[], Awaitable[None]], where: str, resync_period: float
+) -> None:
+    failures = [where]
+
     class Broken(ScriptedListerWatcher):
         async def list(self, options: ListOptions) -> ObjectList[Any]:
-            raise KeyError("no such thing")
+            if failures == ["list"]:
+                failures.clear()
+                await fail()
+            return await super().list(options)
 
-    reflector = Reflector(Broken(), dict, Indexer(accessor_for(dict)), clock=FakeClock(), resync_period=resync_period)
-    with pytest.raises(KeyError, match="no such thing"):
-        await reflector.run()
+        @asynccontextmanager
+        async def watch(self, options: ListOptions) -> AsyncIterator[Any]:
+            if failures == ["open"]:
+                failures.clear()
+                await fail()
+            async with super().watch(options) as batches:
+                yield self._failing(batches)
+
+        async def _failing(self, batches: Any) -> Any:
+            if failures == ["watch"]:
+                failures.clear()
+                await fail()
+            async for batch in batches:
+                yield batch
+
+    told: list[ClientError] = []
+    server, store, clock = Broken(), Indexer(accessor_for(dict)), FakeClock()
+    server.will_list(obj("a", 1), rv=1)
+    server.will_list(obj("a", 1), rv=1)
+    reflector = Reflector(
+        server,
+        dict,
+        store,
+        name=f"broken {where} {resync_period} {fail.__name__}",
+        clock=clock,
+        resync_period=resync_period,
+        watch_error_handler=lambda name, error: told.append(error),
+    )
+    async with running(reflector.run):
+        await clock.advance(5)
+        server.send(event("ADDED", "b", 2))
+        await clock.settle()
+        assert sorted(store.list_keys()) == ["ns/a", "ns/b"]
+        assert reflector.failing_for == 0
+
+    (error,) = told
+    assert isinstance(error, UnexpectedError)
+    cause = type(error.__cause__).__name__
+    assert str(error).startswith(f"list and watch of {reflector.name} raised {cause}: ")
+    assert REGISTRY.get_sample_value("informer_failures_total", {"name": reflector.name, "error": cause}) == 1
+
+
+def test_the_log_has_the_traceback_of_what_nobody_expected() -> None:
+    try:
+        raise KeyError("no such thing")
+    except KeyError as error:
+        unexpected = UnexpectedError("pods", error)
+        unexpected.__cause__ = error
+    with capture_logs() as logs:
+        default_watch_error_handler("pods", unexpected)
+
+    (line,) = logs
+    assert (line["event"], line["log_level"]) == ("watch_failed", "error")
+    assert line["error"] == "list and watch of pods raised KeyError: 'no such thing'"
+    assert line["stack"].endswith("KeyError: 'no such thing'")
+
+
+async def test_a_reflector_says_for_how_long_no_watch_could_be_opened() -> None:
+    scene = Scene()
+    scene.server.will_list(rv=1)
+    async with running(scene.reflector.run):
+        await scene.clock.settle()
+        assert scene.reflector.failing_for == 0
+
+        scene.server.fail_watch(status_error(410, "Expired"))
+        for _ in range(20):
+            scene.server.will_fail_list(status_error(403, "Forbidden"))
+        await scene.clock.advance(100)
+        assert 90 < scene.reflector.failing_for < 100
+
+        for _ in range(20):
+            scene.server.will_list(rv=2)
+        await settle(scene.clock)
+        assert scene.reflector.failing_for == 0
 
 
 async def test_models_let_go_of_the_bytes_and_managed_fields_that_they_came_with() -> None:

@@ -149,6 +149,57 @@ async def test_a_stream_that_ends_within_the_initial_events_is_begun_anew(lost: 
         assert scene.server.open == 1
 
 
+async def test_a_stream_that_is_cut_again_and_again_is_tried_ever_later_and_then_given_up_for_a_list() -> None:
+    scene = streaming()
+    for _ in range(3):
+        scene.server.send(event("ADDED", "p1", 1))
+        scene.server.fail_watch(ConnectionLost("https://server", "reset"))
+    scene.server.will_list(obj("p1", 1), rv=1)
+    async with running(scene.reflector.run):
+        await scene.clock.settle()
+        assert scene.server.taken() == [("watch", ""), ("watch", "")]
+        await settle(scene.clock)
+
+        assert scene.server.taken() == [("watch", ""), ("list", "0"), ("watch", "1")]
+        assert scene.objects == ["p1@1"]
+
+
+@pytest.mark.parametrize("came", [True, False])
+async def test_a_server_that_never_ends_the_initial_events_is_asked_for_a_list(came: bool) -> None:
+    scene = streaming()
+    if came:
+        scene.server.send(event("ADDED", "p1", 1))
+    scene.server.will_list(obj("p1", 1), rv=5)
+    async with running(scene.reflector.run):
+        await scene.clock.advance(5)
+        # Changes of what has come, and bookmarks, are what any watch has.
+        scene.server.send(*[event("MODIFIED", "p1", 2)] * came, bookmark(3))
+        await scene.clock.advance(24)
+        assert scene.server.taken() == [("watch", "")]
+        await scene.clock.advance(11)
+        assert scene.server.taken() == [("list", "0"), ("watch", "5")]
+        assert scene.objects == ["p1@1"]
+
+        # The next time, too, if it has shown that it does not know what was asked for.
+        scene.server.will_list(obj("p2", 6), rv=6)
+        scene.server.fail_watch(status_error(410, "Expired"))
+        await scene.clock.advance(3)
+        assert scene.server.taken()[0] == (("list", "5") if came else ("watch", "5"))
+
+
+async def test_initial_events_that_go_on_coming_are_waited_for_however_long_it_takes() -> None:
+    scene = streaming()
+    async with running(scene.reflector.run):
+        for n in range(10):
+            scene.server.send(event("ADDED", f"p{n}", 1))
+            await scene.clock.advance(19)
+        assert scene.server.taken() == [("watch", "")]
+        scene.server.send(END)
+        await scene.clock.settle()
+
+        assert len(scene.objects) == 10
+
+
 async def test_a_stream_that_ends_at_once_is_given_up_for_a_list() -> None:
     scene = streaming()
     scene.server.end_watch()
@@ -274,7 +325,9 @@ async def test_an_initial_event_that_cannot_be_stored_is_logged_and_the_others_a
             await scene.clock.settle()
 
         assert scene.store.list_keys() == ["ns/good"]
-        assert "watch_event_not_stored" in [line["event"] for line in logs]
+        assert [(line["event"], line["key"]) for line in logs if line["log_level"] == "error"] == [
+            ("object_left_out", "ns/bad")
+        ]
 
 
 async def test_initial_events_of_another_kind_are_left_out() -> None:

@@ -27,7 +27,7 @@ from kinformer.client.types import INITIAL_EVENTS_ANNOTATION
 from kinformer.clock import FakeClock
 from kinformer.models import V1Pod, decoder_for, from_dict
 from tests.cache.informers import Told, running, short
-from tests.cache.scripted import ScriptedListerWatcher, event, obj, settle, status_error
+from tests.cache.scripted import ScriptedListerWatcher, bookmark, event, obj, settle, status_error
 from tests.golden.adapters import shared_informer as golden
 from tests.golden.run import read_cases
 
@@ -96,7 +96,7 @@ async def test_objects_are_found_by_indexes_that_were_there_from_the_start_or_ca
 
 
 @pytest.mark.parametrize("queue", KINDS)
-async def test_an_index_function_that_fails_costs_that_object_and_no_other(queue: QueueKind) -> None:
+async def test_an_object_that_an_index_function_fails_for_is_kept_and_left_out_of_that_index(queue: QueueKind) -> None:
     def index(o: Any) -> str:
         if o["metadata"]["name"] == "bad":
             raise RuntimeError("will not have it")
@@ -111,14 +111,16 @@ async def test_an_index_function_that_fails_costs_that_object_and_no_other(queue
             scene.source.add(obj("more", 0))
             await scene.clock.settle()
 
-        assert scene.objects == ["good@2", "more@3"]
-        assert told.taken() == ["initial add good@2", "add more@3"]
+        assert scene.objects == ["bad@1", "good@2", "more@3"]
+        assert told.taken() == ["initial add bad@1", "initial add good@2", "add more@3"]
+        assert [o["metadata"]["name"] for o in scene.informer.indexer.by_index("picky", "x")] == ["good", "more"]
         assert scene.informer.has_synced
-        assert [line["key"] for line in logs if line["event"] == "delta_not_processed"] == ["ns/bad"]
+        left_out = [(line["part"], line["key"]) for line in logs if line["event"] == "object_left_out"]
+        assert left_out == [("index picky", "ns/bad")]
 
 
 @pytest.mark.parametrize("queue", KINDS)
-async def test_what_follows_a_change_that_could_not_be_stored_is_processed_all_the_same(queue: QueueKind) -> None:
+async def test_an_update_that_an_index_function_fails_for_is_stored_and_told(queue: QueueKind) -> None:
     def index(o: Any) -> str:
         if "bad" in o:
             raise RuntimeError("will not have it")
@@ -135,8 +137,96 @@ async def test_what_follows_a_change_that_could_not_be_stored_is_processed_all_t
         server.send(event("MODIFIED", "a", 2, bad=True), event("DELETED", "a", 3), event("ADDED", "b", 4))
         await clock.settle()
 
-        assert told.taken() == ["initial add a@1", "delete a@3", "add b@4"]
-        assert informer.indexer.list_keys() == ["ns/b"]
+        assert told.taken() == ["initial add a@1", "update a@1 a@2", "delete a@3", "add b@4"]
+        assert informer.indexer.list_keys() == informer.indexer.index_keys("picky", "x") == ["ns/b"]
+
+
+async def test_of_many_objects_that_an_index_leaves_out_ten_are_named_and_all_counted() -> None:
+    def index(o: Any) -> str:
+        raise RuntimeError("will not have it")
+
+    server, clock = ScriptedListerWatcher(), FakeClock()
+    informer = SharedIndexInformer(server, dict, name="picky ones", clock=clock, indexers={"picky": index})
+    server.will_list(*(obj(f"o{n}", 1) for n in range(30)), rv=1)
+    with capture_logs() as logs:
+        async with running(informer.run):
+            await clock.settle()
+            server.send(event("MODIFIED", "o1", 2))
+            await clock.settle()
+
+    lines = [line for line in logs if line["event"] == "object_left_out"]
+    assert len({line["key"] for line in lines}) == len(lines) == 10
+    assert ["hint" in line for line in lines] == [False] * 9 + [True]
+    labels = {"informer": "picky ones", "part": "index picky"}
+    assert REGISTRY.get_sample_value("informer_objects_left_out_total", labels) == 31
+
+
+async def test_an_informer_follows_until_no_watch_could_be_opened_for_half_a_minute_or_it_ends() -> None:
+    server, clock = ScriptedListerWatcher(), FakeClock()
+    informer = SharedIndexInformer(server, dict, clock=clock)
+    assert not informer.is_following
+    server.will_list(rv=1)
+    async with running(informer.run):
+        await clock.settle()
+        assert informer.is_following
+
+        server.fail_watch(status_error(410, "Expired"))
+        for _ in range(9):
+            server.will_fail_list(status_error(500, "InternalError"))
+        await clock.advance(20)
+        assert informer.is_following
+        await clock.advance(20)
+        assert not informer.is_following
+
+        for _ in range(9):
+            server.will_list(rv=2)
+        await settle(clock)
+        assert informer.is_following
+    assert not informer.is_following
+
+
+@pytest.mark.parametrize("watch_list", [True, False])
+@pytest.mark.parametrize("queue", KINDS)
+async def test_an_object_that_the_transform_rejects_is_left_out_of_a_list_and_never_told_as_deleted(
+    queue: QueueKind, watch_list: bool
+) -> None:
+    def transform(o: Any) -> Any:
+        if "bad" in o:
+            raise RuntimeError("will not have it")
+        return o
+
+    server = ScriptedListerWatcher(supports_watch_list=watch_list)
+
+    def has(*objects: Any, rv: int) -> None:
+        if watch_list:
+            events = [WatchEvent("ADDED", o) for o in objects]
+            server.send(*events, bookmark(rv, initial_events_end=True))
+        else:
+            server.will_list(*objects, rv=rv)
+
+    clock, told = FakeClock(), Told()
+    informer = SharedIndexInformer(server, dict, queue=queue, clock=clock, transform=transform)
+    informer.add_event_handler(told)
+    has(obj("a", 1), obj("b", 1), obj("c", 1, bad=True), rv=1)
+    with capture_logs() as logs:
+        async with running(informer.run):
+            await clock.settle()
+            assert informer.has_synced
+            assert told.taken() == ["initial add a@1", "initial add b@1"]
+
+            # What was there before it became bad stays as it was; what is gone is told; what is deleted is told, too.
+            server.fail_watch(status_error(410, "Expired"))
+            has(obj("a", 2, bad=True), obj("c", 1, bad=True), rv=3)
+            await clock.advance(3)
+            assert told.taken() == ["delete ?b@1"]
+            assert informer.indexer.list_keys() == ["ns/a"]
+
+            server.send(event("DELETED", "a", 4, bad=True))
+            await clock.settle()
+            assert told.taken() == ["delete ?a@1"]
+            assert informer.indexer.list_keys() == []
+
+    assert {line["key"] for line in logs if line["event"] == "object_left_out"} == {"ns/a", "ns/c"}
 
 
 # --- resyncs
@@ -257,15 +347,23 @@ async def test_a_failed_list_is_told_to_the_watch_error_handler() -> None:
         assert errors == ["pods: Access Denied"]
 
 
-async def test_a_lister_watchers_own_fault_is_raised_plainly() -> None:
+async def test_a_lister_watchers_own_fault_ends_nothing() -> None:
     class Broken(ScriptedListerWatcher):
-        async def list(self, options: Any) -> Any:
-            raise KeyError("no such thing")
+        broken = True
 
-    informer = SharedIndexInformer(Broken(), dict, resync_period=10, clock=FakeClock())
-    with pytest.raises(KeyError, match="no such thing"):
-        await informer.run()
-    assert informer.is_stopped
+        async def list(self, options: Any) -> Any:
+            if self.broken:
+                raise KeyError("no such thing")
+            return await super().list(options)
+
+    server, clock = Broken(), FakeClock()
+    server.will_list(obj("a", 1), rv=1)
+    informer = SharedIndexInformer(server, dict, resync_period=10, clock=clock)
+    async with running(informer.run):
+        await clock.advance(100)
+        server.broken = False
+        await clock.advance(100)
+        assert informer.indexer.list_keys() == ["ns/a"]
 
 
 # --- transforms
@@ -834,4 +932,4 @@ async def test_an_eager_informer_leaves_out_what_does_not_fit_its_type_and_says_
             assert informer.has_synced
 
     assert informer.indexer.list_keys() == ["ns/a"]
-    assert [line["event"] for line in logs if line["log_level"] == "error"] == ["object_not_stored"]
+    assert [line["event"] for line in logs if line["log_level"] == "error"] == ["object_left_out"]

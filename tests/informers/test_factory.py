@@ -1,17 +1,19 @@
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import anyio
 import msgspec
 import pytest
+from structlog.testing import capture_logs
 
-from kinformer.cache import CacheNotSynced, ResourceEventHandlerFuncs
-from kinformer.client import Client, connect
+from kinformer.cache import CacheNotSynced, InformerStateError, ResourceEventHandlerFuncs
+from kinformer.client import Client, NotFound, connect
 from kinformer.clock import FakeClock
 from kinformer.envtest import ApiServer
 from kinformer.informers import InformerTypeConflict, SharedInformerFactory
+from kinformer.manager import Controller
 from kinformer.meta import GroupVersionResource
 from kinformer.models import PartialObjectMetadata, V1ConfigMap, V1Node, V1Pod, from_dict
 
@@ -227,3 +229,121 @@ async def test_dicts_of_a_kind_without_namespaces_are_had_whole_by_a_factory_of_
         await informers.wait_for_cache_sync(timeout=10)
 
         assert nodes.indexer.list_keys() == ["n1"]
+
+
+async def test_a_factory_that_is_shut_down_in_its_own_body_goes_on_with_the_body(client: Client) -> None:
+    async with SharedInformerFactory(client) as informers:
+        informer = informers.informer_for(V1ConfigMap)
+        informers.start()
+        await informers.wait_for_cache_sync(timeout=10)
+        await informers.shutdown()
+        assert informer.is_stopped
+
+        # What is to be said last can still be said.
+        await client.resource(V1ConfigMap).create({"metadata": {"name": "last-word", "namespace": "default"}})
+        with pytest.raises(RuntimeError, match="was shut down: make a new one"):
+            informers.start()
+
+    with pytest.raises(RuntimeError, match="was shut down: make a new one"):
+        await informers.run()
+
+
+async def test_whoever_waits_when_a_factory_is_shut_down_is_told_that_it_will_not_sync() -> None:
+    clock = FakeClock()
+    errors: dict[str, Exception] = {}
+
+    async def note(name: str, wait: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await wait()
+        except InformerStateError as error:
+            errors[name] = error
+
+    async def sync(key: str) -> None: ...
+
+    async with (
+        connect(url="http://127.0.0.1:1", clock=clock) as client,
+        SharedInformerFactory(client, clock=clock) as informers,
+        anyio.create_task_group() as tasks,
+    ):
+        informer = informers.informer_for(V1ConfigMap)
+        controller = Controller("x", sync, clock=clock).watch(informer)
+        informers.start()
+        tasks.start_soon(note, "factory", informers.wait_for_cache_sync)
+        tasks.start_soon(note, "informer", informer.wait_synced)
+        tasks.start_soon(note, "controller", controller.run)
+        await clock.settle()
+        await informers.shutdown()
+        await clock.settle()
+
+    assert sorted(errors) == ["controller", "factory", "informer"]
+    assert str(errors["informer"]) == "informer configmaps has stopped before it had synced"
+    assert "informer configmaps" in str(errors["factory"])
+    assert str(errors["controller"]).startswith("configmaps + event handler")
+
+
+async def test_an_error_of_the_body_leaves_the_factory_as_it_is(client: Client) -> None:
+    async def use() -> None:
+        async with SharedInformerFactory(client) as informers:
+            informers.informer_for(V1ConfigMap)
+            informers.start()
+            await client.resource(V1ConfigMap).get("nope", "default")
+
+    with pytest.raises(NotFound, match="nope"):
+        await use()
+
+
+async def test_an_error_of_an_informer_leaves_the_factory_as_it_is(client: Client) -> None:
+    async def broken() -> None:
+        raise ValueError("in the informer")
+
+    async def use() -> None:
+        async with SharedInformerFactory(client) as informers:
+            informer = informers.informer_for(V1ConfigMap)
+            informer.run = broken  # type: ignore[method-assign]
+            informers.start()
+            await anyio.sleep_forever()
+
+    with pytest.raises(ValueError, match="in the informer"):
+        await use()
+
+
+async def test_an_informer_that_nobody_starts_is_named_by_a_warning_while_somebody_waits() -> None:
+    clock = FakeClock()
+
+    async def sync(key: str) -> None: ...
+
+    async with (
+        connect(url="http://127.0.0.1:1", clock=clock) as client,
+        SharedInformerFactory(client, clock=clock) as informers,
+        anyio.create_task_group() as tasks,
+    ):
+        informers.start()  # before the informer was asked for
+        controller = Controller("x", sync, clock=clock).watch(informers.informer_for(V1ConfigMap))
+        with capture_logs() as logs:
+            tasks.start_soon(controller.run)
+            await clock.advance(4)
+            assert [line for line in logs if line["log_level"] == "warning"] == []
+            await clock.advance(60)
+            tasks.cancel_scope.cancel()
+
+    (line,) = [line for line in logs if line["log_level"] == "warning"]
+    assert (line["event"], line["informer"]) == ("informer_not_started", "configmaps")
+    assert "start()" in line["hint"]
+
+
+async def test_an_informer_that_is_started_late_is_not_warned_of() -> None:
+    clock = FakeClock()
+    async with (
+        connect(url="http://127.0.0.1:1", clock=clock) as client,
+        SharedInformerFactory(client, clock=clock) as informers,
+        anyio.create_task_group() as tasks,
+    ):
+        informer = informers.informer_for(V1ConfigMap)
+        with capture_logs() as logs:
+            tasks.start_soon(informer.wait_synced)
+            await clock.advance(3)
+            informers.start()
+            await clock.advance(3)
+            tasks.cancel_scope.cancel()
+
+    assert "informer_not_started" not in [line["event"] for line in logs]

@@ -125,6 +125,18 @@ async def test_an_owner_may_be_named_with_its_version_and_may_belong_to_no_names
     assert syncs.keys == ["web"]
 
 
+async def test_a_controller_is_ready_while_what_it_watches_follows_the_server(syncs: Syncs) -> None:
+    informer: Any = FakeInformer()
+    informer.is_following = True
+    controller = Controller("test", syncs).watch(informer)
+    assert not controller.is_ready
+    async with running(controller):
+        assert controller.is_ready
+        informer.is_following = False
+        assert controller.has_synced
+        assert not controller.is_ready
+
+
 def test_an_owner_whose_kind_is_not_known_is_refused_with_what_to_give_instead(syncs: Syncs) -> None:
     class WebApp(msgspec.Struct):
         metadata: V1ObjectMeta

@@ -150,10 +150,30 @@ async def test_probes_and_scrapes_are_answered(client: Client) -> None:
                 assert await get("/livez") == (200, "ok")
                 while (await get("/readyz"))[0] == 503:
                     await anyio.lowlevel.checkpoint()
-                assert await get("/readyz") == (200, "[+]noted\nok")
+                assert await get("/readyz") == (200, "[+]noted\n[+]informers\nok")
                 assert (
                     'controller_runtime_max_concurrent_reconciles{controller="noted"} 1.0' in (await get("/metrics"))[1]
                 )
+
+
+async def test_it_is_no_longer_ready_when_its_caches_stop_following(client: Client) -> None:
+    noted = Noted()
+    manager = Manager(client, known={"noted": noted.make}, endpoint=("127.0.0.1", 0))
+    assert manager.endpoint is not None
+    async with running(manager):
+        with anyio.fail_after(10):
+            await manager.endpoint.listening.wait()
+            url = f"http://127.0.0.1:{manager.endpoint.port}/readyz"
+            async with aiohttp.ClientSession() as session:
+
+                async def ready() -> str:
+                    async with session.get(url) as response:
+                        return await response.text()
+
+                while await ready() != "[+]noted\n[+]informers\nok":
+                    await anyio.lowlevel.checkpoint()
+                await manager.context.informers.shutdown()
+                assert await ready() == "[+]noted\n[-]informers\nnot ready"
 
 
 async def test_what_is_not_ready_says_so_and_which(client: Client) -> None:
@@ -171,4 +191,4 @@ async def test_what_is_not_ready_says_so_and_which(client: Client) -> None:
             await endpoint.listening.wait()
             url = f"http://127.0.0.1:{endpoint.port}/readyz"
             async with aiohttp.ClientSession() as session, session.get(url) as response:
-                assert (response.status, await response.text()) == (503, "[-]waiting\nnot ready")
+                assert (response.status, await response.text()) == (503, "[-]waiting\n[+]informers\nnot ready")
