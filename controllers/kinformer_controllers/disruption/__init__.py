@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
-from kinformer_controllers.disruption.controller import DisruptionController, make_controller
+from typing import TYPE_CHECKING
 
-__all__ = ("DisruptionController", "make_controller")
+from kinformer.options import Deferred
+
+if TYPE_CHECKING:
+    from kinformer.manager import Runnable
+
+__all__ = ("make_controller",)
+
+make_controller: Deferred[Runnable] = Deferred("kinformer_controllers.disruption.controller:make_controller")

@@ -22,7 +22,7 @@ from kinformer.models import (
     V1Scale,
     V1StatefulSet,
 )
-from kinformer_controllers.disruption import DisruptionController
+from kinformer_controllers.disruption.controller import DisruptionController
 from tests.controllers.objects import FakeInformers, FakeRecorder, not_found
 
 __all__ = ("NOW", "World", "reference", "webapps")

@@ -1,0 +1,128 @@
+"""What wakes a DaemonSet: changes of itself, of its pods, of its revisions, and of nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kinformer.cache import NAMESPACE_INDEX, DeletedFinalStateUnknown, Indexer, SharedIndexInformer
+from kinformer.manager import Controller
+from kinformer.meta import Selector, SelectorError, label_selector_as_selector, meta_namespace_key
+from kinformer.models import V1ControllerRevision, V1DaemonSet, V1Node, V1Pod
+from kinformer.workqueue import RateLimitingQueue
+from kinformer_controllers.daemonset.kind import KIND
+from kinformer_controllers.daemonset.nodes import NodeHandler
+from kinformer_controllers.shared.owning.handlers import PodHandler
+from kinformer_controllers.shared.owning.index import add_controller_index, add_pod_node_index
+from kinformer_controllers.shared.owning.owner_handler import OwnerHandler
+from kinformer_controllers.shared.owning.owners import OwnersByReference, controller_of
+from kinformer_controllers.shared.waiting.expectations import Expectations
+
+__all__ = ("DaemonSetWatches", "RevisionHandler")
+
+
+class DaemonSetWatches:
+    """
+    The event handlers of the DaemonSet controller.
+
+    :param forget: told of each DaemonSet that is gone: its key and uid
+    """
+
+    def __init__(
+        self,
+        daemonsets: Indexer[V1DaemonSet],
+        queue: RateLimitingQueue[str],
+        expectations: Expectations,
+        forget: Callable[[str, str], object],
+    ) -> None:
+        self._daemonsets = daemonsets
+        self._queue = queue
+        self._expectations = expectations
+        self._forget = forget
+
+    def attach(
+        self,
+        controller: Controller,
+        daemonsets: SharedIndexInformer[V1DaemonSet],
+        pods: SharedIndexInformer[V1Pod],
+        revisions: SharedIndexInformer[V1ControllerRevision],
+    ) -> None:
+        """Have the controller woken by these."""
+        add_controller_index(pods)
+        owners = OwnersByReference(
+            V1DaemonSet, KIND.kind, self._daemonsets, _selects_pod, lambda one: one.spec.min_ready_seconds
+        )
+        controller.handle(daemonsets, OwnerHandler(self._queue.add, self._expectations.forget, self._forget))
+        controller.handle(pods, PodHandler(self._queue, self._expectations, owners))
+        controller.handle(revisions, RevisionHandler(self._daemonsets, self._queue.add))
+        add_pod_node_index(pods)
+
+    def attach_nodes(
+        self, controller: Controller, node_updates: Controller, nodes: SharedIndexInformer[V1Node]
+    ) -> None:
+        """Have node updates woken by nodes. The controller itself waits for their first list."""
+        node_updates.handle(nodes, NodeHandler(node_updates.queue))
+        controller.wait_for(nodes)
+
+
+class RevisionHandler:
+    """
+    An event handler for ControllerRevisions: their DaemonSets are synced, or those that might adopt them.
+
+    :param add: takes a key; a queue's ``add``
+    """
+
+    def __init__(self, daemonsets: Indexer[V1DaemonSet], add: Callable[[str], object]) -> None:
+        self._daemonsets = daemonsets
+        self._add = add
+
+    def on_add(self, obj: V1ControllerRevision, is_in_initial_list: bool, /) -> None:
+        if obj.metadata.deletion_timestamp:
+            self._wake(obj)
+        elif controller_of(obj) is None:
+            self._offer(obj)
+
+    def on_update(self, old: V1ControllerRevision, new: V1ControllerRevision, /) -> None:
+        if old.metadata.resource_version == new.metadata.resource_version:
+            return  # a resync
+        before, after = controller_of(old), controller_of(new)
+        if before != after:
+            self._wake(old)
+        if after is not None:
+            self._wake(new)
+        elif before is not None or (old.metadata.labels or {}) != (new.metadata.labels or {}):
+            self._offer(new)
+
+    def on_delete(self, obj: V1ControllerRevision | DeletedFinalStateUnknown[V1ControllerRevision], /) -> None:
+        revision = obj.obj if isinstance(obj, DeletedFinalStateUnknown) else obj
+        if revision is not None:
+            self._wake(revision)
+
+    def _wake(self, revision: V1ControllerRevision) -> None:
+        """Have the revision's DaemonSet synced, if it has one."""
+        reference = controller_of(revision)
+        if reference is None or reference.kind != KIND.kind:
+            return
+        key = f"{revision.metadata.namespace}/{reference.name}"
+        daemonset = self._daemonsets.get_by_key(key)
+        if daemonset is not None and daemonset.metadata.uid == reference.uid:
+            self._add(key)
+
+    def _offer(self, revision: V1ControllerRevision) -> None:
+        for daemonset in self._daemonsets.by_index(NAMESPACE_INDEX, revision.metadata.namespace):
+            selector = _selector(daemonset)
+            if selector is not None and selector.matches(revision.metadata.labels):
+                self._add(meta_namespace_key(daemonset))
+
+
+def _selects_pod(daemonset: V1DaemonSet, pod: V1Pod) -> bool:
+    selector = _selector(daemonset)
+    return selector is not None and selector.matches(pod.metadata.labels)
+
+
+def _selector(daemonset: V1DaemonSet) -> Selector | None:
+    """None for one that selects everything, or cannot be understood: it adopts nothing."""
+    try:
+        selector = label_selector_as_selector(daemonset.spec.selector)
+    except SelectorError:
+        return None
+    return selector if not selector.is_empty else None

@@ -1,0 +1,209 @@
+"""The revisions of DaemonSets: each template that its pods have had, for ``kubectl rollout undo``.
+
+In: a DaemonSet and the ControllerRevisions that are its own, or nobody's. Out: the current revision, made if it is
+missing, and the old ones. Promised: one current revision, whose number is the highest.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kinformer.cache import SharedIndexInformer
+from kinformer.client import Client, PatchType
+from kinformer.client.errors import AlreadyExists, NotFound
+from kinformer.logs import get_logger
+from kinformer.manager import SyncError
+from kinformer.meta import Selector, new_controller_ref
+from kinformer.models import (
+    V1ControllerRevision,
+    V1DaemonSet,
+    V1DaemonSetStatus,
+    V1ObjectMeta,
+    V1OwnerReference,
+    V1Pod,
+    to_dict,
+)
+from kinformer_controllers.daemonset.kind import KIND
+from kinformer_controllers.daemonset.template import HASH_LABEL
+from kinformer_controllers.shared.history.template import template_hash
+from kinformer_controllers.shared.owning.claim import ControllerRefManager
+from kinformer_controllers.shared.owning.index import add_controller_index, owned_by
+
+__all__ = ("DaemonSetHistory", "History", "template_patch")
+
+log = get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """
+    :ivar current: the revision of the DaemonSet's template
+    :ivar old: the others
+    """
+
+    current: V1ControllerRevision
+    old: list[V1ControllerRevision]
+
+    @property
+    def hash(self) -> str:
+        """What the pods of the current template are labelled with."""
+        return _hash_of(self.current)
+
+
+class DaemonSetHistory:
+    """
+    Finds, makes and deletes the revisions of DaemonSets.
+
+    :param informer: of ControllerRevisions; it gets an index by controller
+    """
+
+    def __init__(self, client: Client, informer: SharedIndexInformer[V1ControllerRevision]) -> None:
+        add_controller_index(informer)
+        self._cached = informer.indexer
+        self._revisions = client.resource(V1ControllerRevision)
+        self._daemonsets = client.resource(V1DaemonSet)
+        self._pods = client.resource(V1Pod)
+
+    async def of(
+        self,
+        daemonset: V1DaemonSet,
+        selector: Selector,
+        can_adopt: Callable[[], Awaitable[object]],
+        pods: Callable[[], Awaitable[Sequence[V1Pod]]],
+    ) -> History:
+        """
+        The revisions of a DaemonSet. The current one is made if it is missing.
+
+        :param can_adopt: awaited before the first adoption; raises if there must be none
+        :param pods: gives the DaemonSet's pods, in the rare case that two revisions have become one
+        :raises ClientError: if a revision could not be written
+        """
+        manager: ControllerRefManager[V1ControllerRevision] = ControllerRefManager(
+            daemonset, KIND, selector, self._patch, can_adopt
+        )
+        wanted = template_patch(daemonset)
+        current: list[V1ControllerRevision] = []
+        old: list[V1ControllerRevision] = []
+        for revision in await manager.claim(owned_by(self._cached, daemonset, KIND.kind)):
+            labelled = await self._labelled(revision)
+            (current if labelled.data == wanted else old).append(labelled)
+        number = max((one.revision for one in old), default=0) + 1
+        if not current:
+            return History(await self._create(daemonset, wanted, number), old)
+        kept = max(current, key=lambda one: one.revision)
+        if len(current) > 1:
+            await self._merge(kept, current, await pods())
+        if kept.revision < number:
+            renumbered = copy.copy(kept)
+            renumbered.revision = number
+            kept = await self._revisions.update(renumbered)
+        return History(kept, old)
+
+    async def truncate(self, daemonset: V1DaemonSet, history: History, there: Mapping[str, Iterable[V1Pod]]) -> None:
+        """
+        Delete the oldest revisions that no pod has, until ``revisionHistoryLimit`` of the old ones are left.
+
+        :param there: the DaemonSet's pods by node, ended ones included
+        """
+        limit = daemonset.spec.revision_history_limit
+        surplus = len(history.old) - (10 if limit is None else limit)
+        live = {(pod.metadata.labels or {}).get(HASH_LABEL) for pods in there.values() for pod in pods}
+        for revision in sorted(history.old, key=lambda one: one.revision):
+            if surplus <= 0:
+                return
+            if _hash_of(revision) in live:
+                continue
+            try:
+                await self._revisions.delete(revision.metadata.name, revision.metadata.namespace)
+            except NotFound:
+                log.debug("revision_already_deleted", revision=revision.metadata.name)
+            surplus -= 1
+
+    async def _labelled(self, revision: V1ControllerRevision) -> V1ControllerRevision:
+        """With its hash in a label. Revisions of old versions of Kubernetes lack it; their name will do."""
+        if HASH_LABEL in (revision.metadata.labels or {}):
+            return revision
+        changed = copy.copy(revision)
+        changed.metadata = copy.copy(revision.metadata)
+        changed.metadata.labels = {**(revision.metadata.labels or {}), HASH_LABEL: revision.metadata.name}
+        return await self._revisions.update(changed)
+
+    async def _create(self, daemonset: V1DaemonSet, data: dict[str, Any], number: int) -> V1ControllerRevision:
+        meta, template = daemonset.metadata, daemonset.spec.template
+        collisions = daemonset.status.collision_count if daemonset.status is not None else None
+        hash_ = template_hash(template, collisions)
+        labels = (template.metadata.labels if template.metadata is not None else None) or {}
+        revision = V1ControllerRevision(
+            api_version="apps/v1",
+            kind="ControllerRevision",
+            metadata=V1ObjectMeta(
+                name=f"{meta.name}-{hash_}",
+                namespace=meta.namespace,
+                labels={**labels, HASH_LABEL: hash_},
+                owner_references=[V1OwnerReference(**new_controller_ref(daemonset, KIND)._asdict())],
+            ),
+            data=data,
+            revision=number,
+        )
+        if meta.annotations:
+            revision.metadata.annotations = dict(meta.annotations)
+        try:
+            return await self._revisions.create(revision)
+        except AlreadyExists:
+            there = await self._revisions.get(revision.metadata.name, meta.namespace)
+            if there.data == data:
+                return there  # made by a sync whose answer was lost
+            await self._count_collision(daemonset, collisions)
+            raise
+
+    async def _count_collision(self, daemonset: V1DaemonSet, collisions: int | None) -> None:
+        """
+        Another template has the same hash: count it, so that the next sync has another one.
+
+        :raises SyncError: if the count that was used is an old one; the next sync has the new one
+        """
+        meta = daemonset.metadata
+        fresh = await self._daemonsets.get(meta.name, meta.namespace)
+        there = fresh.status.collision_count if fresh.status is not None else None
+        if there != collisions or fresh.metadata.uid != meta.uid:
+            raise SyncError(
+                f"found a stale collision count ({collisions}, expected {there}) of DaemonSet {meta.name!r} "
+                "while processing; will retry until it is updated"
+            )
+        status = copy.copy(fresh.status) if fresh.status is not None else None
+        if status is None:
+            status = V1DaemonSetStatus(
+                current_number_scheduled=0, desired_number_scheduled=0, number_misscheduled=0, number_ready=0
+            )
+        status.collision_count = (there or 0) + 1
+        fresh.status = status
+        await self._daemonsets.update_status(fresh)
+        log.info("hash_collision", daemonset=meta.name, collisions=status.collision_count)
+
+    async def _merge(
+        self, kept: V1ControllerRevision, all_: Iterable[V1ControllerRevision], pods: Iterable[V1Pod]
+    ) -> None:
+        """Have one revision where there are several of the same template."""
+        hash_ = _hash_of(kept)
+        for pod in pods:
+            if (pod.metadata.labels or {}).get(HASH_LABEL) != hash_:
+                patch = {"metadata": {"labels": {HASH_LABEL: hash_}}}
+                await self._pods.patch(pod.metadata.name, patch, pod.metadata.namespace, patch_type=PatchType.MERGE)
+        for revision in all_:
+            if revision.metadata.name != kept.metadata.name:
+                await self._revisions.delete(revision.metadata.name, revision.metadata.namespace)
+
+    async def _patch(self, namespace: str, name: str, patch: dict[str, Any]) -> V1ControllerRevision:
+        return await self._revisions.patch(name, patch, namespace, patch_type=PatchType.STRATEGIC)
+
+
+def template_patch(daemonset: V1DaemonSet) -> dict[str, Any]:
+    """What a revision keeps: a strategic merge patch that puts this template in the place of another."""
+    return {"spec": {"template": {**to_dict(daemonset.spec.template), "$patch": "replace"}}}
+
+
+def _hash_of(revision: V1ControllerRevision) -> str:
+    return (revision.metadata.labels or {}).get(HASH_LABEL, "")

@@ -1,0 +1,11 @@
+"""What a DaemonSet is called, in owner references and elsewhere."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kinformer.meta import GroupVersionKind
+
+__all__ = ("KIND",)
+
+KIND: Final = GroupVersionKind("apps", "v1", "DaemonSet")

@@ -1,0 +1,67 @@
+"""What a change of a node has to do with DaemonSets: those are synced that it concerns, and no others.
+
+In a large cluster nodes change all the time. So a changed node is put into a queue of its own, and only its labels and
+taints count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kinformer.cache import Indexer
+from kinformer.meta import meta_namespace_key
+from kinformer.models import V1DaemonSet, V1Node, V1Pod
+from kinformer.workqueue import RateLimitingQueue
+from kinformer_controllers.daemonset.kind import KIND
+from kinformer_controllers.daemonset.placement import placement
+from kinformer_controllers.shared.owning.owners import controller_of
+
+__all__ = ("NodeHandler", "concerned")
+
+
+class NodeHandler:
+    """
+    An event handler for nodes.
+
+    :param queue: takes the names of nodes
+    """
+
+    def __init__(self, queue: RateLimitingQueue[str]) -> None:
+        self._queue = queue
+
+    def on_add(self, obj: V1Node, is_in_initial_list: bool, /) -> None:
+        self._queue.add(obj.metadata.name)
+
+    def on_update(self, old: V1Node, new: V1Node, /) -> None:
+        if (old.metadata.labels or {}) != (new.metadata.labels or {}) or _taints(old) != _taints(new):
+            self._queue.add(new.metadata.name)
+
+    def on_delete(self, obj: object, /) -> None:
+        """The pods of a node that is gone are the pod garbage collector's."""
+
+
+def concerned(node: V1Node, daemonsets: Iterable[V1DaemonSet], pods: Indexer[V1Pod], node_index: str) -> list[str]:
+    """
+    The keys of the DaemonSets that have something to do about a node.
+
+    :param pods: the cache of pods
+    :param node_index: the name of its index by node
+    """
+    theirs = set()
+    for pod in pods.by_index(node_index, node.metadata.name):
+        reference = controller_of(pod)
+        if reference is not None and reference.kind == KIND.kind:
+            theirs.add(f"{pod.metadata.namespace}/{reference.name}")
+    keys = []
+    for daemonset in daemonsets:
+        key = meta_namespace_key(daemonset)
+        should_run, should_continue = placement(daemonset, node)
+        scheduled = key in theirs
+        misscheduled = (daemonset.status.number_misscheduled if daemonset.status is not None else 0) or 0
+        if (should_run and not scheduled) or (scheduled and (not should_continue or misscheduled > 0)):
+            keys.append(key)
+    return keys
+
+
+def _taints(node: V1Node) -> list[object]:
+    return list((node.spec.taints if node.spec is not None else None) or ())

@@ -1,0 +1,96 @@
+"""A DaemonSet's status: on how many nodes it should be, is, and is of use. Pure functions."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+
+from kinformer.models import V1DaemonSet, V1DaemonSetStatus, V1Node, V1Pod
+from kinformer_controllers.daemonset.placement import placement
+from kinformer_controllers.daemonset.plan import oldest_first
+from kinformer_controllers.daemonset.template import is_updated, template_generation
+from kinformer_controllers.shared.owning.status import is_pod_available, is_pod_ready
+
+__all__ = ("count_nodes", "rebased", "same_counts")
+
+
+def count_nodes(
+    daemonset: V1DaemonSet,
+    nodes: Iterable[V1Node],
+    there: Mapping[str, Sequence[V1Pod]],
+    hash_: str,
+    now: datetime,
+    *,
+    observed: bool,
+) -> V1DaemonSetStatus:
+    """
+    The status for these nodes and pods. Of several pods on a node the oldest counts.
+
+    :param there: the DaemonSet's pods by node
+    :param hash_: of the current template
+    :param observed: whether this generation of the spec was acted upon
+    """
+    min_ready_seconds = daemonset.spec.min_ready_seconds or 0
+    generation = template_generation(daemonset)
+    desired = current = misscheduled = ready = available = updated = 0
+    for node in nodes:
+        pods = there.get(node.metadata.name)
+        if not placement(daemonset, node).should_run:
+            misscheduled += bool(pods)
+            continue
+        desired += 1
+        if not pods:
+            continue
+        current += 1
+        pod = oldest_first(pods)[0]
+        if is_pod_ready(pod):
+            ready += 1
+            available += is_pod_available(pod, min_ready_seconds, now)
+        updated += is_updated(pod, hash_, generation)
+    status = copy.copy(daemonset.status) if daemonset.status is not None else _empty()
+    if observed:
+        status.observed_generation = daemonset.metadata.generation
+    status.desired_number_scheduled = desired
+    status.current_number_scheduled = current
+    status.number_misscheduled = misscheduled
+    status.number_ready = ready
+    status.updated_number_scheduled = updated
+    status.number_available = available
+    status.number_unavailable = desired - available
+    return status
+
+
+def same_counts(daemonset: V1DaemonSet, status: V1DaemonSetStatus) -> bool:
+    """Whether the DaemonSet says these counts already, and of this generation of its spec or a later one."""
+    there = daemonset.status
+    if there is None or (there.observed_generation or 0) < (daemonset.metadata.generation or 0):
+        return False
+    return _counts(there) == _counts(status)
+
+
+def rebased(fresh: V1DaemonSet, status: V1DaemonSetStatus) -> V1DaemonSetStatus:
+    """These counts on a fresh copy of the DaemonSet, whose collision count and conditions stay."""
+    moved = copy.copy(status)
+    if fresh.status is not None:
+        moved.collision_count = fresh.status.collision_count
+        moved.conditions = fresh.status.conditions
+    return moved
+
+
+def _empty() -> V1DaemonSetStatus:
+    return V1DaemonSetStatus(
+        current_number_scheduled=0, desired_number_scheduled=0, number_misscheduled=0, number_ready=0
+    )
+
+
+def _counts(status: V1DaemonSetStatus) -> tuple[int, ...]:
+    return (
+        status.desired_number_scheduled or 0,
+        status.current_number_scheduled or 0,
+        status.number_misscheduled or 0,
+        status.number_ready or 0,
+        status.updated_number_scheduled or 0,
+        status.number_available or 0,
+        status.number_unavailable or 0,
+    )

@@ -1,0 +1,17 @@
+"""The StatefulSet controller: pods with an identity and a storage of their own, brought up and down in order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kinformer.options import Deferred
+from kinformer_controllers.statefulset.options import StatefulSetOptions
+
+if TYPE_CHECKING:
+    from kinformer.manager import Runnable
+
+__all__ = ("make_controller",)
+
+make_controller: Deferred[Runnable] = Deferred(
+    "kinformer_controllers.statefulset.controller:make_controller", StatefulSetOptions
+)

@@ -1,0 +1,78 @@
+"""The claims of a StatefulSet's pods: one PersistentVolumeClaim for each pod and claim template.
+
+The claim ``data`` of the pod ``web-3`` is called ``data-web-3``. It is made before the pod, and stays when the pod
+goes, unless the retention policy says otherwise (:mod:`~kinformer_controllers.statefulset.retention`). All functions
+are pure.
+"""
+
+from __future__ import annotations
+
+import copy
+
+from kinformer.models import (
+    V1ObjectMeta,
+    V1PersistentVolumeClaim,
+    V1PersistentVolumeClaimVolumeSource,
+    V1Pod,
+    V1StatefulSet,
+    V1Volume,
+)
+from kinformer_controllers.statefulset.identity import ordinal_of
+
+__all__ = ("claim_name", "claims_of", "has_storage", "set_storage")
+
+
+def claim_name(statefulset: V1StatefulSet, template: V1PersistentVolumeClaim, ordinal: int) -> str:
+    return f"{template.metadata.name}-{statefulset.metadata.name}-{ordinal}"
+
+
+def claims_of(statefulset: V1StatefulSet, pod: V1Pod) -> dict[str, V1PersistentVolumeClaim]:
+    """The claims that a pod must have, by the name of their template, as they are to be created."""
+    ordinal = ordinal_of(pod)
+    selected = statefulset.spec.selector.match_labels or {}
+    claims = {}
+    for template in statefulset.spec.volume_claim_templates or ():
+        claim = copy.copy(template)
+        meta = template.metadata
+        claim.metadata = V1ObjectMeta(
+            name=claim_name(statefulset, template, ordinal),
+            namespace=statefulset.metadata.namespace,
+            labels={**(meta.labels or {}), **selected} or None,
+            annotations=meta.annotations,
+            finalizers=meta.finalizers,
+            owner_references=meta.owner_references,
+        )
+        claims[meta.name] = claim
+    return claims
+
+
+def has_storage(statefulset: V1StatefulSet, pod: V1Pod) -> bool:
+    """Whether the pod mounts all its claims."""
+    ordinal = ordinal_of(pod)
+    if ordinal < 0:
+        return False
+    mounted = {
+        volume.name: volume.persistent_volume_claim.claim_name
+        for volume in (pod.spec.volumes if pod.spec is not None else None) or ()
+        if volume.persistent_volume_claim is not None
+    }
+    return all(
+        mounted.get(template.metadata.name) == claim_name(statefulset, template, ordinal)
+        for template in statefulset.spec.volume_claim_templates or ()
+    )
+
+
+def set_storage(statefulset: V1StatefulSet, pod: V1Pod) -> None:
+    """Have a pod, which must be the caller's own copy, mount all its claims. A volume of a claim's name is replaced."""
+    claims = claims_of(statefulset, pod)
+    if not claims or pod.spec is None:
+        return
+    volumes = [
+        V1Volume(
+            name=name,
+            persistent_volume_claim=V1PersistentVolumeClaimVolumeSource(claim_name=claim.metadata.name),
+        )
+        for name, claim in claims.items()
+    ]
+    pod.spec = copy.copy(pod.spec)
+    pod.spec.volumes = [*volumes, *(volume for volume in pod.spec.volumes or () if volume.name not in claims)]

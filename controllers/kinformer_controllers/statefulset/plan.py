@@ -1,0 +1,164 @@
+"""What a sync of a StatefulSet has to do with each pod. Decisions only: pods and a time go in, steps come out.
+
+Pods are brought up in the order of their ordinals, and taken down in the opposite order. With the pod management
+policy OrderedReady each step waits until the step before it is complete; with Parallel none waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum, auto
+
+from kinformer.meta import scaled_value
+from kinformer.models import V1Pod, V1StatefulSet
+from kinformer_controllers.statefulset.health import (
+    has_ended,
+    is_available,
+    is_created,
+    is_running_and_ready,
+    is_terminating,
+    is_unavailable,
+)
+from kinformer_controllers.statefulset.identity import (
+    is_in_range,
+    ordinal_of,
+    replicas_of,
+    revision_of,
+    start_ordinal,
+)
+from kinformer_controllers.statefulset.pods import Version, pod_for_ordinal
+
+__all__ = ("Layout", "Step", "lay_out", "may_remove", "pods_to_update", "step_for")
+
+
+class Step(Enum):
+    """What to do with a pod that the StatefulSet asks for."""
+
+    #: It has ended: delete it. The next sync makes it again, once it is gone.
+    DELETE = auto()
+    #: It is not there.
+    CREATE = auto()
+    #: It is on its way, and all others have to wait for it.
+    WAIT = auto()
+    #: It is there: see that its identity, storage and claims are right, and go on to the next.
+    KEEP = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """
+    The pods of a StatefulSet, sorted.
+
+    :ivar replicas: those that it asks for, by ordinal; one that is missing stands here as it is to be created
+    :ivar condemned: those that are to go, the highest ordinal first
+    :ivar first_unavailable: the lowest of `replicas` that is not available, or else of `condemned`
+    """
+
+    replicas: list[V1Pod]
+    condemned: list[V1Pod]
+    first_unavailable: V1Pod | None
+
+
+def lay_out(
+    current: Version, update: Version, statefulset: V1StatefulSet, pods: Iterable[V1Pod], now: datetime
+) -> Layout:
+    """Sort pods into those that stay and those that go. A pod without an ordinal is nobody's, and is left out."""
+    there: dict[int, V1Pod] = {}
+    condemned = []
+    for pod in pods:
+        ordinal = ordinal_of(pod)
+        if is_in_range(statefulset, pod):
+            there[ordinal] = pod
+        elif ordinal >= 0:
+            condemned.append(pod)
+    start = start_ordinal(statefulset)
+    replicas = [
+        there[ordinal] if ordinal in there else pod_for_ordinal(current, update, ordinal)
+        for ordinal in range(start, start + replicas_of(statefulset))
+    ]
+    condemned.sort(key=ordinal_of, reverse=True)
+    min_ready_seconds = statefulset.spec.min_ready_seconds or 0
+    in_order = (*replicas, *reversed(condemned))
+    first = next((pod for pod in in_order if is_unavailable(pod, min_ready_seconds, now)), None)
+    return Layout(replicas, condemned, first)
+
+
+def step_for(statefulset: V1StatefulSet, pod: V1Pod, *, ordered: bool, now: datetime) -> Step:
+    """
+    What to do with a pod that the StatefulSet asks for.
+
+    :param ordered: whether each pod waits for the one before
+    """
+    if has_ended(pod):
+        return Step.WAIT if is_terminating(pod) else Step.DELETE
+    if not is_created(pod):
+        return Step.CREATE
+    if ordered:
+        min_ready_seconds = statefulset.spec.min_ready_seconds or 0
+        ready = is_running_and_ready(pod) and is_available(pod, min_ready_seconds, now)
+        if is_terminating(pod) or not ready:
+            return Step.WAIT
+    return Step.KEEP
+
+
+def may_remove(
+    statefulset: V1StatefulSet, pod: V1Pod, first_unavailable: V1Pod | None, *, ordered: bool, now: datetime
+) -> bool:
+    """
+    Whether a pod that is to go may be deleted now.
+
+    In order, a pod waits until all others are available. Only the first of those that are not may go itself: nothing
+    would become of it.
+    """
+    if is_terminating(pod):
+        return False
+    if not ordered or pod is first_unavailable:
+        return True
+    return is_running_and_ready(pod) and is_available(pod, statefulset.spec.min_ready_seconds or 0, now)
+
+
+def pods_to_update(statefulset: V1StatefulSet, replicas: Sequence[V1Pod], revision: str, now: datetime) -> list[V1Pod]:
+    """
+    The pods to delete so that they are made again from the new revision, the highest ordinal first.
+
+    One at a time, which waits for every pod above it; where ``maxUnavailable`` is set, as many as that leaves.
+    Kubernetes 1.36 has that field behind a feature gate that is off by default: its API server drops it then.
+
+    :param revision: the name of the new revision
+    :raises ValueError: if ``maxUnavailable`` is neither an integer nor a percentage
+    """
+    strategy = statefulset.spec.update_strategy
+    if strategy is not None and strategy.type == "OnDelete":
+        return []
+    rolling = strategy.rolling_update if strategy is not None else None
+    partition = (rolling.partition or 0) if rolling is not None else 0
+    candidates = list(reversed(replicas[partition:]))
+    if rolling is not None and rolling.max_unavailable is not None:
+        return _as_many_as_allowed(statefulset, replicas, candidates, rolling.max_unavailable, revision, now)
+    min_ready_seconds = statefulset.spec.min_ready_seconds or 0
+    for pod in candidates:
+        if _is_outdated(pod, revision):
+            return [pod]
+        if is_unavailable(pod, min_ready_seconds, now):
+            return []
+    return []
+
+
+def _as_many_as_allowed(
+    statefulset: V1StatefulSet,
+    replicas: Sequence[V1Pod],
+    candidates: Iterable[V1Pod],
+    limit: int | str,
+    revision: str,
+    now: datetime,
+) -> list[V1Pod]:
+    allowed = max(scaled_value(limit, replicas_of(statefulset), round_up=False), 1)
+    min_ready_seconds = statefulset.spec.min_ready_seconds or 0
+    left = allowed - sum(is_unavailable(pod, min_ready_seconds, now) for pod in replicas)
+    return [pod for pod in candidates if _is_outdated(pod, revision)][: max(left, 0)]
+
+
+def _is_outdated(pod: V1Pod, revision: str) -> bool:
+    return revision_of(pod) != revision and not is_terminating(pod)

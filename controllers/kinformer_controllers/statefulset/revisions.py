@@ -1,0 +1,172 @@
+"""The revisions of StatefulSets: which one the pods have, which one they are to have, and how many are kept.
+
+A ControllerRevision holds the pod template, as a patch of the StatefulSet. A changed template makes a new revision. A
+template that was there before makes the old revision the newest one again, so that a roll-back has its old name.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from kinformer.cache import SharedIndexInformer
+from kinformer.client import Client
+from kinformer.client.errors import NotFound
+from kinformer.manager import SyncError
+from kinformer.meta import Selector, get_controller_of
+from kinformer.models import V1ControllerRevision, V1PodTemplateSpec, V1StatefulSet, from_dict, to_dict
+from kinformer_controllers.shared.history.control import RevisionHistory
+from kinformer_controllers.shared.history.revisions import (
+    equal_revisions,
+    new_revision,
+    next_revision,
+    same_revision,
+    sorted_revisions,
+)
+from kinformer_controllers.statefulset.identity import revision_of
+from kinformer_controllers.statefulset.pods import KIND, Version
+
+__all__ = ("Revisions", "StatefulSetRevisions", "restore", "template_patch")
+
+
+@dataclass(frozen=True, slots=True)
+class Revisions:
+    """
+    :ivar current: what the pods were made from
+    :ivar update: what they are to be made from
+    :ivar collisions: how often the name of a revision was taken
+    :ivar known: all that there were before this sync, the newest last
+    """
+
+    current: Version
+    update: Version
+    collisions: int
+    known: list[V1ControllerRevision]
+
+
+class StatefulSetRevisions:
+    """
+    Finds, makes and deletes the revisions of StatefulSets.
+
+    :param informer: of ControllerRevisions
+    """
+
+    def __init__(self, client: Client, informer: SharedIndexInformer[V1ControllerRevision]) -> None:
+        self._history = RevisionHistory(client, KIND, informer)
+
+    async def adopt_orphans(
+        self, statefulset: V1StatefulSet, selector: Selector, can_adopt: Callable[[], Awaitable[object]]
+    ) -> None:
+        """
+        Make the StatefulSet the controller of those that match and have none.
+
+        :param can_adopt: awaited before the first adoption; raises if there must be none
+        """
+        orphans = [one for one in self._history.list(statefulset, selector) if get_controller_of(one) is None]
+        if orphans:
+            await can_adopt()
+        for orphan in orphans:
+            await self._history.adopt(statefulset, orphan)
+
+    async def of(self, statefulset: V1StatefulSet, selector: Selector) -> Revisions:
+        """
+        The revisions of a StatefulSet. One that is missing is made.
+
+        :raises ClientError: if a revision could not be written
+        """
+        known = sorted_revisions(self._history.list(statefulset, selector))
+        collisions = (statefulset.status.collision_count if statefulset.status is not None else None) or 0
+        wanted = _wanted(statefulset, next_revision(known), collisions)
+        equal = equal_revisions(known, wanted)
+        if equal and same_revision(known[-1], equal[-1]):
+            update = known[-1]
+        elif equal:
+            update = await self._history.renumber(equal[-1], wanted.revision)
+        elif known and _says_the_same(known[-1], wanted):
+            update = known[-1]
+        else:
+
+            def collided(count: int) -> None:
+                nonlocal collisions
+                collisions = count
+
+            update = await self._history.create(statefulset, wanted, collisions, collided)
+        name = statefulset.status.current_revision if statefulset.status is not None else None
+        current = next((one for one in known if one.metadata.name == name), update)
+        update_version = _version(statefulset, update, is_its_own=True)
+        is_current = current.metadata.name == update.metadata.name
+        return Revisions(
+            update_version if is_current else _version(statefulset, current), update_version, collisions, known
+        )
+
+    async def truncate(self, statefulset: V1StatefulSet, revisions: Revisions, pods: Iterable[Any]) -> None:
+        """Delete the oldest revisions that no pod has, until no more than ``revisionHistoryLimit`` of them are left."""
+        limit = statefulset.spec.revision_history_limit
+        if limit is None or limit < 0:
+            return
+        live = {revisions.current.revision, revisions.update.revision, *map(revision_of, pods)}
+        old = [one for one in revisions.known if one.metadata.name not in live]
+        for one in old[: max(len(old) - limit, 0)]:
+            try:
+                await self._history.delete(one)
+            except NotFound:
+                continue
+
+
+def template_patch(statefulset: V1StatefulSet) -> dict[str, Any]:
+    """What a revision keeps: a strategic merge patch that puts this template in the place of another."""
+    return {"spec": {"template": {**to_dict(statefulset.spec.template), "$patch": "replace"}}}
+
+
+def restore(statefulset: V1StatefulSet, revision: V1ControllerRevision) -> V1StatefulSet:
+    """
+    The StatefulSet with the template that a revision keeps.
+
+    :raises SyncError: if the revision keeps something else
+    """
+    restored = copy.copy(statefulset)
+    restored.spec = copy.copy(statefulset.spec)
+    restored.spec.template = _template_of(revision)
+    return restored
+
+
+def _wanted(statefulset: V1StatefulSet, number: int, collisions: int) -> V1ControllerRevision:
+    template = statefulset.spec.template
+    labels = (template.metadata.labels if template.metadata is not None else None) or {}
+    wanted = new_revision(statefulset, KIND, labels, template_patch(statefulset), number, collisions)
+    if statefulset.metadata.annotations:
+        wanted.metadata.annotations = dict(statefulset.metadata.annotations)
+    return wanted
+
+
+def _version(statefulset: V1StatefulSet, revision: V1ControllerRevision, *, is_its_own: bool = False) -> Version:
+    """
+    :param is_its_own: whether the revision keeps the very template that the StatefulSet has
+    """
+    name: str = revision.metadata.name
+    return Version(name, statefulset if is_its_own else restore(statefulset, revision))
+
+
+def _says_the_same(revision: V1ControllerRevision, wanted: V1ControllerRevision) -> bool:
+    """
+    Whether two revisions keep the same template, written differently.
+
+    Controllers before Kubernetes 1.34 wrote ``creationTimestamp: null``, which newer ones leave out. That is no reason
+    to replace all pods.
+    """
+    try:
+        return to_dict(_template_of(revision)) == to_dict(_template_of(wanted))
+    except SyncError:
+        return False
+
+
+def _template_of(revision: V1ControllerRevision) -> V1PodTemplateSpec:
+    name = revision.metadata.name
+    try:
+        template = dict(revision.data["spec"]["template"])
+        template.pop("$patch", None)
+        return from_dict(V1PodTemplateSpec, template)
+    except (TypeError, KeyError, ValueError) as error:
+        raise SyncError(f"ControllerRevision {name} does not keep the template of a StatefulSet: {error}") from error

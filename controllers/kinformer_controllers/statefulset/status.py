@@ -1,0 +1,89 @@
+"""A StatefulSet's status: how many pods it has, how far they are, and of which revision. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from datetime import datetime
+
+from kinformer.models import V1Pod, V1StatefulSet, V1StatefulSetStatus
+from kinformer_controllers.statefulset.health import (
+    is_available,
+    is_created,
+    is_running_and_ready,
+    is_terminating,
+)
+from kinformer_controllers.statefulset.identity import replicas_of, revision_of
+
+__all__ = ("complete_rolling_update", "count_pods", "needs_writing")
+
+
+def count_pods(
+    statefulset: V1StatefulSet,
+    pods: Iterable[V1Pod],
+    *,
+    current: str,
+    update: str,
+    collisions: int,
+    now: datetime,
+    leaving: Collection[V1Pod] = (),
+) -> V1StatefulSetStatus:
+    """
+    The status for these pods.
+
+    :param current: the name of the revision that the pods had
+    :param update: the name of the revision that they are to have
+    :param collisions: how often the name of a revision was taken
+    :param leaving: those of the pods that were deleted just now so that they are replaced
+    """
+    min_ready_seconds = statefulset.spec.min_ready_seconds or 0
+    replicas = ready = available = currents = updated = 0
+    for pod in pods:
+        created = is_created(pod)
+        replicas += created
+        if is_running_and_ready(pod):
+            ready += 1
+            available += is_available(pod, min_ready_seconds, now)
+        if created and not is_terminating(pod):
+            revision = revision_of(pod)
+            currents += revision == current and not any(pod is one for one in leaving)
+            updated += revision == update
+    return V1StatefulSetStatus(
+        observed_generation=statefulset.metadata.generation,
+        replicas=replicas,
+        # The API leaves out these where they are 0. It always shows replicas and availableReplicas.
+        ready_replicas=ready or None,
+        available_replicas=available,
+        current_replicas=currents or None,
+        updated_replicas=updated or None,
+        current_revision=current,
+        update_revision=update,
+        collision_count=collisions,
+    )
+
+
+def complete_rolling_update(statefulset: V1StatefulSet, status: V1StatefulSetStatus) -> None:
+    """When all pods are ready and of the new revision, that revision is the current one."""
+    strategy = statefulset.spec.update_strategy
+    wanted = replicas_of(statefulset)
+    counts = (status.updated_replicas or 0, status.ready_replicas or 0, status.replicas)
+    if strategy is not None and strategy.type == "RollingUpdate" and counts == (wanted, wanted, wanted):
+        status.current_replicas = status.updated_replicas
+        status.current_revision = status.update_revision
+
+
+def needs_writing(statefulset: V1StatefulSet, status: V1StatefulSetStatus) -> bool:
+    """Whether the status says something that the StatefulSet does not say yet. The collision count alone is not it."""
+    there = statefulset.status or V1StatefulSetStatus(replicas=0)
+    return (status.observed_generation or 0) > (there.observed_generation or 0) or _compared(status) != _compared(there)
+
+
+def _compared(status: V1StatefulSetStatus) -> tuple[object, ...]:
+    return (
+        status.replicas or 0,
+        status.current_replicas or 0,
+        status.ready_replicas or 0,
+        status.updated_replicas or 0,
+        status.available_replicas or 0,
+        status.current_revision or "",
+        status.update_revision or "",
+    )

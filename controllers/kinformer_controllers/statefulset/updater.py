@@ -1,0 +1,137 @@
+"""Carrying out a plan: the pods of one StatefulSet are brought, step by step, to where they should be.
+
+In: a StatefulSet, its pods and two revisions. Out: its new status; on the way pods are created, mended and deleted.
+Promised: with OrderedReady a sync stops at the first pod that is not complete, and changes that one at most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from kinformer.models import V1Pod, V1StatefulSet, V1StatefulSetStatus
+from kinformer_controllers.shared.writing.slow_start import slow_start
+from kinformer_controllers.statefulset.claims import has_storage
+from kinformer_controllers.statefulset.health import is_pending
+from kinformer_controllers.statefulset.identity import has_identity
+from kinformer_controllers.statefulset.plan import Step, lay_out, may_remove, pods_to_update, step_for
+from kinformer_controllers.statefulset.pods import Version
+from kinformer_controllers.statefulset.status import count_pods
+from kinformer_controllers.statefulset.writer import StatefulPodWriter
+
+__all__ = ("Outcome", "StatefulSetUpdater")
+
+
+class Outcome(NamedTuple):
+    """
+    :ivar status: the status after what was done
+    :ivar failure: what kept the rest from being done, None if nothing did
+    """
+
+    status: V1StatefulSetStatus
+    failure: Exception | None
+
+
+class StatefulSetUpdater:
+    """Brings StatefulSets to where they should be."""
+
+    def __init__(self, writer: StatefulPodWriter) -> None:
+        self._writer = writer
+
+    async def update(
+        self,
+        statefulset: V1StatefulSet,
+        pods: Sequence[V1Pod],
+        current: Version,
+        update: Version,
+        collisions: int,
+        now: datetime,
+    ) -> Outcome:
+        """
+        Scale first, then update. Whatever is refused ends the sync; it is returned, since the status comes first.
+
+        :param current: what the pods were made from
+        :param update: what they are to be made from
+        :param collisions: how often the name of a revision was taken
+        """
+
+        def status(of: Sequence[V1Pod], leaving: Sequence[V1Pod] = ()) -> V1StatefulSetStatus:
+            return count_pods(
+                statefulset,
+                of,
+                leaving=leaving,
+                current=current.revision,
+                update=update.revision,
+                collisions=collisions,
+                now=now,
+            )
+
+        if statefulset.metadata.deletion_timestamp:
+            return Outcome(status(pods), None)
+        layout = lay_out(current, update, statefulset, pods, now)
+        counted = [*layout.replicas, *layout.condemned]
+        replaced: list[V1Pod] = []
+        ordered = statefulset.spec.pod_management_policy != "Parallel"
+
+        async def keep(pod: V1Pod) -> bool:
+            return await self._keep(statefulset, update.statefulset, pod, ordered=ordered, now=now)
+
+        async def fix_claims(pod: V1Pod) -> bool:
+            if not self._writer.claims_are_right(update.statefulset, pod):
+                await self._writer.own_claims(update.statefulset, pod)
+            return True
+
+        async def remove(pod: V1Pod) -> bool:
+            if may_remove(statefulset, pod, layout.first_unavailable, ordered=ordered, now=now):
+                await self._writer.delete(statefulset, pod)
+            return False
+
+        try:
+            for step, targets in ((keep, layout.replicas), (fix_claims, layout.condemned), (remove, layout.condemned)):
+                if not await _for_each(targets, step, ordered=ordered):
+                    return Outcome(status(counted), None)
+            for pod in pods_to_update(statefulset, layout.replicas, update.revision, now):
+                await self._writer.delete(statefulset, pod)
+                replaced.append(pod)
+        except Exception as error:
+            return Outcome(status(counted, replaced), error)
+        return Outcome(status(counted, replaced), None)
+
+    async def _keep(
+        self, statefulset: V1StatefulSet, updated: V1StatefulSet, pod: V1Pod, *, ordered: bool, now: datetime
+    ) -> bool:
+        """See to one of the pods that are asked for; True if the next one may be seen to."""
+        writer = self._writer
+        step = step_for(statefulset, pod, ordered=ordered, now=now)
+        if step is Step.DELETE:
+            await writer.delete(statefulset, pod)
+            return False
+        if step is Step.CREATE:
+            if not writer.has_stale_claim(statefulset, pod):
+                await writer.create(statefulset, pod)
+            return False
+        if is_pending(pod):
+            await writer.create_missing_claims(statefulset, pod)
+        if step is Step.WAIT:
+            return False
+        right = has_identity(statefulset, pod) and has_storage(statefulset, pod)
+        if not right or not writer.claims_are_right(updated, pod):
+            await writer.update(updated, pod)
+        return True
+
+
+async def _for_each(pods: Sequence[V1Pod], step: Callable[[V1Pod], Awaitable[bool]], *, ordered: bool) -> bool:
+    """
+    Take a step with each pod: one after the other until one has to be waited for, or else many at once.
+
+    :return: whether none has to be waited for
+    """
+    if not ordered:
+        if (failure := (await slow_start(pods, step)).error) is not None:
+            raise failure
+        return True
+    for pod in pods:
+        if not await step(pod):
+            return False
+    return True
