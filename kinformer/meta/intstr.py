@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 import re
 
+from kinformer.meta.integers import read_integer
+
 __all__ = ("scaled_value",)
 
 _PERCENT = re.compile(r"([+-]?[0-9]+)%", re.ASCII)
-_INT64 = range(-(1 << 63), 1 << 63)
 
 
 def scaled_value(value: int | str, total: int, *, round_up: bool) -> int:
@@ -25,7 +26,7 @@ def scaled_value(value: int | str, total: int, *, round_up: bool) -> int:
     if isinstance(value, int):
         return value
     match = _PERCENT.fullmatch(value) if isinstance(value, str) else None
-    if match is None or (percentage := int(match[1])) not in _INT64:
+    if match is None or (percentage := read_integer(match[1])) is None:
         raise ValueError(f"{value!r} is neither an integer nor a percentage like '25%'")
     share = float(percentage) * float(total) / 100
     return math.ceil(share) if round_up else math.floor(share)

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Container, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
+from kinformer.meta.integers import read_integer
 from kinformer.meta.validation import label_key_errors, label_value_errors
 
 __all__ = ("Operator", "Requirement", "SelectorError", "check_label_key")
-
-_INTEGER = re.compile(r"[+-]?[0-9]+")
-_INT64 = range(-(1 << 63), 1 << 63)
 
 
 class SelectorError(ValueError):
@@ -83,7 +80,7 @@ class Requirement(NamedTuple):
                 f"values[{index}]: Invalid value: {_quoted(value)}: for 'Gt', 'Lt' operators, "
                 "the value must be an integer"
                 for index, value in enumerate(values)
-                if _integer(value) is None
+                if read_integer(value) is None
             ]
         for index, value in enumerate(values):
             if complaints := label_value_errors(value):
@@ -109,7 +106,9 @@ class Requirement(NamedTuple):
             case Operator.DOES_NOT_EXIST:
                 return Rule(self.key, _ABSENT, True)
             case _:
-                return Rule(self.key, _Beyond(self.operator is Operator.GREATER_THAN, _integer(self.values[0])), True)
+                return Rule(
+                    self.key, _Beyond(self.operator is Operator.GREATER_THAN, read_integer(self.values[0])), True
+                )
 
     def __str__(self) -> str:
         """Its canonical text."""
@@ -134,7 +133,7 @@ class _Beyond:
         self._bound = bound
 
     def __contains__(self, value: object) -> bool:
-        number = _integer(value) if isinstance(value, str) else None
+        number = read_integer(value) if isinstance(value, str) else None
         if number is None or self._bound is None:
             return False
         return number > self._bound if self._above else number < self._bound
@@ -161,11 +160,3 @@ def _about_values(values: tuple[str, ...], complaint: str) -> str:
 
 def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
-
-
-def _integer(text: str) -> int | None:
-    """What Go's ParseInt makes of a text in 64 bits, None where it fails."""
-    if len(text) > 20 or _INTEGER.fullmatch(text) is None:
-        return None
-    number = int(text)
-    return number if number in _INT64 else None

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from kinformer.envtest.depth import TooDeep, decode
 from kinformer.envtest.strategy.metadata import validate_annotations, validate_labels
 from kinformer.meta.names import GroupVersionKind
 
@@ -76,8 +77,8 @@ def _answered(versions: Sequence[str], uid: str, body: bytes, shown: str) -> lis
         return ConversionFailed(f"conversion webhook for {shown} failed: {why}")
 
     try:
-        review = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        review = decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, TooDeep) as error:
         raise failed(f"couldn't get version/kind; json parse error: {error}") from None
     if not isinstance(review, dict):
         review = {}

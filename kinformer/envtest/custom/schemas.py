@@ -14,7 +14,7 @@ from kinformer.envtest.custom.rules import RULES, Rules, compile_rules, has_rule
 from kinformer.envtest.custom.structural import problems_of, prune
 from kinformer.envtest.expressions import MISSING, is_available
 from kinformer.envtest.status import Cause
-from kinformer.envtest.strategy.checks import forbidden, invalid, not_supported, required
+from kinformer.envtest.strategy.checks import forbidden, invalid, not_supported, repeats, required
 
 __all__ = ("check_schema",)
 
@@ -43,6 +43,7 @@ _ALLOWED = (
     "XValidations]"
 )
 _UNSUPPORTED = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
+_MOST_KEYS = 100
 _JUNCTORS = ("allOf", "anyOf", "oneOf")
 _NESTED_ONLY_VALUES = (
     ("default", "must be undefined to be structural"),
@@ -354,13 +355,14 @@ def _check_keys(items: Any, keys: list[str], path: str) -> Iterator[Cause]:
         yield invalid(f"{path}.items.type", items.get("type") or "", text)
         return
     properties = items.get("properties") or {}
-    for index, key in enumerate(keys):
+    # Each complaint shows all keys: of a list without an end, some of them say enough.
+    for key, again in zip(keys[:_MOST_KEYS], repeats(keys[:_MOST_KEYS]), strict=True):
         if key not in properties:
             yield invalid(f"{path}.{_LIST_KEYS}", keys, "entries must all be names of item properties")
         elif properties[key].get("type") in ("array", "object"):
             text = f"must be a scalar type if parent array's {_LIST_TYPE} is map"
             yield invalid(f"{path}.items.properties[{key}].type", items["type"], text)
-        if key in keys[:index]:
+        if again:
             yield invalid(f"{path}.{_LIST_KEYS}", keys, "must not contain duplicate entries")
     for key in keys:
         if (one := properties.get(key)) is None:

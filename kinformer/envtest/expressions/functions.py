@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from kinformer.envtest.expressions.library import function, make_opaque, read_opaque
 from kinformer.envtest.patterns import BadPattern, Pattern, compile_pattern, find_all
+from kinformer.meta.integers import read_unsigned
 from kinformer.meta.quantity import Quantity, QuantityError
 from kinformer.meta.validation import (
     dns1035_label_errors,
@@ -179,9 +180,16 @@ def _version(value: Any) -> _Version:
     found = _SEMVER.fullmatch(read_opaque(value, "Semver"))
     assert found is not None
     stage = tuple(
-        (0, int(part), "") if part.isdigit() else (1, 0, part) for part in (found[4] or "").split(".") if part
+        (0, _long(part), "") if part.isdigit() else (1, 0, part) for part in (found[4] or "").split(".") if part
     )
-    return _Version((int(found[1]), int(found[2]), int(found[3])), not stage, stage)
+    return _Version((_long(found[1]), _long(found[2]), _long(found[3])), not stage, stage)
+
+
+def _long(digits: str) -> int:
+    number = read_unsigned(digits)
+    if number is None:
+        raise ValueError(f"a version's number of {len(digits)} digits is out of range")
+    return number
 
 
 def _normal_version(text: str) -> str:

@@ -9,8 +9,8 @@ import msgspec
 
 from kinformer.envtest import status
 from kinformer.envtest.apply import Managed
+from kinformer.envtest.depth import TooDeep, decode
 from kinformer.envtest.handlers.call import Call
-from kinformer.envtest.handlers.depth import is_too_deep, may_be_too_deep
 from kinformer.envtest.handlers.duplicates import duplicate_fields, in_order_of_paths, told_in_order
 from kinformer.envtest.handlers.patch_errors import not_registered
 from kinformer.envtest.handlers.yaml_bodies import BadYaml, lines_of, read_yaml_body
@@ -32,7 +32,6 @@ __all__ = (
 )
 
 _JSON = "application/json"
-_TOO_DEEP = "exceeded max depth"
 _YAML = "application/yaml"
 _OF_DELETES = ("dryRun", "gracePeriodSeconds", "orphanDependents", "propagationPolicy")
 Refuse = Callable[[str], status.StatusError]
@@ -57,14 +56,11 @@ def read_json(body: bytes, what: str) -> Any:
 def _decode(body: bytes) -> tuple[Any, str | None]:
     """What a text of JSON says, and what is wrong with it, if anything is."""
     try:
-        data = msgspec.json.decode(body)
-    except RecursionError:
-        return None, _TOO_DEEP
+        return decode(body), None
+    except TooDeep as error:
+        return None, str(error)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None, json_complaint(body)
-    if may_be_too_deep(body) and is_too_deep(data):
-        return None, _TOO_DEEP
-    return data, None
 
 
 def json_complaint(body: bytes) -> str:

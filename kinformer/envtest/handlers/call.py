@@ -17,6 +17,7 @@ from kinformer.envtest.admission import Review, User
 from kinformer.envtest.operations import WriteOptions
 from kinformer.envtest.registry import Registry, Resource, Subresource
 from kinformer.meta.fields import parse_field_selector
+from kinformer.meta.integers import read_integer
 
 __all__ = ("Answer", "Call", "Target", "find_target")
 
@@ -125,7 +126,7 @@ class Call:
             return None
         wrong = "invalid syntax"
         if _is_number(text):
-            if -(1 << 63) <= (value := int(text)) < 1 << 63:
+            if (value := read_integer(text)) is not None:
                 return value
             wrong = "value out of range"
         raise status.bad_request(f'strconv.ParseInt: parsing "{text}": {wrong}')

@@ -15,6 +15,8 @@ from typing import Any
 
 import msgspec
 
+from kinformer.meta.integers import read_unsigned
+
 __all__ = ("duplicate_fields", "in_order_of_paths", "operation_fields", "told_in_order")
 
 _MARKS = (b'":', b'" :')
@@ -54,7 +56,8 @@ def in_order_of_paths(told: list[str]) -> list[str]:
 
 
 def _by_path(text: str) -> list[tuple[int, str]]:
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"[.\[\]]+", text)]
+    parts = re.split(r"[.\[\]]+", text)
+    return [(-1, part) if (place := read_unsigned(part)) is None else (place, "") for part in parts]
 
 
 def operation_fields(body: bytes, operations: Any) -> list[str]:

@@ -10,6 +10,8 @@ import re
 from functools import lru_cache
 from typing import Any
 
+from kinformer.meta.integers import read_integer
+
 __all__ = ("find",)
 
 _STEP = re.compile(
@@ -59,8 +61,8 @@ def _go(value: Any, step: re.Match[str]) -> list[Any]:
     if not isinstance(value, list):
         return []
     if step["place"] is not None:
-        place = int(step["place"])
-        return [value[place]] if -len(value) <= place < len(value) else []
+        place = read_integer(step["place"])
+        return [value[place]] if place is not None and -len(value) <= place < len(value) else []
     wanted = _read(step["value"])
     return [one for one in value if (find(one, step["way"])[:1] == [wanted]) == (step["sign"] == "==")]
 
@@ -70,7 +72,5 @@ def _read(text: str) -> Any:
         return text[1:-1]
     if text in _WORDS:
         return _WORDS[text]
-    try:
-        return int(text)
-    except ValueError:
-        return text
+    number = read_integer(text)
+    return text if number is None else number

@@ -17,9 +17,9 @@ from kinformer.envtest.apply import (
     check_mergeable,
     scope_of,
 )
+from kinformer.envtest.depth import is_too_deep
 from kinformer.envtest.handlers.bodies import finish_object, media_type, read_json, read_yaml
 from kinformer.envtest.handlers.call import Call
-from kinformer.envtest.handlers.depth import is_too_deep
 from kinformer.envtest.handlers.duplicates import duplicate_fields, in_order_of_paths, operation_fields
 from kinformer.envtest.handlers.patch_errors import (
     body_complaint,

@@ -17,6 +17,7 @@ from kinformer.envtest.handlers.views import choose_view, show
 from kinformer.envtest.operations import Operations
 from kinformer.envtest.storage import Expired, Storage, Version
 from kinformer.envtest.storage.store import object_key
+from kinformer.meta.integers import read_unsigned
 
 __all__ = ("ListOptions", "get", "list_objects", "list_options", "parse_version", "select")
 
@@ -222,8 +223,8 @@ def parse_version(text: str, refuse: Any) -> int:
     """
     :param refuse: makes the error from the text of what is wrong
     """
-    if text.isascii() and text.isdigit() and int(text) < 1 << 64:
-        return int(text)
+    if (number := read_unsigned(text)) is not None:
+        return number
     why = "value out of range" if text.isascii() and text.isdigit() else "invalid syntax"
     raise refuse(f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": {why}')
 

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from kinformer.envtest.handlers.depth import MAX_DEPTH, MOST_LEVELS, is_too_deep
+from kinformer.envtest.depth import MAX_DEPTH, MOST_LEVELS, is_too_deep
 from kinformer.envtest.handlers.yaml_trees import BadTree, read_tree
 
 __all__ = ("BODY_LIMIT", "BadYaml", "lines_of", "read_yaml_body")

@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from kinformer.meta.integers import read_unsigned
 from kinformer.models import V1Pod
 
 __all__ = (
@@ -222,6 +223,7 @@ def _seconds(annotations: Mapping[str, str], name: str, default: float) -> float
 
 def _exit_code(annotations: Mapping[str, str]) -> int:
     text = annotations.get(EXIT_CODE, "0")
-    if not (text.isascii() and text.isdigit() and int(text) < 256):
+    code = read_unsigned(text)
+    if code is None or code > 255:
         raise PodScriptError(f"annotation {EXIT_CODE} is {text!r}: want 0 to 255")
-    return int(text)
+    return code

@@ -165,7 +165,7 @@ class _Object:
         for attribute, type_ in shape.types.items():
             name = shape.json_names[attribute]
             form = forms.get(name, "")
-            read = _reader(type_, form)
+            read = _of_schemas(name) if self._model == _SCHEMA and name in _OF_SCHEMAS else _reader(type_, form)
             collection = type_.startswith(("list[", "dict("))
             if collection and "!" in form:
                 read = _or_none(read)
@@ -312,6 +312,28 @@ def _integer(value: Any, bits: int) -> Any:
     if not -(1 << (bits - 1)) <= value < 1 << (bits - 1):
         raise WrongType(f"json: cannot unmarshal number {value}", f"int{bits}")
     return value
+
+
+_SCHEMA = "V1JSONSchemaProps"
+#: Fields of a schema whose type no metadata tells: a schema, or else a list of them, or a boolean.
+_OF_SCHEMAS = {"items": list, "additionalItems": bool, "additionalProperties": bool}
+
+
+def _of_schemas(name: str) -> Reader:
+    other = _OF_SCHEMAS[name]
+
+    def read_schemas(value: Any, path: str, problems: Problems) -> Any:
+        # What is in there is decoded by itself: of unknown fields nobody is told.
+        schema = _object(_SCHEMA)
+        if type(value) is dict:
+            return schema.read(value, "", Problems())
+        if other is bool:
+            if type(value) is not bool:
+                raise WrongType("json: boolean or JSON schema expected")
+            return value
+        return [schema.read(one, "", Problems()) for one in value] if type(value) is list else None
+
+    return read_schemas
 
 
 def _short(value: Any, path: str, problems: Problems) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -30,6 +30,7 @@ __all__ = (
     "not_less_than_zero",
     "not_supported",
     "port_name_errors",
+    "repeats",
     "required",
     "shown_float",
     "too_long",
@@ -40,6 +41,16 @@ _PORTS = "must be between 1 and 65535, inclusive"
 _DATA_KEY = "[-._a-zA-Z0-9]+"
 _is_data_key = re.compile(_DATA_KEY).fullmatch
 _is_port_name = re.compile("[a-z0-9-]+").fullmatch
+
+
+def repeats(items: Iterable[Hashable]) -> list[bool]:
+    """For each item, whether it stood there before. One pass: to look for each among all before it is quadratic."""
+    seen: set[Hashable] = set()
+    told = []
+    for item in items:
+        told.append(item in seen)
+        seen.add(item)
+    return told
 
 
 def _said(value: Any) -> str:

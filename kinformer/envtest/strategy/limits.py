@@ -154,8 +154,12 @@ def _is_huge_pages(name: str) -> bool:
     return name.removeprefix("requests.").startswith("hugepages-")
 
 
+#: How many scopes are looked at: there are eight, and each complaint shows all that were sent.
+_MOST_SCOPES = 100
+
+
 def _check_scopes(scopes: list[str], hard: Obj) -> Iterator[Cause]:
-    for scope in scopes:
+    for scope in scopes[:_MOST_SCOPES]:
         if scope not in _SCOPES:
             yield invalid("spec.scopes", scopes, "unsupported scope")
         for name in sorted(hard):

@@ -15,6 +15,7 @@ from kinformer.envtest.strategy.checks import (
     forbidden,
     invalid,
     not_supported,
+    repeats,
     required,
 )
 from kinformer.meta.validation import (
@@ -116,6 +117,9 @@ def _check_pod_term(term: Obj, path: str) -> Iterator[Cause]:
 
 def check_spread(constraints: list[Obj], path: str) -> Iterator[Cause]:
     """Topology spread constraints."""
+    pairs = [(one.get("topologyKey"), one.get("whenUnsatisfiable", "")) for one in constraints]
+    # The last of those that are alike is the one that nothing is said of.
+    alike = repeats(reversed(pairs))[::-1]
     for index, one in enumerate(constraints):
         here = f"{path}[{index}]"
         if (skew := one.get("maxSkew", 0)) <= 0:
@@ -127,10 +131,8 @@ def check_spread(constraints: list[Obj], path: str) -> Iterator[Cause]:
         unsatisfiable = one.get("whenUnsatisfiable", "")
         if unsatisfiable not in _UNSATISFIABLE:
             yield not_supported(f"{here}.whenUnsatisfiable", unsatisfiable, _UNSATISFIABLE)
-        pair = (one.get("topologyKey"), unsatisfiable)
-        later = [(other.get("topologyKey"), other.get("whenUnsatisfiable", "")) for other in constraints[index + 1 :]]
-        if pair in later:
-            yield duplicate(f"{here}.{{topologyKey, whenUnsatisfiable}}", f"{{{pair[0]}, {pair[1]}}}")
+        if alike[index]:
+            yield duplicate(f"{here}.{{topologyKey, whenUnsatisfiable}}", f"{{{pairs[index][0]}, {unsatisfiable}}}")
         if (domains := one.get("minDomains")) is not None:
             if domains <= 0:
                 yield invalid(f"{here}.minDomains", domains, "must be greater than zero")

@@ -17,6 +17,7 @@ from kinformer.envtest.strategy.checks import (
     forbidden,
     invalid,
     not_supported,
+    repeats,
     required,
 )
 from kinformer.envtest.strategy.control import AdmissionBindingStrategy, AdmissionPolicyStrategy
@@ -110,10 +111,11 @@ def _check_expressions(obj: Obj, *, has_params: bool) -> Iterator[Cause]:
         text = f"must not have more than {_MOST_ANNOTATIONS} auditAnnotations"
         yield invalid("spec.auditAnnotations", annotations, text)
     keys = [one.get("key") or "" for one in annotations]
+    again = repeats(keys)
     for index, annotation in enumerate(annotations):
         path = f"spec.auditAnnotations[{index}]"
         yield from _check_annotation(annotation, obj["metadata"].get("name") or "", path, scope)
-        if keys[index] in keys[:index]:
+        if again[index]:
             yield duplicate(f"{path}.key", keys[index])
 
 
@@ -186,10 +188,10 @@ def _check_resources(resources: Mapping[str, Any], path: str) -> Iterator[Cause]
         for index, rule in enumerate(resources.get(name) or ()):
             here = f"{path}.{name}[{index}]"
             names = rule.get("resourceNames") or []
-            for place, one in enumerate(names):
+            for place, (one, again) in enumerate(zip(names, repeats(names), strict=True)):
                 for wrong in path_segment(one):
                     yield invalid(f"{here}.resourceNames[{place}]", one, wrong)
-                if one in names[:place]:
+                if again:
                     yield duplicate(f"{here}.resourceNames[{place}]", one)
             yield from check_rule(rule, here)
 
@@ -205,10 +207,10 @@ def _check_binding(spec: Mapping[str, Any]) -> Iterator[Cause]:
     if (resources := spec.get("matchResources")) is not None:
         yield from _check_resources(resources, "spec.matchResources")
     actions = spec.get("validationActions") or []
-    for index, action in enumerate(actions):
+    for index, (action, again) in enumerate(zip(actions, repeats(actions), strict=True)):
         if action not in _ACTIONS:
             yield not_supported(f"spec.validationActions[{index}]", action, _ACTIONS)
-        if action in actions[:index]:
+        if again:
             yield duplicate(f"spec.validationActions[{index}]", action)
     if "Deny" in actions and "Warn" in actions:
         told = "repeating the same validation failure information in the API response and headers serves no purpose"

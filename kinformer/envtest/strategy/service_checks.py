@@ -23,6 +23,7 @@ from kinformer.envtest.strategy.checks import (
     forbidden,
     invalid,
     not_supported,
+    repeats,
     required,
 )
 from kinformer.meta.validation import dns1123_subdomain_errors, label_key_errors
@@ -118,10 +119,10 @@ def _check_addresses(spec: Obj) -> Iterator[Cause]:
     addresses, families = spec.get("clusterIPs") or [], spec.get("ipFamilies") or []
     if addresses and spec.get("clusterIP") and addresses[0] != spec["clusterIP"]:
         yield invalid("spec.clusterIPs", addresses, "first value must match `clusterIP`")
-    for index, family in enumerate(families):
+    for index, (family, again) in enumerate(zip(families, repeats(families), strict=True)):
         if family not in _FAMILIES:
             yield not_supported(f"spec.ipFamilies[{index}]", family, _FAMILIES)
-        if family in families[:index]:
+        if again:
             yield duplicate(f"spec.ipFamilies[{index}]", family)
     if (policy := spec.get("ipFamilyPolicy")) not in (None, *_FAMILY_POLICIES):
         yield not_supported("spec.ipFamilyPolicy", policy, _FAMILY_POLICIES)

@@ -17,6 +17,7 @@ from kinformer.envtest.strategy.checks import (
     forbidden,
     invalid,
     not_supported,
+    repeats,
     required,
 )
 from kinformer.meta.validation import dns1035_label_errors, dns1123_subdomain_errors, label_key_errors
@@ -121,6 +122,7 @@ def check_match_conditions(conditions: Sequence[Obj], field: str, *, has_params:
         yield forbidden(field, MISSING)
         return
     names = [one.get("name") or "" for one in conditions]
+    again = repeats(names)
     for index, condition in enumerate(conditions):
         here, text = f"{field}[{index}]", (condition.get("expression") or "").strip()
         if not text:
@@ -134,7 +136,7 @@ def check_match_conditions(conditions: Sequence[Obj], field: str, *, has_params:
             yield required(f"{here}.name")
         for wrong in label_key_errors(names[index]) if names[index] else ():
             yield invalid(f"{here}.name", names[index], wrong)
-        if names[index] and names[index] in names[:index]:
+        if names[index] and again[index]:
             yield duplicate(f"{here}.name", names[index])
 
 
@@ -258,8 +260,8 @@ def check_review_versions(
     if not versions:
         yield required(field, told)
         return
-    for index, version in enumerate(versions):
-        if version in versions[:index]:
+    for index, (version, again) in enumerate(zip(versions, repeats(versions), strict=True)):
+        if again:
             yield invalid(f"{field}[{index}]", version, "duplicate version")
             continue
         for wrong in dns1035_label_errors(version):

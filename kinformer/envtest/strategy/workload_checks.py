@@ -20,6 +20,7 @@ from kinformer.envtest.strategy.checks import (
     required,
 )
 from kinformer.envtest.strategy.pod_checks import check_template
+from kinformer.meta.integers import read_integer
 from kinformer.meta.selectors import selector_from_set
 
 __all__ = (
@@ -34,6 +35,7 @@ __all__ = (
     "check_stateful_set",
 )
 
+_MORE_THAN_ANY = 1 << 63
 _is_percent = re.compile(r"[0-9]+%").fullmatch
 _BAD_PERCENT = (
     "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', "
@@ -132,13 +134,16 @@ def _check_int_or_percent(value: Any, field: str) -> Iterator[Cause]:
 
 
 def _check_hundred_percent(value: Any, field: str) -> Iterator[Cause]:
-    if isinstance(value, str) and _is_percent(value) and int(value[:-1]) > 100:
+    if isinstance(value, str) and _is_percent(value) and _amount(value) > 100:
         yield invalid(field, value, "must not be greater than 100%")
 
 
 def _amount(value: Any) -> int:
     if isinstance(value, str):
-        return int(value[:-1]) if _is_percent(value) else 0
+        if not _is_percent(value):
+            return 0
+        percent = read_integer(value[:-1])
+        return _MORE_THAN_ANY if percent is None else percent
     return int(value)
 
 

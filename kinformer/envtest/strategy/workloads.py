@@ -20,6 +20,7 @@ from kinformer.envtest.strategy.workload_checks import (
     check_replication_controller,
     check_stateful_set,
 )
+from kinformer.meta.integers import read_integer
 
 __all__ = (
     "ControllerRevisionStrategy",
@@ -186,7 +187,7 @@ class DaemonSetStrategy(_Selecting):
         before = (old["metadata"].get("annotations") or {}).get(self._generation, "1")
         annotations = obj["metadata"].setdefault("annotations", {})
         if obj["spec"].get("template") != old["spec"].get("template"):
-            annotations[self._generation] = str(int(before) + 1)
+            annotations[self._generation] = str((read_integer(before) or 0) + 1)
         else:
             annotations[self._generation] = before
 

@@ -14,6 +14,7 @@ import anyio
 import msgspec
 
 from kinformer.clock import Clock
+from kinformer.envtest.depth import TooDeep, decode
 from kinformer.envtest.webhooks.review import CallFailed
 
 __all__ = ("Callee", "Caller", "ServiceResolver")
@@ -179,8 +180,8 @@ def _certificate_complaint(error: aiohttp.ClientConnectorCertificateError) -> st
 def _complaint(code: int, body: bytes) -> str:
     """What client-go makes of an answer that is an error: the Status's message, or a sentence for the code."""
     try:
-        status = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+        status = decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, TooDeep):
         status = None
     if isinstance(status, dict) and status.get("kind") == "Status" and status.get("message"):
         return str(status["message"])

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from kinformer.envtest.admission import Attributes
+from kinformer.envtest.depth import TooDeep, decode
 from kinformer.envtest.policies.conditions import user_info
 from kinformer.envtest.policies.matching import namespace_of
 from kinformer.envtest.registry import Resource
@@ -93,8 +94,8 @@ def read_review(hook: Hook, uid: str, body: bytes, mutating: bool) -> Verdict:
     :raises CallFailed: says what is wrong with the answer
     """
     try:
-        review = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        review = decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, TooDeep) as error:
         raise CallFailed(f"failed to call webhook: couldn't get version/kind; json parse error: {error}") from None
     response = review.get("response") if isinstance(review, dict) else None
     if not isinstance(response, dict):
@@ -134,7 +135,7 @@ def _read_patch(patch: Any, patch_type: Any) -> Any:
     if patch_type == "":
         raise _bad('webhook returned invalid response.patchType of ""')
     try:
-        operations = msgspec.json.decode(base64.b64decode(patch, validate=True))
+        operations = decode(base64.b64decode(patch, validate=True))
     except (msgspec.DecodeError, UnicodeDecodeError, binascii.Error, TypeError, ValueError) as error:
         raise CallFailed(f"received undecodable patch in webhook response: {error}") from None
     if operations and patch_type != "JSONPatch":

@@ -8,12 +8,38 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-__all__ = ("MAX_DEPTH", "MOST_LEVELS", "is_too_deep", "may_be_too_deep")
+import msgspec
+
+__all__ = ("MAX_DEPTH", "MOST_LEVELS", "TooDeep", "decode", "is_too_deep", "may_be_too_deep")
 
 #: How deep an object may be. {"a": 1} is one level deep.
 MAX_DEPTH: Final = 200
 #: How deep what is shown of one may be: its managed fields name all that it has, and stand some levels down.
 MOST_LEVELS: Final = MAX_DEPTH + 10
+
+
+class TooDeep(ValueError):
+    """JSON that is nested more deeply than this server follows."""
+
+    def __init__(self) -> None:
+        super().__init__("exceeded max depth")
+
+
+def decode(body: bytes) -> Any:
+    """
+    What a text of JSON says.
+
+    :raises TooDeep: if it is nested too deeply
+    :raises msgspec.DecodeError: if it is not JSON
+    :raises UnicodeDecodeError: if it is not UTF-8
+    """
+    try:
+        data = msgspec.json.decode(body)
+    except RecursionError:
+        raise TooDeep from None
+    if may_be_too_deep(body) and is_too_deep(data):
+        raise TooDeep
+    return data
 
 
 def may_be_too_deep(body: bytes) -> bool:

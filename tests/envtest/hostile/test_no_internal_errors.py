@@ -1,0 +1,102 @@
+"""Requests that were once answered with an internal error, and a traceback in the log."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.envtest.conftest import Http
+
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+LONG = "9" * 4_400
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "code"),
+    [
+        ("GET", f"{CONFIG_MAPS}?resourceVersion={LONG}", 400),
+        ("GET", f"{CONFIG_MAPS}?limit={LONG}", 400),
+        ("GET", f"{CONFIG_MAPS}?timeoutSeconds={LONG}", 400),
+        ("GET", f"{CONFIG_MAPS}?watch=1&timeoutSeconds=1&resourceVersion={LONG}", 500),
+        ("GET", f"{CONFIG_MAPS}?labelSelector=a>{LONG}", 400),
+        ("DELETE", f"{CONFIG_MAPS}/x?gracePeriodSeconds={LONG}", 400),
+        ("GET", f"{CONFIG_MAPS}/kept?resourceVersion={LONG}", 500),
+    ],
+)
+async def test_numbers_of_thousands_of_digits_are_out_of_range(http: Http, method: str, path: str, code: int) -> None:
+    await http.create(CONFIG_MAPS, {"metadata": {"name": "kept"}})
+    got, refused = await http(method, path)
+    assert (got, refused["message"] != "Internal error occurred") == (code, True)
+
+
+async def test_fields_that_are_called_by_thousands_of_digits_are_told_of(http: Http) -> None:
+    body = {"metadata": {"name": "a"}, LONG: 1, LONG + "1": 2}
+    code, created = await http("PATCH", f"{CONFIG_MAPS}/a", body, "application/merge-patch+json")
+    assert (code, created["reason"]) == (404, "NotFound")
+    await http.create(CONFIG_MAPS, {"metadata": {"name": "a"}})
+    code, refused = await http("PATCH", f"{CONFIG_MAPS}/a?fieldValidation=Strict", body, "application/merge-patch+json")
+    assert (code, "unknown field" in refused["message"]) == (422, True)
+
+
+def definition(schema: Any) -> dict[str, Any]:
+    return {
+        "metadata": {"name": "ws.x.io"},
+        "spec": {
+            "group": "x.io",
+            "scope": "Namespaced",
+            "names": {"plural": "ws", "kind": "W"},
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}],
+        },
+    }
+
+
+def of_field(schema: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": {"spec": schema}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "code", "why"),
+    [
+        (of_field({"type": "array", "items": "x"}), 422, "items: Required value: must be specified"),
+        (of_field({"type": "array", "items": {"type": "object", "properties": ["x"]}}), 400, "cannot unmarshal array"),
+        (of_field({"type": "array", "items": {"type": 5}}), 400, "cannot unmarshal number"),
+        (of_field({"type": "array", "items": {"not": 1.5}}), 400, "cannot unmarshal number"),
+        (of_field({"type": "object", "additionalProperties": "x"}), 400, "boolean or JSON schema expected"),
+        (of_field({"type": "object", "additionalProperties": {"properties": {"a": "x"}}}), 400, "cannot unmarshal"),
+        (of_field({"type": "object", "properties": {"a": []}}), 400, "cannot unmarshal array"),
+    ],
+)
+async def test_schemas_within_a_schema_are_objects(http: Http, schema: Any, code: int, why: str) -> None:
+    got, refused = await http("POST", DEFINITIONS, definition(schema))
+    assert (got, why in refused["message"]) == (code, True), refused
+
+
+async def test_percentages_of_thousands_of_digits_are_more_than_a_hundred(http: Http) -> None:
+    labels = {"a": "b"}
+    body = {
+        "metadata": {"name": "d"},
+        "spec": {
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}},
+            "strategy": {"rollingUpdate": {"maxUnavailable": f"{LONG}%"}},
+        },
+    }
+    code, refused = await http("POST", "/apis/apps/v1/namespaces/default/deployments", body)
+    assert (code, "must not be greater than 100%" in refused["message"]) == (422, True)
+
+
+async def test_a_generation_that_is_no_number_begins_anew(http: Http) -> None:
+    labels = {"a": "b"}
+    generation = "deprecated.daemonset.template.generation"
+
+    def daemon(image: str) -> dict[str, Any]:
+        template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": image}]}}
+        metadata = {"name": "d", "annotations": {generation: "x"}}
+        return {"metadata": metadata, "spec": {"selector": {"matchLabels": labels}, "template": template}}
+
+    url = "/apis/apps/v1/namespaces/default/daemonsets"
+    await http.create(url, daemon("i"))
+    updated = await http.merge(f"{url}/d", {"spec": daemon("other")["spec"]})
+    assert updated["metadata"]["annotations"][generation] == "1"

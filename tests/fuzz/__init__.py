@@ -1,0 +1,1 @@
+"""Fuzzers of the embedded API server, from one seed each: ``python -m tests.fuzz --help``."""

@@ -1,0 +1,22 @@
+"""Integers in texts, however long."""
+
+from __future__ import annotations
+
+import pytest
+
+from kinformer.meta.integers import read_integer, read_unsigned
+
+
+@pytest.mark.parametrize(
+    ("text", "signed", "unsigned"),
+    [
+        *(("0", 0, 0), ("7", 7, 7), ("-7", -7, None), ("+7", 7, None), ("007", 7, 7), ("0" * 5_000 + "7", 7, 7)),
+        *(("", None, None), ("-", None, None), ("1_0", None, None), (" 1", None, None), ("\u0661", None, None)),
+        *((str(2**63 - 1), 2**63 - 1, 2**63 - 1), (str(2**63), None, 2**63), (str(-(2**63)), -(2**63), None)),
+        *((str(2**64), None, None), ("9" * 5_000, None, None), ("x", None, None), ("1\n", None, None)),
+    ],
+)
+def test_an_integer_has_at_most_64_bits_however_long_its_text(
+    text: str, signed: int | None, unsigned: int | None
+) -> None:
+    assert (read_integer(text), read_unsigned(text)) == (signed, unsigned)
