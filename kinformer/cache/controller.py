@@ -23,6 +23,7 @@ from kinformer.cache.handlers import ResourceEventHandler
 from kinformer.cache.index import Indexers
 from kinformer.cache.keys import DeletedFinalStateUnknown
 from kinformer.cache.listwatch import ListerWatcher
+from kinformer.cache.pager import DEFAULT_MAX_OBJECTS
 from kinformer.cache.queue import PopProcessFunc, Queue
 from kinformer.cache.reflector import DEFAULT_MIN_WATCH_TIMEOUT, Reflector
 from kinformer.cache.store import Indexer, TransformFunc
@@ -72,6 +73,7 @@ class Controller(Generic[T]):
         should_resync: Callable[[], bool] | None = None,
         min_watch_timeout: float = DEFAULT_MIN_WATCH_TIMEOUT,
         page_size: int = 0,
+        max_objects: int = DEFAULT_MAX_OBJECTS,
         backoff: Backoff | None = None,
         watch_error_handler: WatchErrorHandler | None = None,
         use_watch_list: bool = True,
@@ -98,6 +100,7 @@ class Controller(Generic[T]):
             should_resync=should_resync,
             min_watch_timeout=min_watch_timeout,
             page_size=page_size,
+            max_objects=max_objects,
             backoff=backoff,
             watch_error_handler=watch_error_handler,
             use_watch_list=use_watch_list,

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
+from kinformer.client.reachability import Reachability
 from kinformer.client.types import ListOptions, ObjectList, WatchEvent
+from kinformer.clock import Clock, RealClock
 
-__all__ = ("ListWatch", "ListerWatcher", "WatchableResource", "list_accepting")
+__all__ = ("ListWatch", "ListerWatcher", "WatchableResource", "list_accepting", "reachability_of")
 
 T = TypeVar("T")
 
@@ -55,6 +57,19 @@ async def list_accepting(
     return replace(found, items=list(filter(accept, found.items)))
 
 
+def reachability_of(lister_watcher: ListerWatcher[Any], clock: Clock) -> Reachability | None:
+    """
+    What knows whether a lister-watcher's server can be reached.
+
+    :param clock: of whoever waits: with another one than the client's, waits of the two have nothing in common
+    """
+    found: Reachability | None = getattr(lister_watcher, "reachability", None)
+    if found is None:
+        return None
+    real = isinstance(found.clock, RealClock) and isinstance(clock, RealClock)
+    return found if real or found.clock is clock else None
+
+
 class WatchableResource(Protocol[T]):
     """The part of a client's resource that :class:`ListWatch` uses."""
 
@@ -73,6 +88,7 @@ class ListWatch(ListerWatcher[T]):
     The objects of a client's resource, or those of one namespace, or those that selectors match.
 
     :param namespace: empty for all
+    :raises ValueError: if a selector cannot be parsed
     """
 
     resource: WatchableResource[T]
@@ -80,6 +96,9 @@ class ListWatch(ListerWatcher[T]):
     label_selector: str = ""
     field_selector: str = ""
     supports_watch_list: bool = True
+
+    def __post_init__(self) -> None:
+        ListOptions(label_selector=self.label_selector, field_selector=self.field_selector)
 
     async def list(self, options: ListOptions) -> ObjectList[T]:
         return await self.resource.list(self.namespace, self._narrowed(options))
@@ -90,6 +109,11 @@ class ListWatch(ListerWatcher[T]):
 
     def watch(self, options: ListOptions) -> AbstractAsyncContextManager[AsyncIterator[Sequence[WatchEvent[T]]]]:
         return self.resource.watch(self.namespace, self._narrowed(options))
+
+    @property
+    def reachability(self) -> Reachability | None:
+        """Whether the server can be reached, where the resource knows."""
+        return getattr(self.resource, "reachability", None)
 
     def _narrowed(self, options: ListOptions) -> ListOptions:
         return replace(options, label_selector=self.label_selector, field_selector=self.field_selector)

@@ -11,15 +11,18 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from kinformer.cache.listwatch import ListerWatcher, list_accepting
-from kinformer.client.errors import ClientError, Expired
+from kinformer.client.errors import ClientError, EndlessList, Expired
 from kinformer.client.types import ListOptions
 
-__all__ = ("DEFAULT_PAGE_SIZE", "PagedList", "list_in_pages")
+__all__ = ("DEFAULT_MAX_OBJECTS", "DEFAULT_PAGE_SIZE", "PagedList", "list_in_pages")
 
 T = TypeVar("T")
 
 #: Objects a page, where a list is read in pages.
 DEFAULT_PAGE_SIZE = 500
+
+#: Objects of one list. No API server has room for as many: a list of more has no end.
+DEFAULT_MAX_OBJECTS = 10_000_000
 
 
 @dataclass(slots=True)
@@ -37,7 +40,11 @@ class PagedList(Generic[T]):
 
 
 async def list_in_pages(
-    lister_watcher: ListerWatcher[T], resource_version: str, page_size: int, accept: Callable[[T], bool]
+    lister_watcher: ListerWatcher[T],
+    resource_version: str,
+    page_size: int,
+    accept: Callable[[T], bool],
+    max_objects: int = DEFAULT_MAX_OBJECTS,
 ) -> PagedList[T]:
     """
     List everything.
@@ -45,6 +52,8 @@ async def list_in_pages(
     :param resource_version: the version that the list is to be of, as :class:`~kinformer.client.types.ListOptions` say
     :param page_size: how many objects to ask for at once; 0 for all
     :param accept: is given each object as soon as it is there; what it says False to is left out
+    :param max_objects: a list of more is an error
+    :raises EndlessList: if there are more, or a page refers to itself
     :raises ClientError: if the server refuses or cannot be reached
     """
     items: list[T] = []
@@ -60,8 +69,12 @@ async def list_in_pages(
             whole = await list_accepting(lister_watcher, ListOptions(resource_version=resource_version), accept)
             return PagedList(whole.items, whole.resource_version, paginated=True)
         items.extend(page.items)
+        if len(items) > max_objects:
+            raise EndlessList(f"more than {max_objects} objects came")
         # The first page's: a server that goes on with what is there now has no older state in a later page.
         version = version or page.resource_version
         if not page.continue_token:
             return PagedList(items, version, paginated=bool(token))
+        if page.continue_token == token:
+            raise EndlessList("a page refers to itself as the next one")
         token = page.continue_token

@@ -23,9 +23,9 @@ from anyio.abc import TaskGroup
 from kinformer.backoff import Backoff
 from kinformer.cache.consistency import InconsistentList, check_consistency, consistency_is_checked
 from kinformer.cache.left_out import LeftOut
-from kinformer.cache.listwatch import ListerWatcher
+from kinformer.cache.listwatch import ListerWatcher, reachability_of
 from kinformer.cache.metrics import failures_total
-from kinformer.cache.pager import DEFAULT_PAGE_SIZE, list_in_pages
+from kinformer.cache.pager import DEFAULT_MAX_OBJECTS, DEFAULT_PAGE_SIZE, PagedList, list_in_pages
 from kinformer.cache.store import ReflectorStore, TransformFunc
 from kinformer.cache.streaming_list import InitialEvents, StreamingListIgnored
 from kinformer.cache.tasks import plain_task_group
@@ -45,6 +45,7 @@ from kinformer.client.errors import (
     ClientError,
     ConnectionLost,
     InternalError,
+    ServerUnreachable,
     TooManyRequests,
     is_expired,
     is_too_large_resource_version,
@@ -85,7 +86,8 @@ class Reflector(Generic[T]):
     :param min_watch_timeout: seconds; values under 300 count as 300, to spare the server
     :param page_size: how many objects to ask for at once when listing; 0 leaves it to client-go's rules (500, or all
         where the server can answer from its watch cache)
-    :param backoff: how long to wait after failures
+    :param max_objects: a list of more is an error: it is one that has no end
+    :param backoff: how long to wait after failures; a server that was gone and is back is not waited for any longer
     :param watch_error_handler: told of each failure of list or watch, before the wait
     :param max_internal_error_retry: seconds for which a watch that fails with InternalError is opened again without a
         new list
@@ -110,6 +112,7 @@ class Reflector(Generic[T]):
         should_resync: Callable[[], bool] | None = None,
         min_watch_timeout: float = DEFAULT_MIN_WATCH_TIMEOUT,
         page_size: int = 0,
+        max_objects: int = DEFAULT_MAX_OBJECTS,
         backoff: Backoff | None = None,
         watch_error_handler: WatchErrorHandler | None = None,
         max_internal_error_retry: float = 0.0,
@@ -138,6 +141,8 @@ class Reflector(Generic[T]):
         self._expected_kind = expected_kind if issubclass(type_, dict) else ""
         self._clock = clock or RealClock()
         self._backoff = backoff or Backoff(clock=self._clock, random=random, reset_after=None, reset_every=120.0)
+        self._reachability = reachability_of(lister_watcher, self._clock)
+        self._max_objects = max_objects
         self._resync_period = resync_period
         self._should_resync = should_resync
         self._min_watch_timeout = max(min_watch_timeout, DEFAULT_MIN_WATCH_TIMEOUT)
@@ -188,7 +193,7 @@ class Reflector(Generic[T]):
                 unexpected = UnexpectedError(self.name, error)
                 unexpected.__cause__ = error
                 self._failed(unexpected)
-            await self._clock.sleep(self._backoff.next())
+            await self._wait(self._backoff.next())
 
     async def list_and_watch(self) -> None:
         """
@@ -223,9 +228,22 @@ class Reflector(Generic[T]):
             tasks.start_soon(self._resync_periodically, tasks.cancel_scope, name=f"{self.name} resync")
         await self._watch(opened)
 
+    async def _wait(self, seconds: float) -> None:
+        """Wait before the next try: so many seconds, or until a server that was gone is back."""
+        if self._reachability is None:
+            await self._clock.sleep(seconds)
+        elif await self._reachability.wait(seconds):
+            self._backoff.reset()
+
     def _failed(self, error: ClientError) -> None:
         """Count a failure of list or watch, and tell whoever is to be told."""
         self._note_failure(error)
+        if (
+            self._watch_error_handler is default_watch_error_handler
+            and isinstance(error, ServerUnreachable)
+            and self._reachability is not None
+        ):
+            return  # told once for everybody who waits for this server
         try:
             self._watch_error_handler(self.name, error)
         except Exception:
@@ -309,18 +327,21 @@ class Reflector(Generic[T]):
         first_version = self._relist_version()
         page_size = self._limit(first_version)
         try:
-            found = await list_in_pages(self._lister_watcher, first_version, page_size, self._take_in)
+            found = await self._list_at(first_version, page_size)
         except ClientError as error:
             if not (is_expired(error) or is_too_large_resource_version(error)):
                 raise
             # The version to list at is not to be had. Asking for the most recent state always makes headway.
             self._version_unavailable = True
-            found = await list_in_pages(self._lister_watcher, self._relist_version(), page_size, self._take_in)
+            found = await self._list_at(self._relist_version(), page_size)
         if first_version == "0" and found.paginated:
             # A server that pages at version 0 has no watch cache; go on reading it in pages.
             self._paginated = True
         self._version_unavailable = False
         await self._replace(found.items, found.resource_version)
+
+    async def _list_at(self, version: str, page_size: int) -> PagedList[T]:
+        return await list_in_pages(self._lister_watcher, version, page_size, self._take_in, self._max_objects)
 
     def _limit(self, resource_version: str) -> int:
         if self._page_size:
@@ -358,7 +379,9 @@ class Reflector(Generic[T]):
             async with AsyncExitStack() as attempt:
                 try:
                     batches = await attempt.enter_async_context(self._lister_watcher.watch(options))
-                    initial = InitialEvents(self.name, self._accessor, self._accept, self._clock, started)
+                    initial = InitialEvents(
+                        self.name, self._accessor, self._accept, self._clock, started, self._max_objects
+                    )
                     found = await initial.read(batches)
                     if found is not None:
                         self._version_unavailable = False
@@ -390,7 +413,7 @@ class Reflector(Generic[T]):
                     else:
                         raise
             if wait:
-                await self._clock.sleep(wait)
+                await self._wait(wait)
 
     # --- the watch
 
@@ -421,7 +444,7 @@ class Reflector(Generic[T]):
                             raise
                         self._note_failure(error)
                         log.debug("watch_refused", reflector=self.name, error=str(error))
-                        await self._clock.sleep(delay_of(error, self._backoff.next()))
+                        await self._wait(delay_of(error, self._backoff.next()))
                         continue
                     # Without a version the server starts with everything it has, in no order of versions.
                     rest, in_order = (), version not in ("", "0")
@@ -434,7 +457,7 @@ class Reflector(Generic[T]):
             # The connection is closed by now; a wait holds nothing open.
             if isinstance(ended, TooManyRequests):
                 log.info("watch_throttled", reflector=self.name, error=str(ended))
-                await self._clock.sleep(delay_of(ended, self._backoff.next()))
+                await self._wait(delay_of(ended, self._backoff.next()))
             elif isinstance(ended, InternalError) and internal_errors.failed():
                 log.info("watch_retried", reflector=self.name, error=str(ended))
             else:

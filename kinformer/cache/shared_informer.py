@@ -22,6 +22,7 @@ from kinformer.cache.left_out import LeftOut
 from kinformer.cache.listwatch import ListerWatcher
 from kinformer.cache.metrics import track_informer
 from kinformer.cache.mutation_detector import MutationDetector, new_mutation_detector
+from kinformer.cache.pager import DEFAULT_MAX_OBJECTS
 from kinformer.cache.processor import ADD, DELETE, SYNCED, UPDATE, ProcessorListener, SharedProcessor
 from kinformer.cache.queue import PopProcessFunc, Queue
 from kinformer.cache.real_fifo import RealFIFO
@@ -101,6 +102,7 @@ class SharedIndexInformer(Generic[T]):
         watch_error_handler: WatchErrorHandler | None = None,
         min_watch_timeout: float = DEFAULT_MIN_WATCH_TIMEOUT,
         page_size: int = 0,
+        max_objects: int = DEFAULT_MAX_OBJECTS,
         backoff: Backoff | None = None,
         use_watch_list: bool = True,
         expected_kind: str = "",
@@ -130,6 +132,7 @@ class SharedIndexInformer(Generic[T]):
         self._watch_error_handler = watch_error_handler
         self._min_watch_timeout = min_watch_timeout
         self._page_size = page_size
+        self._max_objects = max_objects
         self._backoff = backoff
         self._use_watch_list = use_watch_list
         self._expected_kind = expected_kind
@@ -338,6 +341,7 @@ class SharedIndexInformer(Generic[T]):
             should_resync=self._processor.should_resync,
             min_watch_timeout=self._min_watch_timeout,
             page_size=self._page_size,
+            max_objects=self._max_objects,
             backoff=self._backoff,
             watch_error_handler=self._watch_error_handler,
             use_watch_list=self._use_watch_list,

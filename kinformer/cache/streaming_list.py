@@ -12,7 +12,8 @@ from typing import Generic, TypeVar
 
 import anyio
 
-from kinformer.client.errors import ClientError, ConnectionLost
+from kinformer.cache.pager import DEFAULT_MAX_OBJECTS
+from kinformer.client.errors import ClientError, ConnectionLost, EndlessList
 from kinformer.client.types import BOOKMARK, INITIAL_EVENTS_ANNOTATION, WatchEvent
 from kinformer.clock import Clock
 from kinformer.logs import get_logger
@@ -66,14 +67,24 @@ class InitialEvents(Generic[T]):
     :param name: what the log calls it
     :param accept: makes of an object what is kept; None if nothing is
     :param started: when the watch was asked for
+    :param max_objects: a list of more is an error
     """
 
-    def __init__(self, name: str, accessor: Accessor[T], accept: Callable[[T], T | None], clock: Clock, started: float):
+    def __init__(
+        self,
+        name: str,
+        accessor: Accessor[T],
+        accept: Callable[[T], T | None],
+        clock: Clock,
+        started: float,
+        max_objects: int = DEFAULT_MAX_OBJECTS,
+    ):
         self._name = name
         self._key_of = accessor.key
         self._accept = accept
         self._clock = clock
         self._last = self._progress = started
+        self._max_objects = max_objects
         #: How many events came.
         self.received = 0
         self._objects = 0
@@ -97,6 +108,8 @@ class InitialEvents(Generic[T]):
             async for batch in batches:
                 self._last = self._clock.monotonic()
                 self.received += len(batch)
+                if len(found) > self._max_objects:
+                    raise EndlessList(f"more than {self._max_objects} objects came")
                 for at, event in enumerate(batch, 1):
                     if event.type != BOOKMARK:
                         self._take(event, found)

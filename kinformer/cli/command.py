@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import click
 
-from kinformer.cli.flags import ControllersCommand
+from kinformer.cli.flags import ControllersCommand, duration
 
 __all__ = ("logging_flags", "main", "run_command", "with_logging")
 
@@ -112,6 +112,22 @@ def apiserver(**options: Any) -> None:
 )
 @click.option("--kube-api-qps", type=float, default=None, help="Requests a second to the server.  [no limit]")
 @click.option("--kube-api-burst", type=click.IntRange(1), default=30, show_default=True, help="Requests in a burst.")
+@click.option(
+    "--server-probe-interval",
+    type=duration,
+    default="3s",
+    show_default=True,
+    metavar="DURATION",
+    help="How often a server that is gone is asked whether it is back; 0: only as controllers try by themselves.",
+)
+@click.option(
+    "--server-return-spread",
+    type=duration,
+    default="1s",
+    show_default=True,
+    metavar="DURATION",
+    help="Over how long informers list anew once it is back.",
+)
 @click.option(
     "--metrics-bind-address", default="", metavar="HOST:PORT", help="Serve /metrics, /healthz and /readyz here."
 )

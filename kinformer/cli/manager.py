@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from kinformer.client import connect
+from kinformer.client import OutageOptions, connect
 from kinformer.informers import SharedInformerFactory
 from kinformer.manager import Manager, OptionError
 from kinformer.meta.validation import dns1123_label_errors
@@ -24,6 +24,8 @@ async def run(
     namespace: str,
     kube_api_qps: float | None,
     kube_api_burst: int,
+    server_probe_interval: float,
+    server_return_spread: float,
     metrics_bind_address: str,
     extra_options: tuple[str, ...],
     **options: Any,
@@ -41,7 +43,8 @@ async def run(
     selection = [name.strip() for name in controllers.split(",") if name.strip()]
     if namespace and (problems := dns1123_label_errors(namespace)):
         raise OptionError(f"--namespace is {namespace!r}: {problems[0]}")
-    async with connect(kubeconfig, context, qps=kube_api_qps, burst=kube_api_burst) as client:
+    outage = OutageOptions(probe_interval=server_probe_interval, return_spread=server_return_spread)
+    async with connect(kubeconfig, context, qps=kube_api_qps, burst=kube_api_burst, outage=outage) as client:
         manager = Manager(
             client,
             controllers=selection,

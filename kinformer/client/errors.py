@@ -28,6 +28,7 @@ __all__ = (
     "Conflict",
     "ConnectionLost",
     "DecodeError",
+    "EndlessList",
     "Expired",
     "Forbidden",
     "Gone",
@@ -122,6 +123,13 @@ class AnswerTooLarge(DecodeError):
         )
         self.url = url
         self.limit = limit
+
+
+class EndlessList(ClientError):
+    """A list does not come to its end: its pages go in a circle, or there are more objects than there can be."""
+
+    def __init__(self, why: str):
+        super().__init__(f"the list has no end: {why}")
 
 
 class NoKindMatch(ClientError):

@@ -62,7 +62,7 @@ class Reachability:
     ):
         self._server = server
         self._probe = probe
-        self._clock = clock
+        self.clock = clock
         self._options = options or OutageOptions()
         self._random = random
         self._interval = self._options.probe_interval
@@ -85,13 +85,13 @@ class Reachability:
     @property
     def down_for(self) -> float:
         """Seconds since the server was found to be gone, 0 while it is not."""
-        return 0.0 if self.is_up else self._clock.monotonic() - self._since
+        return 0.0 if self.is_up else self.clock.monotonic() - self._since
 
     def lost(self, error: ClientError) -> None:
         """Note that no connection came about."""
         if self._error is not None:
             return
-        now = self._clock.monotonic()
+        now = self.clock.monotonic()
         unsteady = self._returned is not None and now - self._returned < _UNSTEADY
         base = self._options.probe_interval
         self._interval = min(self._interval * 2, max(_SELDOM, base)) if unsteady else base
@@ -104,7 +104,7 @@ class Reachability:
         """Note that the server has answered, whatever it said."""
         if self._error is None:
             return
-        now = self._clock.monotonic()
+        now = self.clock.monotonic()
         self._error = None
         self._returned = now
         if self._told:
@@ -119,7 +119,7 @@ class Reachability:
         :return: whether it ended because the server is back
         """
         if self._error is None:
-            await self._clock.sleep(seconds)
+            await self.clock.sleep(seconds)
             return False
         if not self._told:
             self._told = True
@@ -129,20 +129,20 @@ class Reachability:
                 error=str(self._error),
                 next_try_in_seconds=round(self._first_try_in(seconds), 1),
             )
-        end = self._clock.monotonic() + seconds
+        end = self.clock.monotonic() + seconds
         while self._error is not None:
-            left = end - self._clock.monotonic()
+            left = end - self.clock.monotonic()
             if left <= 0:
                 return False
             if await self._slept(min(left, self._until_probe()), self._changed):
                 await self._ask()
-        await self._clock.sleep(self._random() * self._options.return_spread)
+        await self.clock.sleep(self._random() * self._options.return_spread)
         return True
 
     async def _slept(self, seconds: float, changed: anyio.Event) -> bool:
         """Sleep, but not longer than the server is gone; whether all of it was slept."""
         with anyio.CancelScope() as scope:
-            timer = self._clock.call_later(seconds, scope.cancel)
+            timer = self.clock.call_later(seconds, scope.cancel)
             try:
                 await changed.wait()
                 return False
@@ -152,13 +152,13 @@ class Reachability:
 
     async def _ask(self) -> None:
         """Ask whether the server is there, if it is time and nobody else does."""
-        if self._probing or not self._options.probe_interval or self._clock.monotonic() < self._next_probe:
+        if self._probing or not self._options.probe_interval or self.clock.monotonic() < self._next_probe:
             return
         self._probing = True
         try:
             with anyio.CancelScope() as scope:
                 # A machine that is gone does not refuse: the attempt just takes time.
-                timer = self._clock.call_later(self._interval, scope.cancel)
+                timer = self.clock.call_later(self._interval, scope.cancel)
                 try:
                     await self._probe()  # the answer itself tells found()
                 finally:
@@ -171,14 +171,14 @@ class Reachability:
 
     def _plan_probe(self) -> None:
         # A share of chance: a thousand processes lost the same server at the same time.
-        self._next_probe = self._clock.monotonic() + self._interval * (0.5 + self._random() / 2)
+        self._next_probe = self.clock.monotonic() + self._interval * (0.5 + self._random() / 2)
 
     def _until_probe(self) -> float:
         if not self._options.probe_interval:
             return float("inf")
         if self._probing:
             return self._interval
-        return max(self._next_probe - self._clock.monotonic(), 0.0)
+        return max(self._next_probe - self.clock.monotonic(), 0.0)
 
     def _first_try_in(self, seconds: float) -> float:
         return min(seconds, self._until_probe())

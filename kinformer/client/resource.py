@@ -17,11 +17,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, Unpack
 from urllib.parse import quote
 
+import msgspec
+
 from kinformer.client.codec import ObjectCodec
+from kinformer.client.errors import EndlessList, UnsupportedMediaType
 from kinformer.client.status import About, Status
 from kinformer.client.types import (
     DeleteOptions,
     ListOptions,
+    ListParams,
     ObjectList,
     PatchType,
     WriteOptions,
@@ -32,6 +36,7 @@ from kinformer.meta import GroupVersionResource, accessor_of
 from kinformer.models import encode
 
 if TYPE_CHECKING:
+    from kinformer.client.reachability import Reachability
     from kinformer.client.transport import BodyStream, Transport
     from kinformer.models import V1Scale
 
@@ -80,6 +85,11 @@ class Resource(Generic[T]):
             self._headers = {"Accept": _METADATA_ONLY.format("")}
             self._list_headers = {"Accept": _METADATA_ONLY.format("List")}
 
+    @property
+    def reachability(self) -> Reachability:
+        """Whether the server can be reached."""
+        return self._transport.reachability
+
     def __repr__(self) -> str:
         return f"<Resource {self.gvr.group_resource} {self.gvr.version} as {self.type.__name__}>"
 
@@ -99,15 +109,18 @@ class Resource(Generic[T]):
         options: ListOptions = _EVERYTHING,
         *,
         accept: Callable[[T], bool] | None = None,
+        **more: Unpack[ListParams],
     ) -> ObjectList[T]:
         """
-        All of them, or as many as `options` say: one request.
+        All of them, or as many as `options` say: one request. What they say may be said in place:
+        ``list("default", label_selector="app=web")``.
 
         :param accept: is given each object while the list is still coming, and says whether to keep it. If it gives
             them a memory of their own (:func:`kinformer.models.detacher_for`), a list of any length takes no more
             memory than its objects. Should the connection break, it is given all of them again, as other objects
         :raises Expired: if the resource version or the page asked for is too old
         """
+        options = _with(options, more)
         path = self.path(namespace)
         reader = self._codec.list_reader(accept) if accept is not None else None
         with self._codec.reading_list(path):
@@ -121,19 +134,25 @@ class Resource(Generic[T]):
             )
             return self._codec.decode_list(data, path) if reader is None else reader.finish()
 
-    async def pages(self, namespace: str = "", options: ListOptions = _EVERYTHING) -> AsyncIterator[ObjectList[T]]:
+    async def pages(
+        self, namespace: str = "", options: ListOptions = _EVERYTHING, **more: Unpack[ListParams]
+    ) -> AsyncIterator[ObjectList[T]]:
         """
         All of them, page by page; every page shows the state of the first one's resource version.
 
         :param options: its `limit` is the size of a page, 500 unless said
         :raises Expired: if the server forgot that state before the last page: list anew
+        :raises EndlessList: if a page refers to itself
         """
+        options = _with(options, more)
         options = replace(options, limit=options.limit or PAGE_SIZE)
         while True:
             page = await self.list(namespace, options)
             yield page
             if not page.continue_token:
                 return
+            if page.continue_token == options.continue_token:
+                raise EndlessList("a page refers to itself as the next one")
             # The token stands for the version; the server takes only one of them.
             options = replace(
                 options, continue_token=page.continue_token, resource_version="", resource_version_match=""
@@ -145,6 +164,7 @@ class Resource(Generic[T]):
         options: ListOptions = _EVERYTHING,
         *,
         idle_timeout: float | None = DEFAULT_IDLE_TIMEOUT,
+        **more: Unpack[ListParams],
     ) -> WatchStream[T]:
         """
         Changes since ``options.resource_version``, in batches; see :class:`WatchStream`.
@@ -156,6 +176,7 @@ class Resource(Generic[T]):
                     for event in batch:
                         print(event.type, event.object.metadata.name)
         """
+        options = _with(options, more)
         path = self.path(namespace)
 
         async def open_(options: ListOptions, retries: int | None) -> BodyStream:
@@ -213,11 +234,25 @@ class Resource(Generic[T]):
         :param body: a mapping, or a list of operations for :attr:`PatchType.JSON`
         :param patch_type: custom resources take no strategic patches
         :raises NotFound: if there is none of that name; only :attr:`PatchType.APPLY` makes it then
+        :raises UnsupportedMediaType: if the resource takes no patch of that type
         """
         path = self.path(namespace, name, subresource)
         data = body if isinstance(body, bytes) else encode(body)
         headers = {"Content-Type": patch_type.value, **self._headers}
-        return self._codec.decode(await self._send("PATCH", path, name, data, options, headers), path)
+        try:
+            answer = await self._send("PATCH", path, name, data, options, headers)
+        except UnsupportedMediaType as error:
+            if patch_type is not PatchType.STRATEGIC:
+                raise
+            raise UnsupportedMediaType(
+                msgspec.structs.replace(
+                    error.status,
+                    message=f"{error.message}: {self.gvr.group_resource} take no strategic merge patch, as custom "
+                    "resources do not; patch with patch_type=PatchType.MERGE",
+                ),
+                error.url,
+            ) from None
+        return self._codec.decode(answer, path)
 
     async def apply(
         self, obj: Any, *, field_manager: str, force: bool = False, subresource: str = "", dry_run: bool = False
@@ -245,9 +280,14 @@ class Resource(Generic[T]):
         return self._codec.decode_deleted(await self._send("DELETE", path, name, _delete_body(options)), path)
 
     async def delete_collection(
-        self, namespace: str = "", options: DeleteOptions | None = None, select: ListOptions = _EVERYTHING
+        self,
+        namespace: str = "",
+        options: DeleteOptions | None = None,
+        select: ListOptions = _EVERYTHING,
+        **more: Unpack[ListParams],
     ) -> None:
         """Delete all that `select` selects, everything in the namespace by default."""
+        select = _with(select, more)
         path = self.path(namespace)
         await self._transport.request(
             "DELETE", path, params=select.params(), body=_delete_body(options), about=self._about_all
@@ -401,6 +441,10 @@ class Subresource(Generic[S]):
     ) -> S:
         path = self._parent.path(namespace, name, self._name)
         return self._codec.decode(await self._parent._send(method, path, name, body, options, headers), path)
+
+
+def _with(options: ListOptions, more: ListParams) -> ListOptions:
+    return replace(options, **more) if more else options
 
 
 def _meta(obj: Any, field: str) -> str:

@@ -8,11 +8,15 @@ is Python's).
 from __future__ import annotations
 
 import enum
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from typing import Any, Final, Generic, Literal, TypedDict, TypeVar
 
 import msgspec
+
+from kinformer.meta import SelectorError, parse_selector
+from kinformer.meta.fields import parse_field_selector
 
 __all__ = (
     "ADDED",
@@ -26,6 +30,7 @@ __all__ = (
     "EventType",
     "FieldValidation",
     "ListOptions",
+    "ListParams",
     "ObjectList",
     "PatchType",
     "Preconditions",
@@ -70,12 +75,15 @@ class ListOptions:
     """
     Which objects to list or watch, and how.
 
+    :param label_selector: such as ``app=web,tier in (a, b)``
+    :param field_selector: such as ``metadata.name=web``
     :param resource_version: ``""`` asks for the most recent state, ``"0"`` for any that the server has at hand
     :param limit: at most so many objects in one answer; 0 for all
     :param continue_token: where the previous page ended
     :param timeout_seconds: the server ends the list or watch after so long
     :param allow_watch_bookmarks: ask for BOOKMARK events; a server may send none all the same
     :param send_initial_events: a streaming list: the watch begins with everything there is. None leaves it out
+    :raises ValueError: if a selector cannot be parsed
     """
 
     label_selector: str = ""
@@ -87,6 +95,11 @@ class ListOptions:
     timeout_seconds: int | None = None
     allow_watch_bookmarks: bool = False
     send_initial_events: bool | None = None
+
+    def __post_init__(self) -> None:
+        # Here, since a server that is asked by an informer is asked again and again.
+        if self.label_selector or self.field_selector:
+            _check_selectors(self.label_selector, self.field_selector)
 
     def params(self, *, watch: bool = False) -> dict[str, str]:
         """As a query string has them, what is empty left out."""
@@ -100,6 +113,32 @@ class ListOptions:
             value = getattr(self, option.name)
             if value is not None and value != option.default:
                 yield _LIST_PARAMS[option.name], value
+
+
+class ListParams(TypedDict, total=False):
+    """:class:`ListOptions` as keyword arguments of the verbs that read several objects."""
+
+    label_selector: str
+    field_selector: str
+    resource_version: str
+    resource_version_match: ResourceVersionMatch | Literal[""]
+    limit: int
+    continue_token: str
+    timeout_seconds: int | None
+    allow_watch_bookmarks: bool
+    send_initial_events: bool | None
+
+
+@functools.lru_cache(256)
+def _check_selectors(label_selector: str, field_selector: str) -> None:
+    for name, text, parse in (
+        ("label_selector", label_selector, parse_selector),
+        ("field_selector", field_selector, parse_field_selector),
+    ):
+        try:
+            parse(text)
+        except SelectorError as error:
+            raise SelectorError(f"{name} {text!r} cannot be parsed: {error}") from None
 
 
 _LIST_PARAMS: Final = {

@@ -23,7 +23,7 @@ from kinformer.cache import (
 )
 from kinformer.cache.index import namespace_index_func
 from kinformer.cache.tasks import sole_error
-from kinformer.client import Client
+from kinformer.client import Client, ListOptions
 from kinformer.clock import Clock, RealClock
 from kinformer.informers.lister import Lister
 from kinformer.meta import GroupVersionResource, accessor_for
@@ -65,6 +65,7 @@ class SharedInformerFactory:
     :param custom_resync: the same for single types
     :param transform: is given every object of every kind before it is stored
     :param informer_options: further parameters for every :class:`~kinformer.cache.SharedIndexInformer`
+    :raises ValueError: if a selector cannot be parsed
     """
 
     def __init__(
@@ -80,6 +81,7 @@ class SharedInformerFactory:
         informer_options: Mapping[str, Any] | None = None,
         clock: Clock | None = None,
     ):
+        ListOptions(label_selector=label_selector, field_selector=field_selector)  # refuses what cannot be parsed
         self._client = client
         self._namespace = namespace
         self._label_selector = label_selector

@@ -7,12 +7,14 @@ from typing import Any
 import msgspec
 import pytest
 
+from kinformer.cache import ListWatch
 from kinformer.client import (
     AlreadyExists,
     Client,
     Conflict,
     DecodeError,
     DeleteOptions,
+    EndlessList,
     Expired,
     ListOptions,
     NotFound,
@@ -20,7 +22,9 @@ from kinformer.client import (
     Resource,
     Status,
     TooManyRequests,
+    UnsupportedMediaType,
 )
+from kinformer.informers import SharedInformerFactory
 from kinformer.meta import GroupVersionResource
 from kinformer.models import V1ConfigMap, V1Namespace, V1ObjectMeta, V1Pod, V1Scale
 from tests.client.conftest import ScriptedServer
@@ -411,3 +415,89 @@ async def test_names_that_cannot_be_are_refused_before_anything_is_sent(
 
 async def test_a_resource_shows_what_it_is(client: Client) -> None:
     assert repr(client.resource(dict, WIDGETS)) == "<Resource widgets.example.com v1 as dict>"
+
+
+async def test_what_is_selected_may_be_said_in_place(
+    server: ScriptedServer, config_maps: Resource[V1ConfigMap]
+) -> None:
+    server.answer({"metadata": {"resourceVersion": "1"}, "items": []}, times=3)
+    stream = server.stream()
+
+    await config_maps.list("ns", label_selector="app=web", limit=5)
+    await config_maps.list("ns", ListOptions(resource_version="0", limit=5), limit=7, field_selector="metadata.name=a")
+    _ = [page async for page in config_maps.pages("ns", label_selector="app=web")]
+    async with config_maps.watch("ns", label_selector="app in (a, b)", resource_version="3"):
+        await stream.opened.wait()
+    server.answer({"kind": "Status", "status": "Success"})
+    await config_maps.delete_collection("ns", label_selector="app=web")
+
+    assert [request.query for request in server.requests] == [
+        "labelSelector=app%3Dweb&limit=5",
+        "fieldSelector=metadata.name%3Da&resourceVersion=0&limit=7",
+        "labelSelector=app%3Dweb&limit=500",
+        "labelSelector=app+in+%28a%2C+b%29&resourceVersion=3&watch=true",
+        "labelSelector=app%3Dweb",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("selection", "complaint"),
+    [
+        ({"label_selector": "app in a,b"}, r"label_selector 'app in a,b' cannot be parsed: .*found 'a' expected: '\('"),
+        ({"label_selector": "app=(x"}, r"label_selector 'app=\(x' cannot be parsed"),
+        ({"field_selector": "metadata.name"}, "field_selector 'metadata.name' cannot be parsed"),
+    ],
+)
+async def test_a_selector_that_cannot_be_parsed_is_refused_before_anything_is_sent(
+    selection: Any, complaint: str, server: ScriptedServer, client: Client
+) -> None:
+    config_maps = client.resource(V1ConfigMap)
+    with pytest.raises(ValueError, match=complaint):
+        await config_maps.list("ns", **selection)
+    with pytest.raises(ValueError, match=complaint):
+        config_maps.watch("ns", **selection)
+    with pytest.raises(ValueError, match=complaint):
+        ListOptions(**selection)
+    with pytest.raises(ValueError, match=complaint):
+        ListWatch(config_maps, **selection)
+    with pytest.raises(ValueError, match=complaint):
+        SharedInformerFactory(client, **selection)
+
+    assert server.requests == []
+
+
+async def test_a_strategic_patch_that_is_not_taken_says_what_is(server: ScriptedServer, client: Client) -> None:
+    server.refuse(415, "UnsupportedMediaType", "the body of the request was in an unknown format")
+    widgets = client.resource(dict, WIDGETS, namespaced=True)
+
+    with pytest.raises(UnsupportedMediaType) as caught:
+        await widgets.patch("w", {"spec": {}}, "ns")
+
+    assert str(caught.value) == (
+        "the body of the request was in an unknown format: widgets.example.com take no strategic merge patch, as "
+        "custom resources do not; patch with patch_type=PatchType.MERGE"
+    )
+
+
+async def test_pages_that_go_in_a_circle_are_noticed(
+    server: ScriptedServer, config_maps: Resource[V1ConfigMap]
+) -> None:
+    server.answer({"metadata": {"continue": "again"}, "items": [config_map()]}, times=100)
+
+    with pytest.raises(EndlessList, match="a page refers to itself"):
+        async for _ in config_maps.pages("ns"):
+            pass
+
+    assert len(server.requests) == 2
+
+
+async def test_a_struct_may_be_asked_for_where_a_model_is_served(server: ScriptedServer, client: Client) -> None:
+    server.answer({"metadata": {"name": "p", "namespace": "ns"}})
+
+    pods = client.resource(Widget, V1Pod)
+
+    assert (pods.gvr.resource, pods.namespaced, pods.kind) == ("pods", True, "Pod")
+    assert pods is client.resource(Widget, V1Pod)
+    assert (await pods.get("p", "ns")).metadata.name == "p"
+    with pytest.raises(LookupError):
+        client.resource(dict, Widget)

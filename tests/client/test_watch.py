@@ -636,3 +636,57 @@ async def test_an_event_without_an_end_does_not_fill_the_memory(
         assert await read_until(events, 1) == [("ADDED", "6")]
         with pytest.raises(DecodeError, match="an event of more than 1000 bytes"):
             await anext(events)
+
+
+@pytest.mark.parametrize("size", [1, 3, 500])
+async def test_a_long_line_in_tiny_chunks_is_put_together_in_linear_time(
+    size: int, server: ScriptedServer, config_maps: Resource[V1ConfigMap]
+) -> None:
+    # Copied whole with every chunk it would take minutes: the time limit of the tests would end it.
+    stream = server.stream()
+    line = msgspec.json.encode({**event("ADDED", 6), "more": "x" * 1_500_000}) + b"\n"
+    wire = b"".join(
+        b"%x\r\n%s\r\n" % (len(line[at : at + size]), line[at : at + size]) for at in range(0, len(line), size)
+    )
+
+    async with config_maps.watch("ns", since()) as events, anyio.create_task_group() as tasks:
+
+        async def send() -> None:
+            for at in range(0, len(wire), 2**18):
+                await stream.send_raw(wire[at : at + 2**18])
+
+        tasks.start_soon(send)
+        assert seen(await anext(events)) == [("ADDED", "6")]
+
+
+async def test_a_watch_that_was_not_opened_says_how_to(config_maps: Resource[V1ConfigMap]) -> None:
+    watch = config_maps.watch("ns")
+
+    with pytest.raises(RuntimeError, match=r"was not opened: write `async with resource.watch"):
+        async for _ in watch:
+            pass
+    with pytest.raises(RuntimeError, match=r"a watch is not awaited: write `async with resource.watch"):
+        await watch
+
+
+async def test_a_busy_server_is_waited_for_as_long_as_it_says_and_nothing_is_listed(
+    server: ScriptedServer, config_maps: Resource[V1ConfigMap], clock: FakeClock
+) -> None:
+    for _ in range(10):
+        server.answer(b"busy", 429, headers={"Retry-After": "30"})
+    stream = server.stream()
+
+    async with anyio.create_task_group() as tasks:
+
+        async def watch() -> None:
+            async with config_maps.watch("ns", since(5)) as events:
+                assert seen(await anext(events)) == [("ADDED", "6")]
+
+        tasks.start_soon(watch)
+        for count in range(1, 11):
+            await server.wait_for_requests(count)
+            await eventually(lambda: clock.next_due == 30)
+            clock.turn(30)
+        await stream.send(event("ADDED", 6))
+
+    assert {request.query for request in server.requests} == {"resourceVersion=5&watch=true"}
