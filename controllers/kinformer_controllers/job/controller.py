@@ -93,27 +93,27 @@ class JobController:
         )
         control = pods or PodControl(client, recorder, lambda job, version: seen.wrote(job, _PODS, version))
         self.expectations, self.released = Expectations(clock), Released()
-        self._backoffs: dict[str, Backoff] = {}
+        self.backoffs: dict[str, Backoff] = {}
         retry = partial(ItemExponentialFailureRateLimiter, *_RETRY)
         self.controller = Controller("job", self.sync, workers=workers, limiter=retry(), clock=clock)
         queue = self.controller.queue
-        tracker = JobTracker(
+        self.tracker = JobTracker(
             server,
             control,
             self.released,
             recorder,
             clock,
             wrote=lambda job, version: seen.wrote(job, _JOBS, version),
-            remember=self._backoffs.__setitem__,
+            remember=self.backoffs.__setitem__,
         )
         self._reconciler = Reconciler(
             control,
             PodManager(control, self.expectations, queue.add_after, clock, most=most),
-            tracker,
+            self.tracker,
             self.released,
             recorder,
             clock,
-            backoffs=self._backoffs,
+            backoffs=self.backoffs,
             look_again=queue.add_after,
         )
         self._claims = JobPodClaims(server, jobs.indexer, pod_informer.indexer, control)
@@ -189,4 +189,4 @@ class JobController:
         return None
 
     def _forget_backoff(self, key: str, _: str) -> None:
-        self._backoffs.pop(key, None)
+        self.backoffs.pop(key, None)
