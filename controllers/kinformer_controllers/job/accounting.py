@@ -75,8 +75,7 @@ def account(stock: JobPods, *, most: int = MAX_UNCOUNTED_PODS) -> Accounts:
             elif uid not in stock.uncounted_succeeded:
                 uncounted.succeeded = _with(uncounted.succeeded, uid)
                 accounts.changed = True
-        elif failed or (stock.finished is not None and stock.finished.type != "SuccessCriteriaMet"):
-            # Of a Job that fails, each pod that has not ended counts as failed.
+        elif _counts_as_failed(stock, pod, failed):
             _account_failure(stock, accounts, uncounted, pod)
         if len(new_indexes) + len(uncounted.succeeded or ()) + len(uncounted.failed or ()) >= most:
             accounts.full = True
@@ -106,6 +105,17 @@ def _may_release(stock: JobPods, pod: V1Pod, failed: bool) -> bool:
         kept = stock.kept.get(index) if index is not None else None
         return kept is None or kept.metadata.uid != pod.metadata.uid
     return True
+
+
+def _counts_as_failed(stock: JobPods, pod: V1Pod, failed: bool) -> bool:
+    finished = stock.finished
+    if finished is None:
+        return failed
+    if finished.type != "SuccessCriteriaMet":
+        return True  # of a Job that fails, each pod that has not ended counts as failed
+    # A pod that is deleted as the success policy is met has not failed. Kubernetes' controller counts it as failed if
+    # it comes upon its own deletion after a restart.
+    return failed and (finished.reason != "SuccessPolicy" or phase_of(pod) == "Failed")
 
 
 def _account_failure(stock: JobPods, accounts: Accounts, uncounted: V1UncountedTerminatedPods, pod: V1Pod) -> None:

@@ -1,7 +1,7 @@
 """How long a Job waits before it replaces a failed pod: ten seconds, twice that after each failure, at most 600.
 
-The count begins anew with each success. It is kept in memory: a controller that has just started knows of the
-failures that are not counted in the status yet, and forgives those before.
+The count begins anew with each success. It is kept in memory. Kubernetes' controller forgets it when it starts; here it
+is found out again from the pods that are there, so that a restart makes no pod earlier than it should be.
 """
 
 from __future__ import annotations

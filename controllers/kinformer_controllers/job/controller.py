@@ -23,7 +23,7 @@ from kinformer.record import WARNING, EventRecorder
 from kinformer.workqueue import ItemExponentialFailureRateLimiter
 from kinformer_controllers.job.backoff import Backoff
 from kinformer_controllers.job.handlers import JobHandler, PodHandler, job_named_by
-from kinformer_controllers.job.index import add_job_pod_index
+from kinformer_controllers.job.index import add_job_pod_index, done_pods_of_job
 from kinformer_controllers.job.management import MAX_PODS_PER_SYNC, PodManager
 from kinformer_controllers.job.metrics import STALE_SYNC_SKIPS, SYNC_SECONDS, SYNCS
 from kinformer_controllers.job.options import JobOptions
@@ -114,6 +114,7 @@ class JobController:
             recorder,
             clock,
             backoffs=self.backoffs,
+            done_pods=partial(done_pods_of_job, pod_informer.indexer),
             look_again=queue.add_after,
         )
         self._claims = JobPodClaims(server, jobs.indexer, pod_informer.indexer, control)

@@ -15,7 +15,7 @@ from kinformer_controllers.job.names import CONTROLLER_UID_LABEL, KIND
 from kinformer_controllers.job.pods import is_tracked, phase_of
 from kinformer_controllers.shared.owning.owners import controller_of
 
-__all__ = ("add_job_pod_index", "pods_of_job", "pods_of_nobody", "pods_of_uid")
+__all__ = ("add_job_pod_index", "done_pods_of_job", "pods_of_job", "pods_of_nobody", "pods_of_uid")
 
 _INDEX: Final = "jobPods"
 
@@ -37,6 +37,11 @@ def pods_of_uid(indexer: Indexer[V1Pod], namespace: str, uid: str) -> list[V1Pod
     return indexer.by_index(_INDEX, f"{namespace}/{uid}")
 
 
+def done_pods_of_job(indexer: Indexer[V1Pod], job: V1Job) -> list[V1Pod]:
+    """The pods of a Job that have succeeded and are counted: all those that :func:`pods_of_job` leaves out."""
+    return indexer.by_index(_INDEX, f"{job.metadata.namespace}/{job.metadata.uid}/done")
+
+
 def pods_of_nobody(indexer: Indexer[V1Pod], namespace: str) -> list[V1Pod]:
     """The pods of a namespace that no controller owns."""
     return indexer.by_index(_INDEX, namespace)
@@ -51,5 +56,5 @@ def _job_uid(pod: V1Pod) -> tuple[str, ...] | str:
     if not is_tracked(pod) and phase_of(pod) == "Succeeded":
         labels = pod.metadata.labels or {}
         if labels.get(CONTROLLER_UID_LABEL) == reference.uid:
-            return ()
+            return f"{pod.metadata.namespace}/{reference.uid}/done"
     return f"{pod.metadata.namespace}/{reference.uid}"

@@ -18,6 +18,7 @@ from kinformer_controllers.job.conditions import ensure_condition, new_condition
 from kinformer_controllers.job.counting import JobPods, take_stock
 from kinformer_controllers.job.management import PodManager
 from kinformer_controllers.job.outcome import completed, seconds_to_deadline, verdict
+from kinformer_controllers.job.pods import phase_of
 from kinformer_controllers.job.released import Released
 from kinformer_controllers.job.spec import is_suspended
 from kinformer_controllers.job.tracking import JobTracker
@@ -41,6 +42,7 @@ class Reconciled(NamedTuple):
 class Reconciler:
     """
     :param backoffs: what is remembered of each Job's failures, by its key
+    :param done_pods: gives the pods of a Job that have succeeded and are counted
     :param look_again: has a Job synced after so many seconds
     """
 
@@ -54,6 +56,7 @@ class Reconciler:
         clock: Clock,
         *,
         backoffs: dict[str, Backoff],
+        done_pods: Callable[[V1Job], Sequence[V1Pod]],
         look_again: Callable[[str, float], object],
     ) -> None:
         self._pods = pods
@@ -63,6 +66,7 @@ class Reconciler:
         self._recorder = recorder
         self._clock = clock
         self._backoffs = backoffs
+        self._done_pods = done_pods
         self._look_again = look_again
 
     async def reconcile(self, job: V1Job, pods: Sequence[V1Pod], *, may_act: bool) -> Reconciled:
@@ -78,10 +82,15 @@ class Reconciler:
         stock = take_stock(job, pods, self._released.of(owner_id(job)))
         if status.start_time is None and not is_suspended(job):
             status.start_time = now.replace(microsecond=0)
-        stock.backoff = self._backoffs.get(key, Backoff()).after(stock.new_succeeded, stock.new_failed)
+        backoff = self._backoffs.get(key)
+        if backoff is None:
+            backoff = self._recalled(stock)
+        stock.backoff = backoff.after(stock.new_succeeded, stock.new_failed)
         stock.finished = verdict(stock, now)
         done, changed = Reconciled("reconciling"), False
         if stock.finished is not None:
+            if stock.active and may_act:
+                await self._tracker.declare(stock)
             active, error = await self._remove_all(stock, may_act)
             done = Reconciled("reconciling", error)
         else:
@@ -93,11 +102,18 @@ class Reconciler:
             stock.finished = completed(stock, active, now)
             if stock.finished is None and managed:
                 changed = self._note_suspension(job)
+        job, status = stock.job, stock.job.status
         current = (active, stock.ready, stock.terminating)
         changed = changed or current != (status.active or 0, status.ready, status.terminating)
         status.active, status.ready, status.terminating = active or None, stock.ready, stock.terminating
         await self._tracker.track(stock, changed)
         return done
+
+    def _recalled(self, stock: JobPods) -> Backoff:
+        """The backoff of a Job that nothing is remembered of, from its pods that are counted already."""
+        new = {pod.metadata.uid for pod in stock.new_failed}
+        failed = [pod for pod in stock.pods if phase_of(pod) == "Failed" and pod.metadata.uid not in new]
+        return Backoff().after(self._done_pods(stock.job), failed) if failed else Backoff()
 
     async def _remove_all(self, stock: JobPods, may_act: bool) -> tuple[int, Exception | None]:
         """Delete the active pods of a Job that is to end; their finalizers stay until they are counted."""

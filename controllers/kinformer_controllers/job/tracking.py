@@ -65,6 +65,26 @@ class JobTracker:
         self._wrote = wrote
         self._remember = remember
 
+    async def declare(self, stock: JobPods) -> None:
+        """
+        Write how the Job is to end, if it does not say so yet.
+
+        It is done before the first pod is deleted for it: a controller that comes after a crash is not to take the
+        pods that were deleted for failures, and the Job for one that failed with them.
+
+        :raises ClientError: if it was refused
+        """
+        finished = stock.finished
+        if finished is None or is_condition_true(stock.job, finished.type):
+            return
+        if finished.type not in ("FailureTarget", "SuccessCriteriaMet"):
+            return
+        status = stock.job.status
+        status.conditions = [*(status.conditions or ()), finished]
+        stock.job = await self._write(stock.job)
+        if finished.type == "FailureTarget":
+            stock.finished = failed_for(finished, self._clock.now())
+
     async def track(self, stock: JobPods, changed: bool) -> None:
         """
         Count what has ended, and end the Job if it is to.

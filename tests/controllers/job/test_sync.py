@@ -555,3 +555,17 @@ async def test_one_sync_makes_and_removes_so_many_pods_at_most() -> None:
 
     assert len(few.pods.created) == 5
     assert len(many.pods.deleted) == 5
+
+
+async def test_a_manager_that_has_just_started_waits_after_failures_that_are_counted() -> None:
+    counted = [
+        pod_of("Failed", tracked=False, ended=NOW),
+        pod_of("Succeeded", tracked=False, ended=NOW - timedelta(seconds=5)),
+        pod_of("Failed", tracked=False, ended=NOW - timedelta(seconds=9)),
+    ]
+    world = World(job_of(parallelism=2, completions=5, status={"failed": 2, "succeeded": 1}), counted)
+
+    await world.sync()
+
+    assert not world.pods.created
+    assert world.looks_again_in == 10
