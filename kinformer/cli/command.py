@@ -100,7 +100,13 @@ def apiserver(**options: Any) -> None:
     "--controllers",
     default="*",
     show_default=True,
-    help="Which to run: '*' for all that are installed, NAME for one more, -NAME for one less; several with commas.",
+    help="Which to run: NAME, or -NAME for not; '*' for all of other packages; 'builtin' for all of "
+    "kube-controller-manager's own that are here. Several with commas.",
+)
+@click.option(
+    "--beside-kube-controller-manager",
+    is_flag=True,
+    help="Run built-in controllers also where the cluster's own kube-controller-manager runs.",
 )
 @click.option("--namespace", default="", help="Only the objects of this namespace.")
 @click.option(

@@ -24,6 +24,7 @@ from kinformer.client import connect
 from kinformer.envtest import ApiServer
 from kinformer.envtest.nodes import FakeNodes
 from kinformer.manager import Manager
+from kinformer.manager.selection import BUILTIN
 
 __all__ = ("run",)
 
@@ -50,7 +51,7 @@ async def run(*, manifests: Path | None, nodes: int, timeout: float) -> int:
         AsyncExitStack() as stack,
     ):
         agent = FakeNodes(client, nodes)
-        manager = Manager(client)
+        manager = Manager(client, controllers=[BUILTIN])
         cluster = Cluster(manager.context.informers, manager.controllers)
         tasks.start_soon(agent.run)
         tasks.start_soon(manager.run)

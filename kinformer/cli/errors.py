@@ -7,7 +7,13 @@ from kinformer.cli.demo_webhook import WebhookNotStarted
 from kinformer.cli.manifests import ManifestError
 from kinformer.client import ClientError
 from kinformer.envtest import ServerError
-from kinformer.manager import ControllerLoadError, EndpointError, OptionError, UnknownControllerError
+from kinformer.manager import (
+    ControllerLoadError,
+    EndpointError,
+    KubeControllerManagerRuns,
+    OptionError,
+    UnknownControllerError,
+)
 
 __all__ = ("plain_error",)
 
@@ -16,6 +22,7 @@ _USERS = (
     ClientError,
     ControllerLoadError,
     EndpointError,
+    KubeControllerManagerRuns,
     ManifestError,
     OptionError,
     ServerError,

@@ -11,6 +11,8 @@ import click
 from kinformer.client import OutageOptions, connect
 from kinformer.informers import SharedInformerFactory
 from kinformer.manager import Manager, OptionError
+from kinformer.manager.loading import builtin_controllers, known_controllers
+from kinformer.manager.selection import BUILTIN
 from kinformer.meta.validation import dns1123_label_errors
 
 __all__ = ("run",)
@@ -21,6 +23,7 @@ async def run(
     kubeconfig: Path | None,
     context: str | None,
     controllers: str,
+    beside_kube_controller_manager: bool,
     namespace: str,
     kube_api_qps: float | None,
     kube_api_burst: int,
@@ -33,10 +36,12 @@ async def run(
     """
     Run controllers until cancelled.
 
-    :param controllers: kube-controller-manager's list: ``*``, names and ``-names``, with commas between them
+    :param controllers: kube-controller-manager's list: ``*``, ``builtin``, names and ``-names``, with commas between
+    :param beside_kube_controller_manager: run built-in ones also where the cluster's own do
     :param options: what the controllers are told, those that do not run here included
     :param extra_options: the same, as ``NAME=VALUE``; each must be known to a controller that runs
     :raises ClientError: if the cluster cannot be reached, or refuses
+    :raises KubeControllerManagerRuns: if a built-in controller would run beside the cluster's own
     :raises UnknownControllerError: if a controller is not known
     :raises OptionError: if an option does not say what it should
     """
@@ -52,16 +57,26 @@ async def run(
             flags={name: it for name, it in options.items() if it is not None},
             informers=SharedInformerFactory(client, namespace=namespace),
             endpoint=_address(metrics_bind_address),
+            beside_kube_controller_manager=beside_kube_controller_manager,
         )
         if not manager.controllers:
-            raise OptionError(f"--controllers is {controllers!r}: that leaves nothing to run")
+            raise OptionError(_nothing_to_run(controllers))
         # Before anything runs: a server that cannot be reached, or does not let us in, is told once and not by each
         # informer again and again. The version alone would be told to anybody.
         await client.server_resources()
         version = await client.server_version()
+        await manager.check_alone()
         click.echo(f"running {', '.join(manager.controllers)} for {client.server} ({version.git_version})")
         await manager.run()
     return 0
+
+
+def _nothing_to_run(controllers: str) -> str:
+    builtin = ", ".join(builtin_controllers(known_controllers()))
+    return (
+        f"--controllers is {controllers!r}: that leaves nothing to run. '*' stands for those of other packages; the "
+        f"built-in ones run when they are named, or all with '{BUILTIN}': {builtin}"
+    )
 
 
 def _parsed(options: tuple[str, ...]) -> dict[str, Any]:

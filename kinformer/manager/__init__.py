@@ -6,10 +6,12 @@ makes those that were asked for by name, gives them one client and one set of in
 
 from __future__ import annotations
 
+from kinformer.manager.beside import KubeControllerManagerRuns
 from kinformer.manager.context import ControllerContext, ControllerFactory, Runnable
 from kinformer.manager.controller import Controller, NotAsync, Sync, SyncError
 from kinformer.manager.endpoint import EndpointError
-from kinformer.manager.manager import ControllerLoadError, Manager, known_controllers
+from kinformer.manager.loading import ControllerLoadError, known_controllers
+from kinformer.manager.manager import Manager
 from kinformer.manager.predicates import (
     Predicate,
     annotations_changed,
@@ -30,6 +32,7 @@ __all__ = (
     "EndpointError",
     "EnqueueKeys",
     "KeysOf",
+    "KubeControllerManagerRuns",
     "Manager",
     "NotAsync",
     "OptionError",

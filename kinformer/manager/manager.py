@@ -14,26 +14,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
-from importlib.metadata import entry_points
-from typing import Any, cast
+from typing import Any
 
 from kinformer.cache.tasks import plain_task_group
 from kinformer.client import Client
 from kinformer.clock import Clock, RealClock
 from kinformer.informers import SharedInformerFactory
 from kinformer.logs import get_logger
-from kinformer.manager.context import ControllerContext, ControllerFactory, Options, Runnable
+from kinformer.manager.beside import check_alone
+from kinformer.manager.context import ControllerContext, ControllerFactory, Options
 from kinformer.manager.endpoint import Endpoint
-from kinformer.manager.selection import select_controllers
-from kinformer.options import CONTROLLERS, Deferred, OptionError
+from kinformer.manager.loading import make_controllers
+from kinformer.options import OptionError
 
-__all__ = ("ControllerLoadError", "Manager", "known_controllers")
+__all__ = ("Manager",)
 
 log = get_logger(__name__)
-
-
-class ControllerLoadError(Exception):
-    """A controller is installed, and cannot be imported or made."""
 
 
 class Manager:
@@ -41,14 +37,17 @@ class Manager:
     Makes the selected controllers, and runs them.
 
     :param client: the server to work for
-    :param controllers: which ones: names, ``-name``, ``*``
+    :param controllers: which ones: names, ``-name``, ``builtin`` for all of kinformer's own, ``*`` for all others
     :param known: controllers by name; those that are installed if None
     :param options: what the controllers are told, by names in Python's spelling; each must be known to one of them
     :param flags: the same, of controllers that need not run here
     :param informers: the factory they share, a new one if None
     :param endpoint: host and port of the health and metrics endpoint, None for none
+    :param beside_kube_controller_manager: run built-in controllers also where the cluster's own kube-controller-manager
+        runs
+    :ivar failed: controllers that were selected and cannot be loaded, by name
     :raises UnknownControllerError: if one is asked for that is not known
-    :raises ControllerLoadError: if one is installed and cannot be loaded
+    :raises ControllerLoadError: if none of those that are selected can be loaded
     :raises OptionError: if an option is not known, or has a value of the wrong type
     """
 
@@ -63,13 +62,16 @@ class Manager:
         informers: SharedInformerFactory | None = None,
         clock: Clock | None = None,
         endpoint: tuple[str, int] | None = None,
+        beside_kube_controller_manager: bool = False,
     ) -> None:
         clock = clock or RealClock()
         given = Options({**(options or {}), **(flags or {})})
         self.context = ControllerContext(client, informers or SharedInformerFactory(client, clock=clock), given, clock)
         #: Those that were selected, by name.
-        self.controllers: dict[str, Runnable] = _make(controllers, known, self.context)
-        _check_known(options or (), given.asked)
+        self.controllers, self._builtin, self.failed = make_controllers(controllers, known, self.context)
+        self._beside = beside_kube_controller_manager
+        if not self.failed:
+            _check_known(options or (), given.asked)
         checks: dict[str, Callable[[], bool]] = {
             name: partial(getattr, made, "has_synced", True) for name, made in self.controllers.items()
         }
@@ -80,8 +82,23 @@ class Manager:
         informers = self.context.informers.informers.values()
         return all(informer.is_following for informer in informers if informer.is_started)
 
+    async def check_alone(self) -> None:
+        """
+        See to it that no built-in controller runs beside the cluster's own; :meth:`run` does so as well.
+
+        :raises KubeControllerManagerRuns: if one would
+        """
+        if self._builtin and not self._beside:
+            await check_alone(self.context.client, self._builtin, self.context.clock)
+            self._beside = True
+
     async def run(self) -> None:
-        """Run everything until cancelled, or until a controller raises."""
+        """
+        Run everything until cancelled, or until a controller raises.
+
+        :raises KubeControllerManagerRuns: if a built-in controller would run beside the cluster's own
+        """
+        await self.check_alone()
         log.info("manager_starting", controllers=list(self.controllers))
         async with plain_task_group() as tasks:
             if self.endpoint is not None:
@@ -93,32 +110,9 @@ class Manager:
                 tasks.start_soon(controller.run, name=name)
 
 
-def known_controllers() -> dict[str, Any]:
-    """The entry points of all controllers that are installed, by name; ``.load()`` imports one."""
-    return {entry.name: entry for entry in sorted(entry_points(group=CONTROLLERS), key=lambda entry: entry.name)}
-
-
-def _make(
-    selection: Iterable[str], known: Mapping[str, ControllerFactory] | None, context: ControllerContext
-) -> dict[str, Runnable]:
-    if known is not None:
-        return {name: known[name](context) for name in select_controllers(selection, known)}
-    # What is not selected is not imported: it costs nothing, and may be broken.
-    installed = known_controllers()
-    return {name: _load(installed[name])(context) for name in select_controllers(selection, installed)}
-
-
 def _check_known(names: Iterable[str], known: Collection[str]) -> None:
     unknown = [name for name in names if name not in known]
     if unknown:
         plural = "s" if len(unknown) > 1 else ""
         want = f"want one of {', '.join(sorted(known))}" if known else "those that run here have none"
         raise OptionError(f"no controller knows the option{plural} {', '.join(map(repr, unknown))}: {want}")
-
-
-def _load(entry: Any) -> ControllerFactory:
-    try:
-        factory = entry.load()
-        return cast("ControllerFactory", factory.load() if isinstance(factory, Deferred) else factory)
-    except Exception as error:  # importing runs whatever the package's author wrote
-        raise ControllerLoadError(f"controller {entry.name} cannot be loaded from {entry.value}: {error}") from error

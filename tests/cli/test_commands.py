@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import signal
 import socket
+from datetime import UTC, datetime
 from pathlib import Path
 
 import anyio
@@ -10,7 +11,7 @@ import yaml
 
 from kinformer.client import connect
 from kinformer.envtest import ApiServer
-from kinformer.models import V1Namespace, V1Pod, V1ReplicationController, from_dict
+from kinformer.models import V1Lease, V1LeaseSpec, V1Namespace, V1ObjectMeta, V1Pod, V1ReplicationController, from_dict
 from tests.cli.commands import kinformer, output_until, running
 
 
@@ -163,7 +164,8 @@ async def test_a_kubeconfig_that_is_broken_is_one_line_that_names_it(tmp_path: P
 
 
 async def test_a_server_that_cannot_be_reached_is_one_line_that_names_it(tmp_path: Path) -> None:
-    done = await kinformer("manager", "--kubeconfig", write_kubeconfig(tmp_path / "k", "http://127.0.0.1:1"))
+    kubeconfig = write_kubeconfig(tmp_path / "k", "http://127.0.0.1:1")
+    done = await kinformer("manager", "--kubeconfig", kubeconfig, "--controllers", "endpoint")
 
     assert done.status == 1
     assert done.err.endswith("cannot reach the server at http://127.0.0.1:1: Connection refused\n")
@@ -171,7 +173,8 @@ async def test_a_server_that_cannot_be_reached_is_one_line_that_names_it(tmp_pat
 
 async def test_a_server_that_refuses_the_token_is_one_line_that_names_it(tmp_path: Path) -> None:
     async with ApiServer() as server:
-        done = await kinformer("manager", "--kubeconfig", write_kubeconfig(tmp_path / "k", server.url, "wrong"))
+        kubeconfig = write_kubeconfig(tmp_path / "k", server.url, "wrong")
+        done = await kinformer("manager", "--kubeconfig", kubeconfig, "--controllers", "endpoint")
 
         assert done.status == 1
         assert f"the server refused the credentials for {server.url}" in done.err
@@ -200,11 +203,35 @@ async def test_a_metrics_port_in_use_is_one_line_that_names_it(tmp_path: Path) -
     async with ApiServer() as server:
         server.write_kubeconfig(tmp_path / "k")
         taken = f"127.0.0.1:{server.port}"
-        done = await kinformer("manager", "--kubeconfig", tmp_path / "k", "--metrics-bind-address", taken)
+        flags = ("--controllers", "endpoint", "--metrics-bind-address", taken)
+        done = await kinformer("manager", "--kubeconfig", tmp_path / "k", *flags)
 
     assert done.status == 1
     assert done.err.splitlines()[-1] == f"kinformer: cannot serve metrics on {taken}: the port is in use"
     assert "Traceback" not in done.err
+
+
+async def test_builtin_controllers_beside_the_clusters_own_are_refused_in_one_line_unless_told_otherwise(
+    tmp_path: Path,
+) -> None:
+    async with ApiServer() as server, connect(url=server.url, token=server.token) as client:
+        kubeconfig = tmp_path / "kubeconfig"
+        server.write_kubeconfig(kubeconfig)
+        spec = V1LeaseSpec(holder_identity="cp-1", renew_time=datetime.now(UTC), lease_duration_seconds=15)
+        meta = V1ObjectMeta(name="kube-controller-manager", namespace="kube-system")
+        await client.resource(V1Lease).create(V1Lease(metadata=meta, spec=spec))
+
+        arguments = ("manager", "--kubeconfig", kubeconfig, "--controllers", "builtin,-endpoint")
+        done = await kinformer(*arguments)
+        assert (done.status, done.out) == (1, "")
+        assert done.err.startswith("kinformer: this cluster's own kube-controller-manager runs (cp-1 holds the Lease")
+        assert done.err.count("\n") == 1
+
+        async with running(*arguments, "--beside-kube-controller-manager") as process:
+            said = await output_until(process, "v1.36")
+            assert "replicationcontroller" in said
+            assert " endpoint," not in said
+            process.terminate()
 
 
 @pytest.mark.parametrize(
@@ -212,6 +239,11 @@ async def test_a_metrics_port_in_use_is_one_line_that_names_it(tmp_path: Path) -
     [
         ("--namespace", "a/b", "--namespace is 'a/b': a lowercase RFC 1123 label must consist of"),
         ("--controllers", "", "--controllers is '': that leaves nothing to run"),
+        (
+            "--controllers",
+            "*",
+            "--controllers is '*': that leaves nothing to run. '*' stands for those of other packages",
+        ),
         ("--controllers", "-endpoint", "--controllers is '-endpoint': that leaves nothing to run"),
     ],
 )

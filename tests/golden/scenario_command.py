@@ -91,7 +91,9 @@ async def serving(
             client = await stack.enter_async_context(connect(url=url, token=token, clock=clock))
             tasks = await stack.enter_async_context(anyio.create_task_group())
             stack.callback(tasks.cancel_scope.cancel)
-            tasks.start_soon(Manager(client, controllers=controllers, clock=clock).run)
+            tasks.start_soon(
+                Manager(client, controllers=controllers, clock=clock, beside_kube_controller_manager=True).run
+            )
         yield url, token
 
 

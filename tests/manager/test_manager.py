@@ -1,14 +1,19 @@
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from importlib import metadata
+from types import SimpleNamespace
 from typing import Any
 
 import aiohttp
 import anyio
 import pytest
+from structlog.testing import capture_logs
 
-from kinformer.client import Client, connect
+from kinformer.client import Client, ServerUnreachable, Status, connect
+from kinformer.client.errors import error_from_status
+from kinformer.clock import FakeClock
 from kinformer.envtest import ApiServer
 from kinformer.manager import (
     Controller,
@@ -18,9 +23,11 @@ from kinformer.manager import (
     OptionError,
     UnknownControllerError,
     known_controllers,
+    loading,
 )
-from kinformer.manager import manager as manager_module
-from kinformer.models import CoreV1Event, V1ConfigMap, V1ObjectMeta
+from kinformer.manager.beside import KubeControllerManagerRuns, check_alone
+from kinformer.manager.loading import builtin_controllers
+from kinformer.models import CoreV1Event, V1ConfigMap, V1Lease, V1LeaseSpec, V1ObjectMeta
 from kinformer.record import NORMAL
 
 
@@ -119,17 +126,143 @@ async def test_an_option_that_no_controller_knows_is_named_with_those_that_are_k
         Manager(client, known=known, controllers=["noted"], options={"counters": 5})
 
 
-async def test_a_controller_that_cannot_be_loaded_is_named(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Broken:
-        name, value = "broken", "nowhere:make"
+class Installed:
+    """An entry point, of another package unless it is said to be kinformer's own."""
 
-        def load(self) -> Any:
-            raise ModuleNotFoundError("No module named 'nowhere'")
+    def __init__(self, name: str, load: Any, *, builtin: bool = False) -> None:
+        self.name, self.value, self.load = name, "somewhere:make", load
+        self.dist = metadata.distribution("kinformer" if builtin else "pytest")
 
-    monkeypatch.setattr(manager_module, "known_controllers", lambda: {"broken": Broken()})
 
-    with pytest.raises(ControllerLoadError, match="controller broken cannot be loaded from nowhere:make: No module"):
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    def install(*entries: Installed) -> None:
+        monkeypatch.setattr(loading, "known_controllers", lambda: {entry.name: entry for entry in entries})
+
+    return install
+
+
+def missing() -> Any:
+    raise ModuleNotFoundError("No module named 'nowhere'")
+
+
+def exiting() -> Any:
+    raise SystemExit(2)
+
+
+def unmakeable() -> Any:
+    def make(context: ControllerContext) -> Controller:
+        raise KeyError("no such thing")
+
+    return make
+
+
+async def test_a_controller_that_cannot_be_loaded_is_named_and_the_others_run(
+    client: Client, installed: Callable[..., None]
+) -> None:
+    installed(
+        Installed("broken", missing),
+        Installed("exiting", exiting),
+        Installed("noted", lambda: Noted().make),
+        Installed("unmakeable", unmakeable),
+    )
+    with capture_logs() as logs:
+        manager = Manager(client, options={"of_the_broken_one": 1})
+
+    assert list(manager.controllers) == ["noted"]
+    assert {name: str(error) for name, error in manager.failed.items()} == {
+        "broken": "controller broken cannot be loaded from somewhere:make: "
+        "ModuleNotFoundError: No module named 'nowhere'",
+        "exiting": "controller exiting cannot be loaded from somewhere:make: SystemExit: 2",
+        "unmakeable": "controller unmakeable of somewhere:make cannot be made: KeyError: 'no such thing'",
+    }
+    assert [line["controller"] for line in logs if line["log_level"] == "error"] == list(manager.failed)
+
+
+async def test_where_nothing_can_be_loaded_that_is_an_error(client: Client, installed: Callable[..., None]) -> None:
+    installed(Installed("broken", missing))
+
+    with pytest.raises(ControllerLoadError, match="controller broken cannot be loaded from somewhere:make: Module"):
         Manager(client)
+
+
+async def test_builtin_controllers_run_when_they_are_named_and_the_star_means_the_others(
+    client: Client, installed: Callable[..., None]
+) -> None:
+    def made(*selection: str) -> list[str]:
+        return list(Manager(client, controllers=selection).controllers)
+
+    installed(
+        Installed("job", lambda: Noted().make, builtin=True),
+        Installed("mine", lambda: Noted().make),
+        Installed("quota", lambda: Noted().make, builtin=True),
+    )
+    assert list(Manager(client).controllers) == made("*") == ["mine"]
+    assert made("job") == ["job"]
+    assert made("builtin") == ["job", "quota"]
+    assert made("*", "builtin", "-job") == ["mine", "quota"]
+
+
+def test_the_projects_own_controllers_are_builtin() -> None:
+    installed = known_controllers()
+
+    assert builtin_controllers(installed) == tuple(installed)
+
+
+async def _hold_lease(client: Client, clock: FakeClock, holder: str | None = "cp-1_a1b2") -> None:
+    spec = V1LeaseSpec(holder_identity=holder, renew_time=clock.now(), lease_duration_seconds=15)
+    meta = V1ObjectMeta(name="kube-controller-manager", namespace="kube-system")
+    await client.resource(V1Lease).create(V1Lease(metadata=meta, spec=spec))
+
+
+async def test_a_builtin_controller_refuses_to_run_beside_the_clusters_own(client: Client) -> None:
+    clock = FakeClock()
+    await _hold_lease(client, clock)
+    manager = Manager(client, controllers=["endpoint", "job"], clock=clock)
+    with pytest.raises(KubeControllerManagerRuns) as raised:
+        await manager.run()
+
+    assert str(raised.value) == (
+        "this cluster's own kube-controller-manager runs (cp-1_a1b2 holds the Lease kube-system/"
+        "kube-controller-manager), and the built-in controllers endpoint, job would work against it: "
+        "switch them off there, and say --beside-kube-controller-manager"
+    )
+
+
+@pytest.mark.parametrize("why", ["said so", "of one's own", "nobody holds it", "let go", "long ago"])
+async def test_it_runs_where_the_clusters_own_do_not_or_that_is_wanted(client: Client, why: str) -> None:
+    clock = FakeClock()
+    if why != "nobody holds it":
+        await _hold_lease(client, clock, "" if why == "let go" else "cp-1_a1b2")
+    if why == "long ago":
+        clock.turn(61)
+    known = {"noted": Noted().make} if why == "of one's own" else None
+    controllers = ["*"] if known else ["endpoint"]
+    manager = Manager(
+        client, controllers=controllers, known=known, clock=clock, beside_kube_controller_manager=why == "said so"
+    )
+
+    await manager.check_alone()
+
+
+async def test_where_the_lease_may_not_be_read_a_warning_says_so_and_a_busy_server_is_asked_again() -> None:
+    clock = FakeClock()
+    answers: list[Exception] = [
+        ServerUnreachable("http://x", "refused"),
+        error_from_status(Status(status="Failure", code=403, reason="Forbidden", message="no")),
+    ]
+
+    class Leases:
+        async def get(self, name: str, namespace: str) -> Any:
+            raise answers.pop(0)
+
+    client: Any = SimpleNamespace(resource=lambda model: Leases())
+    with capture_logs() as logs:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(check_alone, client, ["endpoint"], clock)
+            await clock.advance(10)
+
+    assert [line["event"] for line in logs] == ["lease_not_read", "lease_not_readable"]
 
 
 async def test_probes_and_scrapes_are_answered(client: Client) -> None:

@@ -14,13 +14,17 @@ KNOWN = ["endpoint", "quota", "replicationcontroller"]
         ([], []),
         (["quota"], ["quota"]),
         (["*", "replicationcontroller"], KNOWN),
+        (["builtin"], ["replicationcontroller"]),
+        (["*", "builtin"], KNOWN),
+        (["builtin", "-replicationcontroller"], []),
+        (["builtin", "endpoint"], ["endpoint", "replicationcontroller"]),
         (["*", "-quota"], ["endpoint"]),
         (["-quota", "quota"], []),
         (["quota", "-quota"], ["quota"]),
     ],
 )
 def test_the_first_entry_that_names_a_controller_decides(selection: list[str], selected: list[str]) -> None:
-    assert select_controllers(selection, KNOWN, off_by_default=["replicationcontroller"]) == selected
+    assert select_controllers(selection, KNOWN, builtin=["replicationcontroller"]) == selected
 
 
 def test_unknown_names_are_one_error_that_names_what_there_is() -> None:
@@ -28,5 +32,6 @@ def test_unknown_names_are_one_error_that_names_what_there_is() -> None:
         select_controllers(["*", "replicaset", "-job"], KNOWN)
 
     assert str(raised.value) == (
-        "unknown controllers 'replicaset', 'job': want '*', or NAME or -NAME of endpoint, quota, replicationcontroller"
+        "unknown controllers 'replicaset', 'job': want '*', 'builtin', or NAME or -NAME of "
+        "endpoint, quota, replicationcontroller"
     )

@@ -151,4 +151,4 @@ def _manager(
     if isinstance(controllers, Mapping):
         return Manager(Client(transport), known=controllers, clock=clock)
     names = controllers if controllers is not None else controllers_for(scenario.name, known_controllers()) or ()
-    return Manager(Client(transport), controllers=names, clock=clock)
+    return Manager(Client(transport), controllers=names, clock=clock, beside_kube_controller_manager=True)
