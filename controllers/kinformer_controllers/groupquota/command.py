@@ -12,6 +12,7 @@ import click
 
 from kinformer.cli.command import logging_flags, run_command, with_logging
 from kinformer.cli.flags import duration
+from kinformer_controllers.groupquota.certificates import DEFAULT_CLIENT, TLSFiles
 
 __all__ = ("quota_webhook",)
 
@@ -23,10 +24,25 @@ __all__ = ("quota_webhook",)
     help="How to reach the cluster; $KUBECONFIG, ~/.kube/config or the pod's own account if not given.",
 )
 @click.option("--context", default=None, help="Which of the kubeconfig's contexts; its current one if not given.")
-@click.option("--host", default="0.0.0.0", show_default=True, help="Address to listen on.")
+@click.option(
+    "--host",
+    default=None,
+    help="Address to listen on.  [0.0.0.0 with --client-ca-file, else 127.0.0.1: whoever may ask can use a quota up]",
+)
 @click.option("--port", type=click.IntRange(0, 65535), default=9443, show_default=True, help="0 for any free port.")
 @click.option("--tls-cert-file", type=click.Path(path_type=Path), help="The server's certificate, as PEM.")
 @click.option("--tls-private-key-file", type=click.Path(path_type=Path), help="Its key, as PEM.")
+@click.option(
+    "--client-ca-file",
+    type=click.Path(path_type=Path),
+    help="Only clients may ask that have a certificate of one of these authorities (PEM).",
+)
+@click.option(
+    "--client-names",
+    default=DEFAULT_CLIENT,
+    show_default=True,
+    help="Common names or DNS names, of which the client's certificate must have one; several with commas.",
+)
 @click.option("--insecure", is_flag=True, help="Serve plain HTTP: for tests, and behind a proxy with a certificate.")
 @click.option(
     "--resource-quota-sync-period",
@@ -53,28 +69,39 @@ async def _run(
     *,
     kubeconfig: Path | None,
     context: str | None,
-    host: str,
+    host: str | None,
     port: int,
     tls_cert_file: Path | None,
     tls_private_key_file: Path | None,
+    client_ca_file: Path | None,
+    client_names: str,
     insecure: bool,
     period: float,
     reservation: float,
 ) -> int:
     from kinformer.client import connect
     from kinformer.manager import OptionError
-    from kinformer_controllers.groupquota.server import WebhookServer, tls_context
+    from kinformer_controllers.groupquota.server import LOOPBACK, WebhookServer
     from kinformer_controllers.groupquota.webhook import QuotaWebhook
 
     if not insecure and (tls_cert_file is None or tls_private_key_file is None):
         raise OptionError("say --tls-cert-file and --tls-private-key-file: API servers ask webhooks over HTTPS only")
+    if insecure and client_ca_file is not None:
+        raise OptionError("--client-ca-file asks for certificates, which --insecure has no place for: say one of them")
+    names = frozenset(name.strip() for name in client_names.split(",") if name.strip())
+    if not names:
+        raise OptionError("--client-names: want at least one name")
     tls = None
     if tls_cert_file is not None and tls_private_key_file is not None and not insecure:
-        tls = tls_context(tls_cert_file, tls_private_key_file)
+        tls = TLSFiles(tls_cert_file, tls_private_key_file, client_ca_file, names)
+        tls.context()  # what is wrong with the files is said before anything else is done
+    if host is None:
+        host = LOOPBACK if client_ca_file is None else "0.0.0.0"
     async with connect(kubeconfig, context) as client:
         version = await client.server_version()
         webhook = QuotaWebhook(client, reservation=reservation, period=period)
         server = WebhookServer(webhook, tls, host, port)
+        server.bind()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(webhook.run)
             tasks.start_soon(server.run)

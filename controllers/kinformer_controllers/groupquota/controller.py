@@ -90,7 +90,13 @@ class GroupQuotaController:
             clock=self._clock,
         )
         self._recounter = GroupRecounter(
-            accessor, namespaces, ledger, self.registry, lambda: self.monitor.has_told, self._is_too_early_to_give_back
+            accessor,
+            namespaces,
+            ledger,
+            self.registry,
+            lambda: self.monitor.has_told,
+            self._is_too_early_to_give_back,
+            self._clock,
         )
 
     @property

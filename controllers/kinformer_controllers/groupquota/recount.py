@@ -16,12 +16,14 @@ from typing import Any, Final
 from anyio.lowlevel import checkpoint
 
 from kinformer.client import Conflict
+from kinformer.clock import Clock
 from kinformer.logs import get_logger
 from kinformer.meta.quantity import Quantity
 from kinformer.meta.resourcelist import ResourceList, add, mask, maximum, subtract
 from kinformer_controllers.groupquota.accessor import GroupQuotaAccessor, Namespaces
 from kinformer_controllers.groupquota.group_quota import MalformedStatus, Selects, hard_of, read_group_quota
 from kinformer_controllers.groupquota.reservations import ReservationLedger
+from kinformer_controllers.shared.quota.admission import time_limit
 from kinformer_controllers.shared.quota.evaluator import SLICE, GenericEvaluator, UsageStatsOptions
 from kinformer_controllers.shared.quota.limits import Quota
 from kinformer_controllers.shared.quota.registry import Registry
@@ -31,6 +33,9 @@ __all__ = ("GroupRecounter", "Recounted")
 log = get_logger(__name__)
 
 _TRIES: Final = 5
+
+# Seconds that a write may take.
+_WRITE_TIMEOUT: Final = 10.0
 
 # How often handlers are waited for that have not been told of all that the caches show.
 _PATIENCE: Final = 100
@@ -79,7 +84,9 @@ class GroupRecounter:
         registry: Registry,
         has_told: Callable[[], bool],
         keeps: Callable[[Mapping[str, Any]], bool],
+        clock: Clock,
     ) -> None:
+        self._clock = clock
         self._accessor = accessor
         self._namespaces = namespaces
         self._ledger = ledger
@@ -94,6 +101,7 @@ class GroupRecounter:
         :param began: called at the moment whose objects are counted
         :raises GroupQuotaError: if it makes no sense
         :raises ClientError: if it could not be written
+        :raises EvaluationTimedOut: if that took too long
         """
         result = Recounted()
         patience = _PATIENCE
@@ -172,7 +180,9 @@ class GroupRecounter:
                 if used == now.used and hard == now.hard and "used" in (now.source.get("status") or {}):
                     return
                 try:
-                    await self._accessor.update(Quota("", name, (), hard, used, now.source))
+                    # Charges wait for this.
+                    with time_limit(_WRITE_TIMEOUT, self._clock):
+                        await self._accessor.update(Quota("", name, (), hard, used, now.source))
                 except Conflict:
                     if not tries_left:
                         raise

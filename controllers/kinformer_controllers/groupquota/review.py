@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import click
 import msgspec
 
-__all__ = ("AdmissionRequest", "BadReview", "answer", "read_review", "status")
+from kinformer.cli.flags import duration
+
+__all__ = ("AdmissionRequest", "BadReview", "answer", "read_review", "read_timeout", "status")
+
+# Of webhooks' timeoutSeconds, as Kubernetes checks it.
+_LONGEST: Final = 30.0
 
 _VERSION: Final = "admission.k8s.io/v1"
 
@@ -50,9 +56,13 @@ def read_review(body: bytes) -> AdmissionRequest:
     :raises BadReview: says what is wrong with it
     """
     try:
+        # The decoder looks only at what it keeps: a name of a field that is no text would be one that nobody asked for.
+        body.decode()
         review = _decode(body)
     except msgspec.DecodeError as error:
         raise BadReview(f"not an AdmissionReview: {error}") from error
+    except RecursionError as error:
+        raise BadReview("not an AdmissionReview that can be read: it is nested too deeply") from error
     except UnicodeDecodeError as error:
         raise BadReview("not an AdmissionReview: not UTF-8") from error
     if review.kind != "AdmissionReview" or review.api_version != _VERSION:
@@ -61,6 +71,16 @@ def read_review(body: bytes) -> AdmissionRequest:
     if review.request is None:
         raise BadReview("the AdmissionReview has no request")
     return review.request
+
+
+def read_timeout(text: str, default: float) -> float:
+    """The seconds that an API server says it waits (``10s``); `default` if it does not, or nobody can read it."""
+    try:
+        seconds = duration(text) if text else default
+    except click.BadParameter:
+        return default
+    # More than an API server may be told to wait is not believed.
+    return min(seconds, _LONGEST) if seconds > 0 else default
 
 
 def answer(uid: str, code: int = 200, reason: str = "", message: str = "") -> bytes:

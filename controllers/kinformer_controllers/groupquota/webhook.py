@@ -139,8 +139,10 @@ class QuotaWebhook:
 
         :param timeout: seconds until the API server stops waiting; the decision is there :data:`MARGIN` before that
         """
-        if asked.operation not in (CREATE, UPDATE) or asked.object is None:
+        if asked.operation not in (CREATE, UPDATE):
             return _YES
+        if asked.object is None:
+            return Decision(400, "BadRequest", f"the request is a {asked.operation} and has no object")
         resource = GroupResource(asked.resource.group, asked.resource.resource)
         if resource == GROUP_QUOTAS.group_resource:
             return self._check_quota(asked)
@@ -162,6 +164,9 @@ class QuotaWebhook:
         except ClientError as error:
             log.warning("request_not_checked", namespace=asked.namespace, name=asked.name, error=str(error))
             return Decision(503, "ServiceUnavailable", f"quota cannot be checked: {error}")
+        except Exception as error:  # whatever somebody sends: it is answered, and refused
+            log.exception("request_not_understood", namespace=asked.namespace, name=asked.name)
+            return Decision(500, "InternalError", f"quota cannot be computed: {type(error).__name__}")
 
     async def _charge(self, request: Request, deadline: float) -> Decision:
         await self.namespaces.know(request.namespace)

@@ -18,7 +18,8 @@ from kinformer.envtest.certificates import Authority
 from kinformer.manager import OptionError
 from kinformer.models import V1Namespace, V1Pod
 from kinformer_controllers.groupquota import GROUP_QUOTAS, QuotaWebhook, WebhookServer
-from kinformer_controllers.groupquota.server import BODY_LIMIT, tls_context
+from kinformer_controllers.groupquota.certificates import TLSFiles, tls_context
+from kinformer_controllers.groupquota.server import BODY_LIMIT
 from tests.controllers.groupquota.setting import CRD, Setting, group_quota, setting, through
 from tests.controllers.groupquota.webhook_proxy import review
 from tests.controllers.objects import FakeInformers
@@ -214,7 +215,7 @@ async def test_it_serves_https_with_the_certificate_it_is_given(tmp_path: Path) 
     key_file.write_bytes(pair.key)
 
     async with setting() as place, anyio.create_task_group() as tasks:
-        server = WebhookServer(QuotaWebhook(place.client), tls_context(certificate_file, key_file), "127.0.0.1", 0)
+        server = WebhookServer(QuotaWebhook(place.client), TLSFiles(certificate_file, key_file), "127.0.0.1", 0)
         tasks.start_soon(server.run)
         await server.listening.wait()
         trusted = ssl.create_default_context(cadata=authority.certificate.decode())
@@ -239,7 +240,7 @@ async def test_with_the_documented_configuration_a_server_asks_it(tmp_path: Path
 
     async with setting() as place, anyio.create_task_group() as tasks:
         webhook = QuotaWebhook(place.client, clock=place.clock)
-        server = WebhookServer(webhook, tls_context(certificate_file, key_file), "127.0.0.1", 0)
+        server = WebhookServer(webhook, TLSFiles(certificate_file, key_file), "127.0.0.1", 0)
         tasks.start_soon(webhook.run)
         tasks.start_soon(server.run)
         await server.listening.wait()

@@ -386,7 +386,7 @@ async def test_after_a_conflict_the_server_is_asked_rather_than_a_cache_that_lag
         created["status"] = {"hard": {"pods": "5"}, "used": {"pods": "0"}}
         written = await quotas.update_status(created)
         silent: Any = FakeInformers().informer_for(V1ResourceQuota)
-        silent._synced.set()
+        silent._synced.sync()
         silent.indexer.add(from_dict(V1ResourceQuota, written))
         written["status"]["used"]["pods"] = "3"
         await quotas.update_status(written)

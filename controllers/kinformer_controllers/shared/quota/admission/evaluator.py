@@ -26,8 +26,6 @@ from kinformer.workqueue import Queue, ShutDown
 from kinformer_controllers.shared.quota.admission.accessor import QuotaAccessor
 from kinformer_controllers.shared.quota.admission.check import (
     LimitedResource,
-    QuotaRefused,
-    UncoveredScopes,
     changed,
     check_request,
 )
@@ -234,7 +232,7 @@ class QuotaEvaluator:
             request = waiter.request
             try:
                 after = check_request(running, request, self._evaluator(request.resource), self._limited)
-            except (QuotaRefused, UncoveredScopes, ValueError) as error:
+            except Exception as error:  # also one that nobody thought of: it is this request's, and no other's
                 self._refuse([waiter], error)
                 continue
             if request.dry_run or not changed(running, after):
