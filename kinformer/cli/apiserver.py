@@ -15,14 +15,17 @@ from kinformer.envtest.nodes import FakeNodes
 __all__ = ("serve",)
 
 
-async def serve(*, kubeconfig_out: Path | None, fake_nodes: int, **options: Any) -> int:
+async def serve(*, kubeconfig_out: Path | None, fake_nodes: int, with_manager: bool = False, **options: Any) -> int:
     """
     Serve until cancelled.
 
+    :param with_manager: leave to a manager what a manager can do
     :param options: those of :class:`~kinformer.envtest.ApiServer`
     :raises ServerError: if the port is taken, or the data cannot be used
     :raises OSError: if the kubeconfig cannot be written
     """
+    if with_manager and options.get("controllers", True):
+        options["controllers"] = ("kubelet",)
     async with ApiServer(**options) as server:
         if kubeconfig_out is not None:
             server.write_kubeconfig(kubeconfig_out)

@@ -81,6 +81,11 @@ def logging_flags(command: F) -> F:
     default=True,
     help="Whether the garbage collector, the namespace controller and the end of pods' grace run in the server.  [on]",
 )
+@click.option(
+    "--with-manager",
+    is_flag=True,
+    help="A manager runs the garbage collector and the namespace controller: the server leaves both to it.",
+)
 @logging_flags
 def apiserver(**options: Any) -> None:
     """Serve an embedded API server until interrupted."""

@@ -6,8 +6,10 @@ import base64
 import random
 import secrets
 import ssl
+from collections.abc import Collection
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from datetime import UTC
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -26,12 +28,14 @@ from kinformer.envtest.faults import Faults
 from kinformer.envtest.handlers.http import HttpHandler
 from kinformer.envtest.handlers.watching import WatchSet
 from kinformer.envtest.limit_ranges import LimitRanger
+from kinformer.envtest.loops import LOOPS, Loops
 from kinformer.envtest.objects import StoredObjects
 from kinformer.envtest.operations import Operations
 from kinformer.envtest.plugins import ClaimResize, DefaultClasses, NamespaceLifecycle, Priority, TopologyLabels
 from kinformer.envtest.policies import Policies
 from kinformer.envtest.registry import Registry
 from kinformer.envtest.serving import ServerError, listen, serving
+from kinformer.envtest.signing import SigningRequests
 from kinformer.envtest.storage import Journal, JournalError, Storage, first_version
 from kinformer.envtest.strategies import Strategies
 from kinformer.envtest.strategy import SYSTEM_CLASSES
@@ -39,6 +43,8 @@ from kinformer.envtest.webhooks import ServiceResolver, Webhooks
 
 __all__ = ("ApiServer", "ServerError")
 
+#: Since when the server notes which tokens in Secrets are used: what the cleaner of those tokens goes by.
+_TOKEN_TRACKING = "kube-apiserver-legacy-service-account-token-tracking"
 _SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 
 
@@ -68,8 +74,8 @@ class ApiServer:
     :param token: the bearer token that may do everything; made up, if None
     :param clock: what time it is for the server, its time-outs and its loops
     :param controllers: whether the garbage collector, the namespace controller and the end of pods' grace run in the
-        server, as a cluster's controller manager and kubelets would do it
-    :param end_pods: whether pods whose grace is over are removed; if not, they wait for a kubelet, as in a cluster
+        server, as a cluster's controller manager and kubelets would do it; or which of them, by the names in
+        :data:`~kinformer.envtest.loops.LOOPS`: ``("kubelet",)`` where a manager runs the other two
     :param plugins: whether installed packages' admission is used
     :param seed: makes names and uids the same in every run
     :param version: what ``/version`` says
@@ -88,8 +94,7 @@ class ApiServer:
         port: int = 0,
         token: str | None = None,
         clock: Clock | None = None,
-        controllers: bool = True,
-        end_pods: bool = True,
+        controllers: bool | Collection[str] = True,
         plugins: bool = True,
         seed: int | None = None,
         version: dict[str, str] | None = None,
@@ -104,8 +109,7 @@ class ApiServer:
             raise ServerError("the token is empty: leave it out to have one made up")
         self.token = token if token is not None else secrets.token_urlsafe(24)
         self.clock: Clock = clock if clock is not None else RealClock()
-        self._controllers = controllers
-        self._end_pods = end_pods
+        self._controllers = _loops_of(controllers)
         self._use_plugins = plugins
         self._rng = random.Random(seed)
         self._version = {**VERSION, **(version or {})}
@@ -263,9 +267,7 @@ class ApiServer:
         stack.callback(loops.cancel_scope.cancel)
         loops.start_soon(self._conversions.run, name="kinformer apiserver conversions")
         if self._controllers:
-            from kinformer.envtest.loops import Loops
-
-            loops.start_soon(Loops(self.operations, end_pods=self._end_pods).run, name="kinformer apiserver loops")
+            loops.start_soon(Loops(self.operations, self._controllers).run, name="kinformer apiserver loops")
 
     async def restart(self, *, keep_data: bool = True) -> None:
         """
@@ -331,6 +333,7 @@ class ApiServer:
         self.admission.policies.append(Policies(self.storage, self.registry))
         own = (NamespaceLifecycle, LimitRanger, Priority, DefaultClasses, TopologyLabels, ClaimResize, Escalation)
         self.admission.plugins.extend([plugin(self.storage) for plugin in own])
+        self.admission.plugins.append(SigningRequests(self.clock))
         if self._use_plugins:
             context = AdmissionContext(StoredObjects(self.operations), self.clock)
             self.admission.plugins.extend(load_plugins(context))
@@ -340,10 +343,26 @@ class ApiServer:
         assert namespaces is not None
         for name in _SYSTEM_NAMESPACES:
             self.operations.create(namespaces, "", {"metadata": {"name": name}})
+        config_maps = self.registry.find("", "v1", "configmaps")
+        assert config_maps is not None
+        since = self.clock.now().astimezone(UTC).strftime("%Y-%m-%d")
+        tracking = {"metadata": {"name": _TOKEN_TRACKING}, "data": {"since": since}}
+        self.operations.create(config_maps, "kube-system", tracking)
         priorities = self.registry.find("scheduling.k8s.io", "v1", "priorityclasses")
         assert priorities is not None
         for priority in SYSTEM_CLASSES:
             self.operations.create(priorities, "", {**priority, "metadata": {**priority["metadata"]}})
+
+
+def _loops_of(controllers: bool | Collection[str]) -> Collection[str]:
+    """
+    :raises ServerError: for a name that is not one
+    """
+    if isinstance(controllers, bool):
+        return LOOPS if controllers else ()
+    if unknown := sorted(set(controllers).difference(LOOPS)):
+        raise ServerError(f"the server has no controller {unknown[0]!r}: there are {', '.join(LOOPS)}")
+    return controllers
 
 
 def _no_endpoints(namespace: str, name: str, port: int) -> tuple[str, int]:

@@ -81,11 +81,12 @@ async def serving(
     """
     from kinformer.client import connect
     from kinformer.envtest import ApiServer
+    from kinformer.envtest.loops import WITHOUT_KUBELET
     from kinformer.manager import Manager
 
     async with AsyncExitStack() as stack:
         if url is None:
-            server = await stack.enter_async_context(ApiServer(clock=clock, end_pods=False))
+            server = await stack.enter_async_context(ApiServer(clock=clock, controllers=WITHOUT_KUBELET))
             url, token = server.url, server.token
         if controllers:
             client = await stack.enter_async_context(connect(url=url, token=token, clock=clock))

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from kinformer.envtest.loops.runner import Loops
+from kinformer.envtest.loops.runner import LOOPS, WITHOUT_KUBELET, Loops
 
-__all__ = ("Loops",)
+__all__ = ("LOOPS", "WITHOUT_KUBELET", "Loops")

@@ -19,9 +19,12 @@ from kinformer.envtest.registry import Resource
 from kinformer.envtest.storage import Change
 from kinformer.envtest.storage.history import DELETED
 from kinformer.envtest.strategy.base import Obj
+from kinformer.logs import get_logger
 from kinformer.meta.names import GroupResource, GroupVersion
 
 __all__ = ("GarbageCollector",)
+
+log = get_logger(__name__)
 
 _HOW = WriteOptions(
     User("system:serviceaccount:kube-system:generic-garbage-collector"), manager="kube-controller-manager"
@@ -196,8 +199,7 @@ class GarbageCollector:
         place = self._places.get(owner.uid)
         if place is None:
             # Of a kind that is not served nobody can say whether it is gone.
-            group, version = GroupVersion.parse(owner.api_version)
-            return "dangling" if self._operations.registry.by_kind(group, version, owner.kind) else "solid"
+            return "dangling" if self._is_served(owner, dependent) else "solid"
         namespace = place.key.rpartition("/")[0]
         if namespace and namespace != dependent.key.rpartition("/")[0]:
             return "dangling"
@@ -210,6 +212,19 @@ class GarbageCollector:
         if metadata.deletion_timestamp is not None and _FOREGROUND in (metadata.finalizers or ()):
             return "waiting"
         return "solid"
+
+    def _is_served(self, owner: _Owner, dependent: _Place) -> bool:
+        try:
+            group, version = GroupVersion.parse(owner.api_version)
+        except ValueError:
+            log.warning(
+                "owner_of_no_kind",
+                object=dependent.key,
+                resource=str(dependent.resource),
+                api_version=owner.api_version,
+            )
+            return False
+        return self._operations.registry.by_kind(group, version, owner.kind) is not None
 
     def _disown(self, place: _Place, uids: set[str]) -> None:
         def change(obj: Obj) -> None:

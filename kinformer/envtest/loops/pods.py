@@ -9,7 +9,7 @@ from kinformer.envtest import status
 from kinformer.envtest.admission import User
 from kinformer.envtest.operations import DeleteOptions, Operations, WriteOptions
 from kinformer.envtest.storage import Change
-from kinformer.envtest.storage.history import MODIFIED
+from kinformer.envtest.storage.history import DELETED
 from kinformer.meta.names import GroupResource
 
 __all__ = ("PodReaper",)
@@ -31,7 +31,8 @@ class PodReaper:
         self._due: deque[tuple[str, str]] = deque()
 
     def note(self, resource: GroupResource, change: Change) -> None:
-        if resource != _PODS or change.type != MODIFIED or b'"deletionTimestamp"' not in change.now.raw:
+        # A pod that was there before the loop began comes as if it were new.
+        if resource != _PODS or change.type == DELETED or b'"deletionTimestamp"' not in change.now.raw:
             return
         metadata = change.now.decode()["metadata"]
         if "deletionTimestamp" not in metadata:

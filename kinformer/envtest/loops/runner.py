@@ -6,6 +6,7 @@ what it noted. Acting is synchronous, a piece at a time, with the event loop giv
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from typing import Protocol
 
 import anyio
@@ -20,11 +21,17 @@ from kinformer.envtest.storage.history import ADDED
 from kinformer.logs import get_logger
 from kinformer.meta.names import GroupResource
 
-__all__ = ("Loop", "Loops")
+__all__ = ("LOOPS", "WITHOUT_KUBELET", "Loop", "Loops")
 
 log = get_logger(__name__)
 
 _PIECE = 50
+
+
+#: Whose work they do. A manager that runs such a controller wants a server without its loop.
+LOOPS = ("garbage-collector-controller", "namespace-controller", "kubelet")
+#: Where pods whose grace is over wait for a kubelet, as in a cluster.
+WITHOUT_KUBELET = LOOPS[:2]
 
 
 class Loop(Protocol):
@@ -43,19 +50,20 @@ class Loop(Protocol):
 
 class Loops:
     """
-    All loops of one server, in one task.
+    The loops of one server, in one task.
 
-    :param end_pods: whether pods whose grace is over are removed
+    :param names: which of :data:`LOOPS` run
     """
 
-    def __init__(self, operations: Operations, *, end_pods: bool = True):
+    def __init__(self, operations: Operations, names: Collection[str] = LOOPS):
         self._storage = operations.storage
         self._news = anyio.Event()
-        self._loops: tuple[Loop, ...] = (
-            GarbageCollector(operations),
-            NamespaceCleaner(operations),
-            *([PodReaper(operations, self._wake)] if end_pods else []),
-        )
+        loops: dict[str, Callable[[], Loop]] = {
+            "garbage-collector-controller": lambda: GarbageCollector(operations),
+            "namespace-controller": lambda: NamespaceCleaner(operations),
+            "kubelet": lambda: PodReaper(operations, self._wake),
+        }
+        self._loops = [make() for name, make in loops.items() if name in names]
 
     async def run(self) -> None:
         """Act until cancelled."""

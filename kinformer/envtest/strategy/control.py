@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from kinformer.envtest.strategy.base import Obj, Strategy
+from kinformer.envtest.strategy.base import Obj, Strategy, with_field
 
 __all__ = (
     "AdmissionBindingStrategy",
@@ -85,6 +85,28 @@ class SigningRequestStrategy(Strategy):
     def prepare_for_update(self, obj: Obj, old: Obj) -> None:
         super().prepare_for_update(obj, old)
         obj["spec"] = old["spec"]
+
+    def prepare_for_status_update(self, obj: Obj, old: Obj) -> None:
+        super().prepare_for_status_update(obj, old)
+        # What was decided stays as it was said: who signs has nothing to do with it.
+        conditions, before = _conditions_of(obj), _conditions_of(old)
+        for kind in ("Approved", "Denied"):
+            places = [place for place, one in enumerate(conditions) if one.get("type") == kind]
+            said = [one for one in before if one.get("type") == kind]
+            if len(places) == len(said):
+                for place, one in zip(places, said, strict=True):
+                    conditions[place] = one
+
+    def prepare_for_subresource_update(self, subresource: str, obj: Obj, old: Obj) -> None:
+        if subresource == "approval":
+            conditions, metadata = _conditions_of(obj), obj["metadata"]
+            obj.clear()
+            obj.update({**old, "metadata": metadata, "status": {**(old.get("status") or {})}})
+            with_field(obj["status"], "conditions", conditions or None)
+
+
+def _conditions_of(request: Obj) -> list[Obj]:
+    return (request.get("status") or {}).get("conditions") or []
 
 
 class DeviceClassStrategy(Strategy):

@@ -67,7 +67,7 @@ def _validate_owners(owners: Sequence[Mapping[str, Any]]) -> Iterator[Cause]:
     first = ""
     for owner in owners:
         version = owner.get("apiVersion", "")
-        if not version.rpartition("/")[2]:
+        if version.count("/") > 1 or not version.rpartition("/")[2]:
             text = f'Invalid value: "{version}": version must not be empty'
             yield Cause(f"{path}.apiVersion", "FieldValueInvalid", text)
         for name in ("kind", "name", "uid"):

@@ -16,6 +16,7 @@ import anyio
 from kinformer.client import Client
 from kinformer.clock import FakeClock
 from kinformer.envtest import ApiServer
+from kinformer.envtest.loops import WITHOUT_KUBELET
 from kinformer.manager import ControllerFactory, Manager, known_controllers
 from tests.controllers.scenarios.transports import Fuse, HeldBack
 from tests.golden.controllers import controllers_for
@@ -53,7 +54,7 @@ async def replay_crashed(
     """Replay what converges of a scenario, the manager being killed after so many writes, and another one following."""
     clock = scenario_clock()
     scenario = what_converges(scenario)
-    async with ApiServer(clock=clock, end_pods=False) as server:
+    async with ApiServer(clock=clock, controllers=WITHOUT_KUBELET) as server:
         first, second = Fuse(server, writes), Fuse(server, math.inf)
         successor = _manager(scenario, second, clock, controllers)
 
@@ -97,7 +98,7 @@ async def replay_held_back(
     clock = scenario_clock()
     scenario = what_converges(scenario)
     scenario = replace(scenario, steps=[each for step in scenario.steps for each in (step, {"settle": 0.5})])
-    async with ApiServer(clock=clock, end_pods=False) as server:
+    async with ApiServer(clock=clock, controllers=WITHOUT_KUBELET) as server:
         transport = HeldBack(server, clock, random.Random(seed), resources)
         async with transport, anyio.create_task_group() as tasks:
             tasks.start_soon(_manager(scenario, transport, clock, controllers).run)
