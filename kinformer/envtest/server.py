@@ -9,7 +9,6 @@ import ssl
 from collections.abc import Collection
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from datetime import UTC
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -43,8 +42,6 @@ from kinformer.envtest.webhooks import ServiceResolver, Webhooks
 
 __all__ = ("ApiServer", "ServerError")
 
-#: Since when the server notes which tokens in Secrets are used: what the cleaner of those tokens goes by.
-_TOKEN_TRACKING = "kube-apiserver-legacy-service-account-token-tracking"
 _SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 
 
@@ -343,11 +340,6 @@ class ApiServer:
         assert namespaces is not None
         for name in _SYSTEM_NAMESPACES:
             self.operations.create(namespaces, "", {"metadata": {"name": name}})
-        config_maps = self.registry.find("", "v1", "configmaps")
-        assert config_maps is not None
-        since = self.clock.now().astimezone(UTC).strftime("%Y-%m-%d")
-        tracking = {"metadata": {"name": _TOKEN_TRACKING}, "data": {"since": since}}
-        self.operations.create(config_maps, "kube-system", tracking)
         priorities = self.registry.find("scheduling.k8s.io", "v1", "priorityclasses")
         assert priorities is not None
         for priority in SYSTEM_CLASSES:

@@ -59,6 +59,7 @@ async def test_who_signs_leaves_the_approval_as_it_was(http: Http, clock: FakeCl
 
 
 async def test_the_server_says_since_when_it_tracks_old_tokens(http: Http, clock: FakeClock) -> None:
+    assert (await http.get("/api/v1/configmaps"))["items"] == []  # nobody has looked for it
     name = "kube-apiserver-legacy-service-account-token-tracking"
     found = await http.get(f"/api/v1/namespaces/kube-system/configmaps/{name}")
     assert found["data"] == {"since": clock.now().strftime("%Y-%m-%d")}

@@ -61,8 +61,6 @@ class Noted:
         recorder = context.recorder("noted")
 
         async def sync(key: str) -> None:
-            if key.startswith("kube-system/"):
-                return  # the cluster's own
             self.keys.append(key)
             recorder.event(configmaps.indexer.get_by_key(key), NORMAL, "Seen", "It is here")
             self.changed.set()

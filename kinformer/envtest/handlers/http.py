@@ -31,6 +31,7 @@ from kinformer.envtest.handlers.warning_headers import warning_headers
 from kinformer.envtest.handlers.watching import WatchSet, open_watch
 from kinformer.envtest.handlers.yaml_bodies import BODY_LIMIT
 from kinformer.envtest.operations import Operations
+from kinformer.envtest.tracking import TokenTracking
 from kinformer.envtest.webhooks import Webhooks, WebhookSession, WebhooksPending
 from kinformer.logs import get_logger
 from kinformer.meta.names import GroupResource
@@ -91,6 +92,7 @@ class HttpHandler:
         self._reviews = Reviews(operations, authenticate, authorizer)
         self._authorizer = authorizer
         self._faults = faults
+        self._tracking = TokenTracking(operations)
         self._rng = rng
         self._aside = Aside(operations.storage)
 
@@ -157,6 +159,7 @@ class HttpHandler:
             call.warnings.append(deprecated)
         if not self._faults.is_quiet:
             await self._faults.before(call)
+        self._tracking.look(target.resource.storage, target.namespace)
         if (mirror := self._conversions.mirror_of(target.resource)) is not None:
             await mirror.catch_up()
             call.target = replace(target, resource=mirror.resource)
