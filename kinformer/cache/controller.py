@@ -80,7 +80,7 @@ class Controller(Generic[T]):
         expected_kind: str = "",
         keep_managed_fields: bool = False,
         eager: bool = False,
-        detach_updates: bool = True,
+        known: Callable[[str], Any] | None = None,
         after_slice: Callable[[], None] | None = None,
         clock: Clock | None = None,
         random: Callable[[], float] = _random.random,
@@ -107,7 +107,7 @@ class Controller(Generic[T]):
             expected_kind=expected_kind,
             keep_managed_fields=keep_managed_fields,
             eager=eager,
-            detach_updates=detach_updates,
+            known=known,
             on_batch=self._drain,
             clock=self._clock,
             random=random,
@@ -256,7 +256,16 @@ def new_informer(
     indexer = Indexer(accessor, indexers)
     queue = DeltaFIFO(accessor, indexer, emit_delta_type_replaced=True, transformer=transform)
     process = delta_processor(indexer, handler.on_add, handler.on_update, handler.on_delete)
-    return indexer, Controller(queue, lister_watcher, type_, process, resync_period=resync_period, clock=clock)
+    controller = Controller(
+        queue,
+        lister_watcher,
+        type_,
+        process,
+        resync_period=resync_period,
+        known=indexer.get_by_key,
+        clock=clock,
+    )
+    return indexer, controller
 
 
 def _nothing() -> None:

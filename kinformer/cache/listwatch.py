@@ -22,7 +22,12 @@ T = TypeVar("T")
 
 
 class ListerWatcher(Protocol[T]):
-    """Lists and watches the objects of one resource."""
+    """
+    Lists and watches the objects of one resource.
+
+    An object that does not decode may be told of (a list's `left_out`, an :class:`~kinformer.client.types.Undecodable`
+    in its event's place) and is left out then; or it may be an error of the whole list or watch.
+    """
 
     @property
     def supports_watch_list(self) -> bool:
@@ -74,11 +79,16 @@ class WatchableResource(Protocol[T]):
     """The part of a client's resource that :class:`ListWatch` uses."""
 
     async def list(
-        self, namespace: str = "", options: ListOptions = ..., *, accept: Callable[[T], bool] | None = None
+        self,
+        namespace: str = "",
+        options: ListOptions = ...,
+        *,
+        accept: Callable[[T], bool] | None = None,
+        leave_out: bool = False,
     ) -> ObjectList[T]: ...
 
     def watch(
-        self, namespace: str = "", options: ListOptions = ...
+        self, namespace: str = "", options: ListOptions = ..., *, leave_out: bool = False
     ) -> AbstractAsyncContextManager[AsyncIterator[Sequence[WatchEvent[T]]]]: ...
 
 
@@ -86,6 +96,8 @@ class WatchableResource(Protocol[T]):
 class ListWatch(ListerWatcher[T]):
     """
     The objects of a client's resource, or those of one namespace, or those that selectors match.
+
+    What does not decode is told of, and stops nothing.
 
     :param namespace: empty for all
     :raises ValueError: if a selector cannot be parsed
@@ -101,14 +113,14 @@ class ListWatch(ListerWatcher[T]):
         ListOptions(label_selector=self.label_selector, field_selector=self.field_selector)
 
     async def list(self, options: ListOptions) -> ObjectList[T]:
-        return await self.resource.list(self.namespace, self._narrowed(options))
+        return await self.resource.list(self.namespace, self._narrowed(options), leave_out=True)
 
     async def list_as_it_comes(self, options: ListOptions, accept: Callable[[T], bool]) -> ObjectList[T]:
         """:meth:`list`; `accept` is given each object while others are still coming."""
-        return await self.resource.list(self.namespace, self._narrowed(options), accept=accept)
+        return await self.resource.list(self.namespace, self._narrowed(options), accept=accept, leave_out=True)
 
     def watch(self, options: ListOptions) -> AbstractAsyncContextManager[AsyncIterator[Sequence[WatchEvent[T]]]]:
-        return self.resource.watch(self.namespace, self._narrowed(options))
+        return self.resource.watch(self.namespace, self._narrowed(options), leave_out=True)
 
     @property
     def reachability(self) -> Reachability | None:

@@ -11,11 +11,19 @@ from collections.abc import Iterator
 from typing import Any, Generic, Protocol, TypeVar
 from weakref import ref
 
-from prometheus_client import REGISTRY, Counter
+from prometheus_client import REGISTRY, Counter, Gauge
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-__all__ = ("failures_total", "handler_errors_total", "track_informer", "track_pending")
+__all__ = (
+    "cache_changes_total",
+    "failures_total",
+    "handler_errors_total",
+    "track_informer",
+    "track_pending",
+    "undecodable_objects",
+    "undecodable_objects_total",
+)
 
 
 T = TypeVar("T")
@@ -100,6 +108,24 @@ failures_total = Counter(
     "informer_failures_total",
     "Number of times that listing or watching failed, by the exception's name.",
     ("name", "error"),
+)
+
+undecodable_objects = Gauge(
+    "informer_undecodable_objects",
+    "Number of objects of which the newest state does not decode: the cache has an older one, or none.",
+    ("informer",),
+)
+
+undecodable_objects_total = Counter(
+    "informer_undecodable_objects_seen_total",
+    "Number of times that an object came in a list or watch and did not decode.",
+    ("informer",),
+)
+
+cache_changes_total = Counter(
+    "informer_cache_changes_total",
+    "Number of times that an object of the cache was found changed by somebody, when its next version came.",
+    ("informer",),
 )
 
 _depths = _Depths()

@@ -162,8 +162,13 @@ class CacheMutationDetector:
         return len(self._young) + len(self._old)
 
     def add_object(self, obj: object) -> None:
-        if not isinstance(obj, DeletedFinalStateUnknown):
+        if isinstance(obj, DeletedFinalStateUnknown):
+            return
+        try:
             self._young.append(_Watched(obj, copy.deepcopy(obj)))
+        except RecursionError:
+            # A dict may be nested more deeply than Python can copy it: that must not cost its notification.
+            log.warning("object_not_watched", cache=self._name, reason="it is nested too deeply to be copied")
 
     def compare_objects(self) -> None:
         """

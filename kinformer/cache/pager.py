@@ -7,12 +7,12 @@ moment, which the server may have forgotten before the last of them is asked for
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from kinformer.cache.listwatch import ListerWatcher, list_accepting
 from kinformer.client.errors import ClientError, EndlessList, Expired
-from kinformer.client.types import ListOptions
+from kinformer.client.types import ListOptions, Undecodable
 
 __all__ = ("DEFAULT_MAX_OBJECTS", "DEFAULT_PAGE_SIZE", "PagedList", "list_in_pages")
 
@@ -32,11 +32,13 @@ class PagedList(Generic[T]):
 
     :param resource_version: the version of the server's state that it is, or is at least
     :param paginated: whether the server gave it in more than one page
+    :param left_out: what does not decode
     """
 
     items: list[T]
     resource_version: str
     paginated: bool
+    left_out: list[Undecodable] = field(default_factory=list)
 
 
 async def list_in_pages(
@@ -57,6 +59,7 @@ async def list_in_pages(
     :raises ClientError: if the server refuses or cannot be reached
     """
     items: list[T] = []
+    left_out: list[Undecodable] = []
     version = token = ""
     while True:
         # The token stands for the version as well; the server refuses both together.
@@ -67,14 +70,15 @@ async def list_in_pages(
             if not (token and isinstance(error, Expired)):
                 raise
             whole = await list_accepting(lister_watcher, ListOptions(resource_version=resource_version), accept)
-            return PagedList(whole.items, whole.resource_version, paginated=True)
+            return PagedList(whole.items, whole.resource_version, paginated=True, left_out=whole.left_out)
         items.extend(page.items)
+        left_out.extend(page.left_out)
         if len(items) > max_objects:
             raise EndlessList(f"more than {max_objects} objects came")
         # The first page's: a server that goes on with what is there now has no older state in a later page.
         version = version or page.resource_version
         if not page.continue_token:
-            return PagedList(items, version, paginated=bool(token))
+            return PagedList(items, version, paginated=bool(token), left_out=left_out)
         if page.continue_token == token:
             raise EndlessList("a page refers to itself as the next one")
         token = page.continue_token

@@ -22,6 +22,8 @@ from anyio.abc import TaskGroup
 
 from kinformer.backoff import Backoff
 from kinformer.cache.consistency import InconsistentList, check_consistency, consistency_is_checked
+from kinformer.cache.finishing import Finisher
+from kinformer.cache.keys import DeletedFinalStateUnknown
 from kinformer.cache.left_out import LeftOut
 from kinformer.cache.listwatch import ListerWatcher, reachability_of
 from kinformer.cache.metrics import failures_total
@@ -29,6 +31,7 @@ from kinformer.cache.pager import DEFAULT_MAX_OBJECTS, DEFAULT_PAGE_SIZE, PagedL
 from kinformer.cache.store import ReflectorStore, TransformFunc
 from kinformer.cache.streaming_list import InitialEvents, StreamingListIgnored
 from kinformer.cache.tasks import plain_task_group
+from kinformer.cache.undecodable import UndecodableObjects
 from kinformer.cache.watch_errors import (
     ListNotStored,
     RetryWithDeadline,
@@ -50,11 +53,11 @@ from kinformer.client.errors import (
     is_expired,
     is_too_large_resource_version,
 )
-from kinformer.client.types import ListOptions, WatchEvent
+from kinformer.client.types import ListOptions, Undecodable, WatchEvent
 from kinformer.clock import Clock, RealClock
 from kinformer.logs import get_logger
 from kinformer.meta import Accessor, accessor_for, accessor_of
-from kinformer.models import detacher_for, interner_for
+from kinformer.models import ObjectDecodeError
 
 __all__ = ("DEFAULT_MIN_WATCH_TIMEOUT", "DEFAULT_PAGE_SIZE", "Reflector")
 
@@ -95,9 +98,9 @@ class Reflector(Generic[T]):
     :param expected_kind: dicts of another kind that come along are logged and left out
     :param keep_managed_fields: keep what is dropped otherwise
     :param eager: decode every field of a model as it comes, rather than when it is first read: reading never takes
-        time then, and an object that does not fit its type is left out and logged; it takes three times the memory
-    :param detach_updates: False if whoever takes the objects of MODIFIED events from the store gives them to
-        :func:`kinformer.models.successor_for`, which is the cheaper way to keep them
+        time then, and an object that does not fit its type is left out at once; it takes three times the memory
+    :param known: gives the object that the store has under a key. What has not changed since is taken over from it, and
+        it stays in the store while newer states of it do not decode
     :param on_batch: awaited after each batch, list and resync, once all of it is in the store
     """
 
@@ -120,7 +123,7 @@ class Reflector(Generic[T]):
         expected_kind: str = "",
         keep_managed_fields: bool = False,
         eager: bool = False,
-        detach_updates: bool = True,
+        known: Callable[[str], T | None] | None = None,
         on_batch: Callable[[], Awaitable[None]] | None = None,
         clock: Clock | None = None,
         random: Callable[[], float] = _random.random,
@@ -134,10 +137,15 @@ class Reflector(Generic[T]):
         self._resyncing: Callable[[], Iterator[None]] | None = getattr(store, "resyncing", None)
         self._transformer: TransformFunc[T] | None = getattr(store, "transformer", None)
         self._accessor: Accessor[T] = accessor_for(type_)
-        self._detach = detacher_for(type_, keep_managed_fields=keep_managed_fields, eager=eager)
-        self._detach_updates = detach_updates
-        # At once: what is let go later leaves holes in the memory.
-        self._intern = interner_for(type_)
+        self._undecodable: UndecodableObjects[T] = UndecodableObjects(self.name, known or _known_to_nobody)
+        self._finish = Finisher(
+            self.name,
+            self._accessor,
+            # A transformer may leave something else in the store than what came.
+            known if self._transformer is None else None,
+            keep_managed_fields=keep_managed_fields,
+            eager=eager,
+        )
         self._expected_kind = expected_kind if issubclass(type_, dict) else ""
         self._clock = clock or RealClock()
         self._backoff = backoff or Backoff(clock=self._clock, random=random, reset_after=None, reset_every=120.0)
@@ -179,6 +187,12 @@ class Reflector(Generic[T]):
 
         :raises InconsistentList: if ``KUBE_WATCHLIST_INCONSISTENCY_DETECTOR`` is on and has found something
         """
+        try:
+            await self._run()
+        finally:
+            self._undecodable.clear()
+
+    async def _run(self) -> None:
         while True:
             try:
                 await self.list_and_watch()
@@ -297,8 +311,11 @@ class Reflector(Generic[T]):
         self._store.resync()
         return iter(())
 
-    def _accept(self, obj: T) -> T | None:
+    def _accept(self, obj: T | Undecodable) -> T | None:
         """What a streaming list keeps of an object: what the store will keep of it, so that memory has no peak."""
+        if isinstance(obj, Undecodable):
+            self._undecodable.note(obj.key, obj.error, listed=True)
+            return None
         if not self._is_expected(obj):
             return None
         if not self._take_in(obj):
@@ -314,9 +331,11 @@ class Reflector(Generic[T]):
     def _take_in(self, obj: T) -> bool:
         """Make an object of a list one that can be kept, at once, so that the list's bytes can be let go."""
         try:
-            self._detach(obj)
-            self._intern(obj)
-        except Exception as error:  # an eager one that does not fit its type
+            self._finish.one(obj)
+        except ObjectDecodeError as error:  # an eager one
+            self._undecodable.note(self._key_of(obj), error, listed=True)
+            return False
+        except Exception as error:
             self._left_out.tell("store", self._key_of(obj), error)
             return False
         return True
@@ -324,6 +343,7 @@ class Reflector(Generic[T]):
     # --- the list
 
     async def _list(self) -> None:
+        self._undecodable.begin_list()
         first_version = self._relist_version()
         page_size = self._limit(first_version)
         try:
@@ -338,7 +358,9 @@ class Reflector(Generic[T]):
             # A server that pages at version 0 has no watch cache; go on reading it in pages.
             self._paginated = True
         self._version_unavailable = False
-        await self._replace(found.items, found.resource_version)
+        for one in found.left_out:
+            self._undecodable.note(one.key, one.error, listed=True)
+        await self._replace([*found.items, *self._undecodable.end_list()], found.resource_version)
 
     async def _list_at(self, version: str, page_size: int) -> PagedList[T]:
         return await list_in_pages(self._lister_watcher, version, page_size, self._take_in, self._max_objects)
@@ -376,6 +398,7 @@ class Reflector(Generic[T]):
                 timeout_seconds=self._watch_timeout(),
             )
             wait = 0.0
+            self._undecodable.begin_list()
             async with AsyncExitStack() as attempt:
                 try:
                     batches = await attempt.enter_async_context(self._lister_watcher.watch(options))
@@ -395,7 +418,7 @@ class Reflector(Generic[T]):
                                 self._accept,
                                 self._clock,
                             )
-                        await self._replace(found.objects, found.resource_version)
+                        await self._replace([*found.objects, *self._undecodable.end_list()], found.resource_version)
                         return _Opened(attempt.pop_all(), batches, found.rest)
                     self._check_duration(started, initial.received)
                     cuts += 1
@@ -497,8 +520,9 @@ class Reflector(Generic[T]):
         """
         # Read first: a transformer may leave nothing of the metadata.
         version = self._version_of(batch[-1].object)
-        store, detach, type_, check_kind = self._store, self._detach, self._type, bool(self._expected_kind)
-        add, update, delete, detach_updates = store.add, store.update, store.delete, self._detach_updates
+        store, finish, type_, check_kind = self._store, self._finish, self._type, bool(self._expected_kind)
+        add, update, delete, undecodable = store.add, store.update, store.delete, self._undecodable.keys
+        key_of, known, begin, succeed = finish.key_of, finish.known, finish.begin, finish.succeed
         for event in batch:
             obj = event.object
             kind = event.type
@@ -508,28 +532,51 @@ class Reflector(Generic[T]):
                     self._bookmark(self._version_of(obj))
                 continue
             if (check_kind or not isinstance(obj, type_)) and not self._is_expected(obj):
+                if isinstance(obj, Undecodable):
+                    in_order = in_order or kind != "ADDED"
+                    self._leave_out(kind, obj.key, obj.error, batch)
                 continue
             try:
                 if kind == "MODIFIED":
                     in_order = True
-                    if detach_updates:
-                        detach(obj)
+                    # finish.one(obj), written out: it is what nearly all events are.
+                    old = known(key_of(obj))
+                    if old is None:
+                        begin(obj)
+                    elif old is not obj:
+                        succeed(old, obj)
                     update(obj)
-                    continue
-                detach(obj)
-                if kind == "ADDED":
-                    self._intern(obj)
+                elif kind == "ADDED":
+                    finish.one(obj)
                     add(obj)
                 elif kind == "DELETED":
                     in_order = True
+                    finish.last(obj)
                     delete(obj)
                 else:
                     log.error("watch_event_unknown", reflector=self.name, type=kind)
+                if undecodable:
+                    self._undecodable.forget(self._accessor.key(obj), "object_decodes_again")
+            except ObjectDecodeError as error:  # an eager one
+                self._leave_out(kind, self._key_of(obj), error, batch)
             except Exception as error:  # of keys or of a transformer: one object that cannot be stored stops no other
                 self._left_out.tell("store", self._key_of(obj), error)
         if in_order and version:
             self._last_sync_resource_version = version
         return in_order
+
+    def _leave_out(self, kind: str, key: str, error: Exception, batch: Sequence[WatchEvent[T]]) -> None:
+        """Go on without what an event says of an object, but for its deletion."""
+        if kind != "DELETED":
+            self._undecodable.note(key, error)
+            return
+        self._undecodable.forget(key, "undecodable_object_is_gone")
+        known = self._undecodable.known(key)
+        # Known, or just about to be: nobody is told of the end of what they never heard of.
+        if known is not None or any(
+            isinstance(event.object, self._type) and self._accessor.key(event.object) == key for event in batch
+        ):
+            self._store.delete(DeletedFinalStateUnknown(key, known))
 
     def _version_of(self, obj: Any) -> str:
         """Of an event's object, which for a bookmark may be of another type; empty if it has none."""
@@ -547,6 +594,8 @@ class Reflector(Generic[T]):
 
     def _is_expected(self, obj: Any) -> bool:
         """Whether an object is what this reflector is for; the log is told if not."""
+        if isinstance(obj, Undecodable):
+            return False
         if not isinstance(obj, self._type):
             log.error("watch_event_of_another_type", reflector=self.name, type=type(obj).__name__)
             return False
@@ -578,6 +627,10 @@ class _Opened(Generic[T]):
     context: AsyncExitStack
     batches: Batches[T]
     rest: Sequence[WatchEvent[T]]
+
+
+def _known_to_nobody(_: str) -> None:
+    """Where nobody says what the store has."""
 
 
 async def _nothing() -> None:

@@ -34,7 +34,6 @@ from kinformer.cache.watch_errors import WatchErrorHandler
 from kinformer.clock import Clock, RealClock
 from kinformer.logs import get_logger
 from kinformer.meta import accessor_for
-from kinformer.models import detacher_for, successor_for
 
 __all__ = ("NOT_FOLLOWING_AFTER", "InformerStateError", "QueueKind", "SharedIndexInformer")
 
@@ -348,7 +347,7 @@ class SharedIndexInformer(Generic[T]):
             expected_kind=self._expected_kind,
             keep_managed_fields=self._keep_managed_fields,
             eager=self._eager,
-            detach_updates=not self._detaches_updates,
+            known=self._indexer.storage.get,
             after_slice=self._after_slice,
             clock=self._clock,
             random=self._random,
@@ -364,11 +363,6 @@ class SharedIndexInformer(Generic[T]):
             self._ended.set()
             self._synced.close()
 
-    @property
-    def _detaches_updates(self) -> bool:
-        """Whether updates are detached here, where the objects before them are known; a transform wants them whole."""
-        return self._transform is None
-
     def _new_queue(self) -> Queue[T]:
         if self._queue_kind == "real":
             return RealFIFO(self._accessor, self._indexer, transformer=self._transform, name=self.name)
@@ -382,21 +376,12 @@ class SharedIndexInformer(Generic[T]):
         distribute, distribute_sync = self._processor.distribute, self._processor.distribute_sync
         watch_over: Callable[[Any], None] | None = self._detector.add_object if self._detector.enabled else None
 
-        detaches = self._detaches_updates
-        succeed = successor_for(self.type, keep_managed_fields=self._keep_managed_fields, eager=self._eager)
-        detach = detacher_for(self.type, keep_managed_fields=self._keep_managed_fields, eager=self._eager)
-
         def on_add(obj: T, is_in_initial_list: bool) -> None:
-            # An update of what is not there yet; what came with a list has been detached.
-            if detaches and not is_in_initial_list:
-                detach(obj)
             if watch_over is not None:
                 watch_over(obj)
             distribute((ADD, obj, is_in_initial_list))
 
         def on_update(old: T, new: T) -> None:
-            if detaches and old is not new:
-                succeed(old, new)
             if watch_over is not None:
                 watch_over(new)
             # The same version again is a resync, or a list that found nothing new.

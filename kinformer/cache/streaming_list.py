@@ -14,7 +14,7 @@ import anyio
 
 from kinformer.cache.pager import DEFAULT_MAX_OBJECTS
 from kinformer.client.errors import ClientError, ConnectionLost, EndlessList
-from kinformer.client.types import BOOKMARK, INITIAL_EVENTS_ANNOTATION, WatchEvent
+from kinformer.client.types import BOOKMARK, INITIAL_EVENTS_ANNOTATION, Undecodable, WatchEvent
 from kinformer.clock import Clock
 from kinformer.logs import get_logger
 from kinformer.meta import Accessor, accessor_of
@@ -65,7 +65,7 @@ class InitialEvents(Generic[T]):
     Reads the initial events of one watch.
 
     :param name: what the log calls it
-    :param accept: makes of an object what is kept; None if nothing is
+    :param accept: makes of an object what is kept, None if nothing is; it is given what does not decode, too
     :param started: when the watch was asked for
     :param max_objects: a list of more is an error
     """
@@ -74,7 +74,7 @@ class InitialEvents(Generic[T]):
         self,
         name: str,
         accessor: Accessor[T],
-        accept: Callable[[T], T | None],
+        accept: Callable[[T | Undecodable], T | None],
         clock: Clock,
         started: float,
         max_objects: int = DEFAULT_MAX_OBJECTS,
@@ -128,7 +128,7 @@ class InitialEvents(Generic[T]):
 
     def _take(self, event: WatchEvent[T], found: dict[str, T]) -> None:
         try:
-            key = self._key_of(event.object)
+            key = event.object.key if isinstance(event.object, Undecodable) else self._key_of(event.object)
             if event.type == "DELETED":
                 found.pop(key, None)
             elif (obj := self._accept(event.object)) is not None:

@@ -6,9 +6,6 @@ from kinformer.client.client import (
     Client,
     connect,
 )
-from kinformer.client.codec import (
-    PartialObject,
-)
 from kinformer.client.config import (
     Credentials,
     Endpoint,
@@ -90,9 +87,11 @@ from kinformer.client.types import (
     FieldValidation,
     ListOptions,
     ObjectList,
+    PartialObject,
     PatchType,
     Preconditions,
     ResourceVersionMatch,
+    Undecodable,
     WatchEvent,
     WriteOptions,
 )
@@ -162,6 +161,7 @@ __all__ = (
     "TooManyRequests",
     "Unauthorized",
     "UnsupportedMediaType",
+    "Undecodable",
     "WatchEvent",
     "WatchStalled",
     "WatchStream",

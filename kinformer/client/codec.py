@@ -20,31 +20,16 @@ import msgspec
 from kinformer.client.errors import DecodeError
 from kinformer.client.list_reader import ListReader
 from kinformer.client.status import Status, decode_status
-from kinformer.client.types import BOOKMARK, ObjectList, WatchEvent
-from kinformer.models import decode, decoder_for, encode
+from kinformer.client.types import ObjectList, PartialMeta, PartialObject, Undecodable, WatchEvent
+from kinformer.client.undecodable import decode_each, decode_event, split_items, split_list
+from kinformer.models import DECODE_ERRORS, decode, decoder_for, encode, fault_of
 
 if TYPE_CHECKING:
     from kinformer.client.connection import Piece
 
-__all__ = ("ObjectCodec", "PartialObject", "decode_as")
+__all__ = ("ObjectCodec", "PartialMeta", "PartialObject", "decode_as")
 
 T = TypeVar("T")
-
-
-class PartialMeta(msgspec.Struct, rename="camel", omit_defaults=True):
-    name: str = ""
-    namespace: str = ""
-    resource_version: str = ""
-    annotations: dict[str, str] | None = None
-    labels: dict[str, str] | None = None
-
-
-class PartialObject(msgspec.Struct, rename="camel", omit_defaults=True):
-    """What a bookmark holds where the type that was asked for cannot be made from so little."""
-
-    metadata: PartialMeta = msgspec.field(default_factory=PartialMeta)
-    api_version: str = ""
-    kind: str = ""
 
 
 class _ListMeta(msgspec.Struct, rename={"resource_version": "resourceVersion", "continue_token": "continue"}):
@@ -63,14 +48,8 @@ class _TypeMeta(msgspec.Struct, rename="camel"):
     kind: str = ""
 
 
-class _RawEvent(msgspec.Struct):
-    type: str
-    object: msgspec.Raw
-
-
 _type_meta = msgspec.json.Decoder(_TypeMeta)
-_raw_event = msgspec.json.Decoder(_RawEvent)
-_partial = msgspec.json.Decoder(PartialObject)
+_list_meta = msgspec.json.Decoder(_ListMeta)
 
 
 def decode_as(type_: type[T], data: bytes, url: str = "") -> T:
@@ -100,6 +79,8 @@ class ObjectCodec(Generic[T]):
         self.api_version = api_version
         self.kind = kind
         self._list = decoder_for(_List[type_])  # type: ignore[valid-type]  # made for the type at hand
+        self._one = decoder_for(type_)
+        self._called = kind or type_.__name__
         self._items = decoder_for(list[type_])  # type: ignore[valid-type]  # as above
         self._event = decoder_for(WatchEvent[type_])  # type: ignore[valid-type]  # as above
         self._complete = _completer(type_, api_version, kind)
@@ -135,20 +116,41 @@ class ObjectCodec(Generic[T]):
         return decode_as(self.type, data, url)
 
     def decode_deleted(self, data: bytes, url: str = "") -> T | Status:
-        """What a deletion answers: the object while it is still there, or a Status."""
+        """
+        What a deletion answers: the object while it is still there, or a Status.
+
+        :raises DecodeError: if it is neither
+        """
         try:
             if _type_meta.decode(data).kind == "Status":
                 return decode_status(data)
-        except msgspec.MsgspecError as error:
-            raise DecodeError(f"the answer from {url} is no object: {error}") from error
+        except RecursionError:  # an object, of which decode() tells more
+            pass
+        except DECODE_ERRORS as error:
+            raise DecodeError(f"the answer from {url} is no object: {fault_of(error)}") from None
         return self.decode(data, url)
 
-    def decode_list(self, data: bytes, url: str = "") -> ObjectList[T]:
+    def decode_list(self, data: bytes, url: str = "", *, leave_out: bool = False) -> ObjectList[T]:
         """
+        :param leave_out: leave out what does not fit the type, and tell so in the list
         :raises DecodeError: if it is no list of such objects
         """
         with self.reading_list(url):
-            return self._list_of(data)
+            return self.checked(self._list_of(data), url, leave_out=leave_out)
+
+    def checked(self, found: ObjectList[T], url: str, *, leave_out: bool) -> ObjectList[T]:
+        """
+        A list, if it may be taken as it is.
+
+        :raises DecodeError: if something was left out that was not to be
+        """
+        # What has no name cannot be told of: that is no list of objects.
+        wrong = [one for one in found.left_out if not (leave_out and one.metadata.name)]
+        if not wrong:
+            return found
+        first, *more = wrong
+        others = f" (and {len(more)} more)" if more else ""
+        raise DecodeError(f"the answer from {url} is not a list of {self.type.__name__}: {first.error}{others}")
 
     def list_reader(self, accept: Callable[[T], bool]) -> ListReader[T]:
         """
@@ -161,67 +163,82 @@ class ObjectCodec(Generic[T]):
     @contextmanager
     def reading_list(self, url: str) -> Iterator[None]:
         """
-        :raises DecodeError: if what is read in this ``with`` is no list of such objects
+        :raises DecodeError: if what is read in this ``with`` is no list
         """
         try:
             yield
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise DecodeError(f"the answer from {url} is not a list of {self.type.__name__}: {error}") from error
+        except DECODE_ERRORS as error:
+            text = f"the answer from {url} is not a list of {self.type.__name__}: {fault_of(error)}"
+            raise DecodeError(text) from None
 
     def _list_of(self, data: bytes) -> ObjectList[T]:
-        found: _List[T] = self._list.decode(data)
-        items = found.items or []
+        left_out: list[Undecodable] = []
+        try:
+            found: _List[T] = self._list.decode(data)
+            meta, items = found.metadata, found.items or []
+        except Exception as error:
+            if type(error) is msgspec.DecodeError:  # no JSON: no object is to blame
+                raise
+            raw_meta, raw_items = split_list(data)
+            meta = _list_meta.decode(raw_meta)
+            items, left_out = decode_each(raw_items, self._one.decode, self._called)
         if self._complete is not None:
             self._complete(items)
-        meta = found.metadata
-        return ObjectList(items, meta.resource_version, meta.continue_token, meta.remaining)
+        return ObjectList(items, meta.resource_version, meta.continue_token, meta.remaining, left_out)
 
-    def _items_of(self, data: bytes) -> list[T]:
-        items = self._items.decode(data)
+    def _items_of(self, data: bytes) -> tuple[list[T], list[Undecodable]]:
+        left_out: list[Undecodable] = []
+        try:
+            items = self._items.decode(data)
+        except Exception as error:
+            if type(error) is msgspec.DecodeError:
+                raise
+            items, left_out = decode_each(split_items(data), self._one.decode, self._called)
         if self._complete is not None:
             self._complete(items)
-        return items
+        return items, left_out
 
-    def decode_events(self, pieces: Iterable[Piece]) -> tuple[list[WatchEvent[T]], Status | DecodeError | None]:
+    def decode_events(
+        self, pieces: Iterable[Piece], *, leave_out: bool = False
+    ) -> tuple[list[WatchEvent[T]], Status | DecodeError | None]:
         """
         The events in a watch's lines, and what came after them instead of one: an ERROR's Status, or something that
         is no event. What follows that is left unread.
 
         :param pieces: of one or more whole lines each
+        :param leave_out: give an event whose object does not fit the type with an :class:`Undecodable` in its place
         """
         events: list[WatchEvent[T]] = []
         decode_lines = self._event.decode_lines
         for piece in pieces:
             try:
                 events += decode_lines(piece)
-            except (msgspec.MsgspecError, UnicodeDecodeError):
-                more, failure = self._decode_one_by_one(bytes(piece))
+            except Exception:  # a user's hooks may raise anything
+                more, failure = self._decode_one_by_one(bytes(piece), leave_out)
                 events += more
                 if failure is not None:
                     return events, failure
         return events, None
 
-    def _decode_one_by_one(self, lines: bytes) -> tuple[list[WatchEvent[T]], Status | DecodeError | None]:
-        """For reads that hold an ERROR, a bookmark of a type with required fields, or something broken."""
+    def _decode_one_by_one(
+        self, lines: bytes, leave_out: bool
+    ) -> tuple[list[WatchEvent[T]], Status | DecodeError | None]:
+        """For reads that hold an ERROR, a bookmark of a type with required fields, or something that does not fit."""
         events: list[WatchEvent[T]] = []
         for line in lines.splitlines():
             if not line.strip():
                 continue
             try:
                 events.append(self._event.decode(line))
-            except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-                try:
-                    raw = _raw_event.decode(line)
-                    if raw.type == "ERROR":
-                        return events, decode_status(raw.object)
-                    if raw.type == BOOKMARK:
-                        partial: Any = _partial.decode(raw.object)
-                        events.append(WatchEvent(BOOKMARK, partial))
-                        continue
-                except (msgspec.MsgspecError, UnicodeDecodeError):
-                    pass
-                shown = line[:200].decode(errors="replace")
-                return events, DecodeError(f"unable to decode an event from the watch stream: {error}: {shown}")
+                continue
+            except Exception:
+                found: Any = decode_event(line, self._one.decode, self._called)
+            if not isinstance(found, WatchEvent):
+                return events, found
+            if isinstance(found.object, Undecodable) and not leave_out:
+                text = f"unable to decode an event from the watch stream: {found.object.error}"
+                return events, DecodeError(text)
+            events.append(found)
         return events, None
 
 

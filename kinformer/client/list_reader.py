@@ -14,9 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, Generic, TypeVar
 
-import msgspec
-
-from kinformer.client.types import ObjectList
+from kinformer.client.types import ObjectList, Undecodable
 
 __all__ = ("ListReader",)
 
@@ -33,14 +31,14 @@ _TRIES: Final = 4
 
 class ListReader(Generic[T]):
     """
-    :param decode_items: decodes a JSON list of objects
+    :param decode_items: decodes a JSON list of objects: those that fit their type, and those that do not
     :param decode_list: decodes a whole answer
     :param accept: is given each object before more are decoded; what it says False to is left out
     """
 
     def __init__(
         self,
-        decode_items: Callable[[bytes], list[T]],
+        decode_items: Callable[[bytes], tuple[list[T], list[Undecodable]]],
         decode_list: Callable[[bytes], ObjectList[T]],
         accept: Callable[[T], bool],
     ):
@@ -57,6 +55,7 @@ class ListReader(Generic[T]):
     def restart(self) -> None:
         """Forget what came: the answer is sent again."""
         self._items: list[T] = []
+        self._left_out: list[Undecodable] = []
         self._pieces: list[bytes] = []
         self._size = 0
         self._enough = _ENOUGH
@@ -65,11 +64,7 @@ class ListReader(Generic[T]):
         self._between = b""
 
     def feed(self, data: bytes) -> None:
-        """
-        The next piece of the body.
-
-        :raises msgspec.ValidationError: if there is an object in it that does not fit the type
-        """
+        """The next piece of the body."""
         self._pieces.append(data)
         self._size += len(data)
         if self._size >= self._enough:
@@ -79,12 +74,12 @@ class ListReader(Generic[T]):
         """
         The list, now that all of it came.
 
-        :raises msgspec.DecodeError: if it is none
-        :raises UnicodeDecodeError: likewise
+        :raises ValueError: if it is none
         """
         found = self._decode_list(b"".join((self._head, *self._pieces)))
-        self._take(found.items)
+        self._take(found.items, found.left_out)
         found.items, self._items = self._items, []
+        found.left_out, self._left_out = self._left_out, []
         return found
 
     def _decode_some(self, buffer: bytes) -> bytes:
@@ -101,12 +96,10 @@ class ListReader(Generic[T]):
             if at < 0:
                 break
             try:
-                items = self._decode_items(b"".join((b"[", memoryview(buffer)[: at + 1], b"]")))
-            except msgspec.ValidationError:
-                raise
-            except msgspec.DecodeError:  # it was in the middle of an object
+                items, left_out = self._decode_items(b"".join((b"[", memoryview(buffer)[: at + 1], b"]")))
+            except ValueError:  # it was in the middle of an object
                 continue
-            self._take(items)
+            self._take(items, left_out)
             return buffer[at + 2 :]
         return buffer
 
@@ -115,8 +108,9 @@ class ListReader(Generic[T]):
         # Twice what could not be decoded: all of it is looked at again.
         self._enough = max(2 * len(rest), _ENOUGH)
 
-    def _take(self, items: list[T]) -> None:
+    def _take(self, items: list[T], left_out: list[Undecodable]) -> None:
         self._items += filter(self._accept, items)
+        self._left_out += left_out
 
 
 def _beginning(first: bytes) -> bytes:

@@ -109,6 +109,7 @@ class Resource(Generic[T]):
         options: ListOptions = _EVERYTHING,
         *,
         accept: Callable[[T], bool] | None = None,
+        leave_out: bool = False,
         **more: Unpack[ListParams],
     ) -> ObjectList[T]:
         """
@@ -118,6 +119,8 @@ class Resource(Generic[T]):
         :param accept: is given each object while the list is still coming, and says whether to keep it. If it gives
             them a memory of their own (:func:`kinformer.models.detacher_for`), a list of any length takes no more
             memory than its objects. Should the connection break, it is given all of them again, as other objects
+        :param leave_out: leave out what does not fit the type, and tell so by the list's `left_out`
+        :raises DecodeError: if an object does not fit the type, and is not to be left out
         :raises Expired: if the resource version or the page asked for is too old
         """
         options = _with(options, more)
@@ -132,7 +135,9 @@ class Resource(Generic[T]):
                 about=self._about_all,
                 reader=reader,
             )
-            return self._codec.decode_list(data, path) if reader is None else reader.finish()
+            if reader is None:
+                return self._codec.decode_list(data, path, leave_out=leave_out)
+            return self._codec.checked(reader.finish(), path, leave_out=leave_out)
 
     async def pages(
         self, namespace: str = "", options: ListOptions = _EVERYTHING, **more: Unpack[ListParams]
@@ -164,10 +169,15 @@ class Resource(Generic[T]):
         options: ListOptions = _EVERYTHING,
         *,
         idle_timeout: float | None = DEFAULT_IDLE_TIMEOUT,
+        leave_out: bool = False,
         **more: Unpack[ListParams],
     ) -> WatchStream[T]:
         """
         Changes since ``options.resource_version``, in batches; see :class:`WatchStream`.
+
+        :param leave_out: go on after an object that does not fit the type; an
+            :class:`~kinformer.client.types.Undecodable` is in its event's place. By default the watch ends with an
+            error that names it
 
         ::
 
@@ -186,7 +196,7 @@ class Resource(Generic[T]):
             )
 
         opener = Opener(open_, self._transport.probe, self._transport.clock, f"{self._transport.endpoint.server}{path}")
-        return WatchStream(opener, self._codec, options, idle_timeout=idle_timeout)
+        return WatchStream(opener, self._codec, options, idle_timeout=idle_timeout, leave_out=leave_out)
 
     # Writing
 

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from kinformer.meta import GroupResource
+from kinformer.models import DECODE_ERRORS
 
 __all__ = ("About", "Status", "StatusCause", "StatusDetails", "decode_status", "generic_status", "status_in")
 
@@ -114,7 +115,7 @@ def status_in(data: bytes | msgspec.Raw) -> Status | None:
     """The Status that these bytes are, None if they are none."""
     try:
         return _status_decoder.decode(data)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except DECODE_ERRORS:
         return None
 
 

@@ -17,6 +17,7 @@ import msgspec
 
 from kinformer.meta import SelectorError, parse_selector
 from kinformer.meta.fields import parse_field_selector
+from kinformer.models import ObjectDecodeError
 
 __all__ = (
     "ADDED",
@@ -32,9 +33,12 @@ __all__ = (
     "ListOptions",
     "ListParams",
     "ObjectList",
+    "PartialMeta",
+    "PartialObject",
     "PatchType",
     "Preconditions",
     "ResourceVersionMatch",
+    "Undecodable",
     "WatchEvent",
     "WriteOptions",
     "write_params",
@@ -213,6 +217,41 @@ class DeleteOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
         return {"apiVersion": "v1", "kind": "DeleteOptions", **said}
 
 
+class PartialMeta(msgspec.Struct, rename="camel", omit_defaults=True):
+    name: str = ""
+    namespace: str = ""
+    resource_version: str = ""
+    annotations: dict[str, str] | None = None
+    labels: dict[str, str] | None = None
+
+
+class PartialObject(msgspec.Struct, rename="camel", omit_defaults=True):
+    """What a bookmark holds where the type that was asked for cannot be made from so little."""
+
+    metadata: PartialMeta = msgspec.field(default_factory=PartialMeta)
+    api_version: str = ""
+    kind: str = ""
+
+
+class Undecodable(msgspec.Struct):
+    """
+    An object of a list or watch that does not fit the type that was asked for: what is known of it.
+
+    :param metadata: its name, namespace and version, as far as they can be told
+    :param error: says what it is, and why it does not decode; it quotes nothing of it
+    """
+
+    metadata: PartialMeta
+    kind: str
+    error: ObjectDecodeError
+
+    @property
+    def key(self) -> str:
+        """As an informer's store has it: ``namespace/name``, or ``name`` where there is no namespace."""
+        namespace, name = self.metadata.namespace, self.metadata.name
+        return f"{namespace}/{name}" if namespace else name
+
+
 @dataclass(slots=True)
 class ObjectList(Generic[T]):
     """
@@ -221,12 +260,14 @@ class ObjectList(Generic[T]):
     :param resource_version: the state that was listed; a watch from here misses nothing
     :param continue_token: where the next page begins, ``""`` when this was the last
     :param remaining_item_count: how many are still to come, where the server knows
+    :param left_out: what does not fit the type, if that was to be left out
     """
 
     items: list[T] = field(default_factory=list)
     resource_version: str = ""
     continue_token: str = ""
     remaining_item_count: int | None = None
+    left_out: list[Undecodable] = field(default_factory=list)
 
 
 class WatchEvent(msgspec.Struct, Generic[T], gc=False):

@@ -96,6 +96,8 @@ class WatchStream(Generic[T]):
 
     :param options: the label and field selectors, the version from which on, for how long
     :param idle_timeout: seconds of silence after which the connection is doubted; None: never
+    :param leave_out: give events whose object does not fit the type with an :class:`Undecodable` in its place, rather
+        than end with :exc:`DecodeError`
     """
 
     def __init__(
@@ -105,12 +107,14 @@ class WatchStream(Generic[T]):
         options: ListOptions,
         *,
         idle_timeout: float | None = DEFAULT_IDLE_TIMEOUT,
+        leave_out: bool = False,
     ):
         self._opener = opener
         self._clock = opener.clock
         self._codec = codec
         self._options = options
         self._idle_timeout = idle_timeout
+        self._leave_out = leave_out
         #: The version up to which everything has been handed out, "" while there is none to go on from.
         self.resource_version = "" if _begins_with_everything(options) else options.resource_version
         self._stream: BodyStream | None = None
@@ -169,7 +173,7 @@ class WatchStream(Generic[T]):
                 pieces = [bytes(rest)]
             else:
                 pieces = self._whole_lines(pieces)
-            batch, broken = self._codec.decode_events(pieces)
+            batch, broken = self._codec.decode_events(pieces, leave_out=self._leave_out)
             if broken is not None:
                 self._failure = error_from_status(broken, self._opener.url) if isinstance(broken, Status) else broken
             self._heard = self._clock.monotonic()
@@ -218,7 +222,8 @@ class WatchStream(Generic[T]):
                 return
         try:
             last = batch[-1].object
-            self.resource_version = accessor_of(last).resource_version(last)
+            # Of an object that does not decode, the version need not be known.
+            self.resource_version = accessor_of(last).resource_version(last) or self.resource_version
         except TypeError:  # a Struct without metadata: watched all the same, but not to be taken up again
             self._idle_timeout = None
 

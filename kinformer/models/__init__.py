@@ -15,11 +15,15 @@ from kinformer.models import _build, _resources, _source
 from kinformer.models._base import MicroTime, Model
 from kinformer.models._codec import decode, decoder_for, encode, from_dict, to_dict
 from kinformer.models._complete import complete
-from kinformer.models._errors import ObjectDecodeError
+from kinformer.models._errors import DECODE_ERRORS, Fault, ObjectDecodeError, fault_of
+from kinformer.models._identity import Identity, identity_of, items_of, members_of
 from kinformer.models._keeping import detacher_for, interner_for, successor_for
 from kinformer.models._resources import ResourceInfo, builtin_resources
 
 __all__ = (
+    "DECODE_ERRORS",
+    "Fault",
+    "Identity",
     "MicroTime",
     "Model",
     "ObjectDecodeError",
@@ -31,8 +35,12 @@ __all__ = (
     "decoder_for",
     "detacher_for",
     "encode",
+    "fault_of",
     "from_dict",
+    "identity_of",
     "interner_for",
+    "items_of",
+    "members_of",
     "model_for",
     "resource_for",
     "successor_for",

@@ -12,6 +12,15 @@ from kinformer.models._codec import decoder_for as decoder_for
 from kinformer.models._codec import encode as encode
 from kinformer.models._codec import from_dict as from_dict
 from kinformer.models._codec import to_dict as to_dict
+from kinformer.models._complete import complete as complete
+from kinformer.models._errors import DECODE_ERRORS as DECODE_ERRORS
+from kinformer.models._errors import Fault as Fault
+from kinformer.models._errors import ObjectDecodeError as ObjectDecodeError
+from kinformer.models._errors import fault_of as fault_of
+from kinformer.models._identity import Identity as Identity
+from kinformer.models._identity import identity_of as identity_of
+from kinformer.models._identity import items_of as items_of
+from kinformer.models._identity import members_of as members_of
 from kinformer.models._keeping import detacher_for as detacher_for
 from kinformer.models._keeping import interner_for as interner_for
 from kinformer.models._keeping import successor_for as successor_for

@@ -136,7 +136,6 @@ def _detacher_for(type_: type[Any], keep_managed_fields: bool, eager: bool) -> C
     return detach_eagerly if eager else detach
 
 
-@cache
 def _successor_for(
     type_: type[Any], keep_managed_fields: bool, eager: bool, on_changed: OnChanged | None
 ) -> Callable[[Any, Any], None]:

@@ -13,14 +13,18 @@ class Resource:
     def __init__(self) -> None:
         self.asked: list[tuple[str, ListOptions]] = []
 
-    async def list(self, namespace: str = "", options: ListOptions | None = None) -> ObjectList[Any]:
+    async def list(
+        self, namespace: str = "", options: ListOptions | None = None, *, leave_out: bool = False
+    ) -> ObjectList[Any]:
         assert options is not None
+        assert leave_out
         self.asked.append((namespace, options))
         return ObjectList([], "1")
 
     @asynccontextmanager
-    async def watch(self, namespace: str = "", options: ListOptions | None = None) -> Any:
+    async def watch(self, namespace: str = "", options: ListOptions | None = None, *, leave_out: bool = False) -> Any:
         assert options is not None
+        assert leave_out
         self.asked.append((namespace, options))
         yield iter(())
 

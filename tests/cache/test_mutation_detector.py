@@ -93,6 +93,16 @@ def test_a_field_that_was_read_and_set_is_a_change() -> None:
     assert ".status.phase: was 'Running', is 'Failed'" in found(detector)
 
 
+def test_an_object_that_is_too_deep_to_be_copied_is_not_watched_and_no_error() -> None:
+    obj: Any = {"metadata": {"name": "deep"}}
+    for _ in range(2000):
+        obj = {"metadata": {"name": "deep"}, "a": obj}
+    detector = a_detector(obj)
+
+    assert detector.watched == 0
+    detector.compare_objects()
+
+
 def test_a_changed_dict_is_named_with_what_has_changed() -> None:
     obj: Any = {"metadata": {"name": "web", "finalizers": ["x"]}, "spec": {"a": 1, "b": None}}
     detector = a_detector(obj)

@@ -932,4 +932,4 @@ async def test_an_eager_informer_leaves_out_what_does_not_fit_its_type_and_says_
             assert informer.has_synced
 
     assert informer.indexer.list_keys() == ["ns/a"]
-    assert [line["event"] for line in logs if line["log_level"] == "error"] == ["object_left_out"]
+    assert [line["event"] for line in logs if line["log_level"] == "error"] == ["object_undecodable"]

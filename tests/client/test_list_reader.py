@@ -117,14 +117,34 @@ def test_a_list_that_is_sent_again_is_read_from_its_beginning() -> None:
     assert [item.metadata.name for item in taking.reader.finish().items] == [f"c{n}" for n in range(6)]
 
 
-def test_an_object_that_does_not_fit_is_an_error_as_soon_as_it_comes() -> None:
+def test_an_object_that_does_not_fit_is_told_of_and_the_others_are_read() -> None:
     taking = Taking()
-    bad = {"metadata": {"name": 5}}
+    bad = {"metadata": {"name": "bad", "namespace": "ns"}, "immutable": "canary"}
     items = [config_map("a", 100_000), bad, *(config_map(f"c{n}", 100_000) for n in range(6))]
+    taking.feed(body("ConfigMap", items), 65_536)
+    found = taking.reader.finish()
 
-    with pytest.raises(DecodeError, match=r"from /x is not a list of V1ConfigMap.*name"):
-        taking.read(body("ConfigMap", items))
-    assert taking.names == []
+    assert taking.names == [item.metadata.name for item in found.items] == ["a", *(f"c{n}" for n in range(6))]
+    (left_out,) = found.left_out
+    assert left_out.key == "ns/bad"
+    assert str(left_out.error) == "ConfigMap ns/bad: immutable: Expected `bool | null`, got `str`"
+    with pytest.raises(DecodeError, match=r"from /x is not a list of V1ConfigMap: ConfigMap ns/bad: immutable"):
+        taking.codec.checked(found, "/x", leave_out=False)
+
+
+@pytest.mark.parametrize("type_", [V1ConfigMap, dict])
+@pytest.mark.parametrize("at", [0, 1, 3])
+def test_an_object_that_is_too_deep_is_told_of_and_the_others_are_read(type_: type[Any], at: int) -> None:
+    taking = Taking(type_)
+    parts = [msgspec.json.encode(config_map(f"c{n}", 150_000)) for n in range(3)]
+    parts.insert(at, b'{"metadata":{"name":"deep"},"data":%b}' % (b"[" * 10_000 + b"]" * 10_000))
+    data = b'{"metadata":{"resourceVersion":"7"},"items":[%b]}' % b",".join(parts)
+    taking.feed(data, 65_536)
+    found = taking.reader.finish()
+
+    assert sorted(taking.names) == ["c0", "c1", "c2"]
+    assert [str(one.error) for one in found.left_out] == ["ConfigMap deep: it is nested too deeply"]
+    assert found.resource_version == "7"
 
 
 @pytest.mark.parametrize("cut", [1, 50, 300_000, 500_000])

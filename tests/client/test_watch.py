@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -201,8 +203,88 @@ async def test_an_error_may_be_all_there_is(server: ScriptedServer, client: Clie
             await anext(events)
 
 
+DEEP = b"[" * 10_000 + b"]" * 10_000
+
+
+@pytest.mark.parametrize(
+    ("part", "why"),
+    [
+        (b'"immutable":"canary"', r"ConfigMap ns/bad: immutable: Expected `bool \| null`, got `str`"),
+        (b'"data":%b' % DEEP, "ConfigMap ns/bad: it is nested too deeply"),
+        (b'"unheardOf":%b' % DEEP, "ConfigMap ns/bad: it is nested too deeply"),
+        (b'"apiVersion":"canary\xff"', "ConfigMap ns/bad: it is not UTF-8"),
+    ],
+)
+async def test_an_object_that_does_not_decode_ends_a_watch_or_is_left_out_of_it(
+    part: bytes, why: str, server: ScriptedServer, config_maps: Resource[V1ConfigMap]
+) -> None:
+    stream = server.stream()
+    bad = b'{"type":"MODIFIED","object":{%b,"metadata":{"name":"bad","namespace":"ns","resourceVersion":"7"}}}\n' % part
+
+    async with config_maps.watch("ns", since(), leave_out=True) as events:
+        await stream.send(event("ADDED", 6), bad, event("ADDED", 8))
+        got: list[Any] = []
+        while len(got) < 3:
+            got += await anext(events)
+    left_out = got[1]
+    assert (left_out.type, left_out.object.key, left_out.object.metadata.resource_version) == (
+        "MODIFIED",
+        "ns/bad",
+        "7",
+    )
+    assert re.fullmatch(why, str(left_out.object.error))
+    assert events.resource_version == "8"
+
+    stream = server.stream()
+    async with config_maps.watch("ns", since()) as events:
+        await stream.send(event("ADDED", 6), bad)
+        assert await read_until(events, 1) == [("ADDED", "6")]
+        with pytest.raises(DecodeError, match=why) as caught:
+            await anext(events)
+        assert "canary" not in "".join(traceback.format_exception(caught.value))
+
+
+async def test_what_has_no_name_cannot_be_left_out(server: ScriptedServer, config_maps: Resource[V1ConfigMap]) -> None:
+    stream = server.stream()
+    async with config_maps.watch("ns", since(), leave_out=True) as events:
+        await stream.send(b'{"type":"ADDED","object":7}\n')
+        with pytest.raises(DecodeError, match="an object without a name"):
+            await anext(events)
+    server.answer(b'{"metadata":{},"items":[7]}')
+    with pytest.raises(DecodeError, match="is not a list of V1ConfigMap"):
+        await config_maps.list("ns", leave_out=True)
+
+
+async def test_an_error_and_a_bookmark_may_be_deep(server: ScriptedServer, config_maps: Resource[V1ConfigMap]) -> None:
+    stream = server.stream()
+
+    async with config_maps.watch("ns", since()) as events:
+        mark = b'{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"9"},"data":%b}}\n' % DEEP
+        await stream.send(mark, b'{"type":"ERROR","object":{"kind":"Status","code":410,"a":%b}}\n' % DEEP)
+
+        assert await read_until(events, 1) == [("BOOKMARK", "9")]
+        with pytest.raises(ApiError, match="no Status"):
+            await anext(events)
+
+
+async def test_a_deep_answer_is_an_error_of_that_request(
+    server: ScriptedServer, config_maps: Resource[V1ConfigMap]
+) -> None:
+    deep = b'{"metadata":{"name":"deep","namespace":"ns"},"data":%b}' % DEEP
+    for answer in (deep, b'{"metadata":{},"items":[%b]}' % deep):
+        server.answer(answer)
+        with pytest.raises(DecodeError, match="deep: it is nested too deeply"):
+            await (config_maps.get("deep", "ns") if answer is deep else config_maps.list("ns"))
+    server.answer(deep)
+    with pytest.raises(DecodeError, match="deep: it is nested too deeply"):
+        await config_maps.delete("deep", "ns")
+    server.answer(deep, 403)
+    with pytest.raises(ApiError):
+        await config_maps.get("deep", "ns")
+
+
 @pytest.mark.parametrize("line", [b"nonsense\n", b'{"type":"RENAMED","object":{}}\n', b'{"type":"ADDED","object":7}\n'])
-async def test_what_is_no_event_is_shown(
+async def test_what_is_no_event_is_an_error_that_quotes_none_of_it(
     line: bytes, server: ScriptedServer, config_maps: Resource[V1ConfigMap]
 ) -> None:
     stream = server.stream()
@@ -213,7 +295,7 @@ async def test_what_is_no_event_is_shown(
         assert await read_until(events, 1) == [("ADDED", "6")]
         with pytest.raises(DecodeError, match="unable to decode an event from the watch stream") as caught:
             await anext(events)
-        assert line.decode().strip() in str(caught.value)
+        assert line.decode().strip() not in str(caught.value)
 
 
 class Meta(msgspec.Struct, rename="camel"):
