@@ -25,7 +25,7 @@ from kinformer.client.undecodable import decode_each, decode_event, split_items,
 from kinformer.models import DECODE_ERRORS, decode, decoder_for, encode, fault_of
 
 if TYPE_CHECKING:
-    from kinformer.client.connection import Piece
+    from kinformer.client.dechunker import Piece
 
 __all__ = ("ObjectCodec", "PartialMeta", "PartialObject", "decode_as")
 

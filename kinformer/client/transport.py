@@ -24,8 +24,9 @@ from yarl import URL
 from kinformer.client.answers import DEFAULT_MAX_ANSWER, BodyReader, check_encoding, read_body
 from kinformer.client.causes import BROKEN, cause_of
 from kinformer.client.config import Endpoint
-from kinformer.client.connection import Body, Connector, Piece, body_of
+from kinformer.client.connection import Body, Connector, body_of
 from kinformer.client.credentials import Identity, checked_header
+from kinformer.client.dechunker import Piece
 from kinformer.client.errors import ClientError, ConfigError, ConnectionLost, DecodeError
 from kinformer.client.flow_control import RateLimiter
 from kinformer.client.metrics import HostMetrics

@@ -24,10 +24,10 @@ from yarl import URL
 
 from kinformer.client.answers import redirected, retry_after, warning_text
 from kinformer.client.causes import NOT_CONNECTED, cause_of, is_of_tls, why_not_connected
-from kinformer.client.connection import RawBody
 from kinformer.client.credentials import Identity
 from kinformer.client.errors import ClientError, ConnectionLost, ServerUnreachable, error_from_response
 from kinformer.client.flow_control import RateLimiter
+from kinformer.client.raw_body import RawBody
 from kinformer.client.status import About
 from kinformer.logs import get_logger
 

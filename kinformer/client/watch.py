@@ -48,7 +48,7 @@ from kinformer.logs import get_logger
 from kinformer.meta import accessor_of
 
 if TYPE_CHECKING:
-    from kinformer.client.connection import Piece
+    from kinformer.client.dechunker import Piece
     from kinformer.client.transport import BodyStream
 
 __all__ = ("DEFAULT_IDLE_TIMEOUT", "Opener", "WatchStream")

@@ -1,0 +1,90 @@
+"""Taking HTTP's chunked framing off, a whole read at a time, without copying.
+
+An API server sends each event of a watch as a chunk of its own, so this is done for every event there is.
+"""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias
+
+import aiohttp
+
+__all__ = ("Dechunker", "Piece")
+
+#: Bytes of a body; views keep the whole read that they are a part of in memory.
+Piece: TypeAlias = bytes | memoryview
+
+#: Longer than the line before a chunk can sensibly be; a server that sends more is no HTTP server.
+_MAX_CHUNK_HEAD: Final = 256
+
+
+class Dechunker:
+    """Takes HTTP's chunked framing off, a whole read at a time; trailers are ignored."""
+
+    def __init__(self) -> None:
+        self.finished = False
+        self._head = b""  # of the next chunk, as far as it has come
+        self._left = 0  # of the body of this chunk, still to come
+        self._skip = 0  # of the line end after it
+
+    def feed(self, raw: bytes) -> list[Piece]:
+        """
+        The payload in these bytes: for each chunk, as much of it as is here. Nothing is copied.
+
+        :raises aiohttp.ClientPayloadError: if they are no chunks
+        """
+        if self.finished:  # trailers
+            return []
+        if self._head:
+            raw, self._head = self._head + raw, b""
+        pieces: list[Piece] = []
+        view = memoryview(raw)
+        size = len(raw)
+        find = raw.find
+        at = min(self._left, size)
+        if at:
+            pieces.append(view[:at])
+            self._left -= at
+        skipped = min(self._skip, size - at) if not self._left else 0
+        self._skip -= skipped
+        at += skipped
+        while at < size and not self._left:
+            line_end = find(b"\n", at, at + _MAX_CHUNK_HEAD)
+            if line_end < 0:
+                if size - at >= _MAX_CHUNK_HEAD:
+                    raise _bad_framing(raw[at : at + 32])
+                self._head = raw[at:]
+                break
+            start = line_end + 1
+            end = start + _chunk_size(raw[at:line_end])
+            if end == start:
+                self.finished = True
+                break
+            at = end + 2
+            if end > size:
+                self._left = end - size
+                if start == size:
+                    break
+            pieces.append(view[start:end])
+        if self._left:
+            self._skip = 2
+        elif at > size:
+            self._skip = at - size
+        return pieces
+
+
+def _chunk_size(line: bytes) -> int:
+    try:
+        size = int(line, 16)
+    except ValueError:
+        try:
+            size = int(line.partition(b";")[0], 16)  # an extension, which nobody uses
+        except ValueError:
+            size = -1
+    if size < 0:
+        raise _bad_framing(line)
+    return size
+
+
+def _bad_framing(line: bytes) -> aiohttp.ClientPayloadError:
+    return aiohttp.ClientPayloadError(f"expected the size of a chunk, got {line!r}")
