@@ -4,3 +4,21 @@ Nothing is imported until it is asked for: :mod:`kinformer.client` to talk to an
 and :mod:`kinformer.cache` for a local copy that follows it, :mod:`kinformer.manager` to write a controller,
 :mod:`kinformer.envtest` to test it, :mod:`kinformer.models` for the objects.
 """
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ("__version__",)
+
+#: The version that is installed.
+__version__: str
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        # Reads a file: only for whoever asks.
+        from importlib.metadata import version
+
+        return version("kinformer")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -6,7 +6,7 @@ import importlib
 import pkgutil
 import subprocess
 import sys
-from importlib.metadata import entry_points
+from importlib.metadata import entry_points, version
 
 import pytest
 
@@ -40,3 +40,16 @@ def test_importing_does_not_import_kubernetes_asyncio(name: str) -> None:
 def test_every_controller_that_is_installed_can_be_loaded() -> None:
     for entry in entry_points(group="kinformer.controllers"):
         assert callable(entry.load()), entry.name
+
+
+def test_the_package_knows_its_version() -> None:
+    assert kinformer.__version__ == version("kinformer")
+    with pytest.raises(AttributeError, match="module 'kinformer' has no attribute 'nothing'"):
+        kinformer.nothing  # noqa: B018
+
+
+def test_the_package_can_be_run() -> None:
+    command = [sys.executable, "-m", "kinformer", "--version"]
+
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert kinformer.__version__ in done.stdout

@@ -1,17 +1,23 @@
 """pytest fixtures: an API server for each test, a client to it, nodes on it.
 
-A server starts in some 3 ms, so that every test has one of its own and shares nothing. Under anyio's pytest plugin::
+A server starts in some 3 ms, so that every test has one of its own and shares nothing. Under anyio's pytest plugin, and
+under pytest-asyncio in any of its modes::
 
-    async def test_something(client: Client) -> None:
-        await client.resource(V1ConfigMap).create(...)
+    async def test_something(kinformer_client: Client) -> None:
+        await kinformer_client.resource(V1ConfigMap).create(...)
 
-Whoever wants the server otherwise overrides the fixture `api_server_options`, which are :class:`ApiServer`'s.
+Whoever wants the server otherwise overrides the fixture `kinformer_api_server_options`, which are
+:class:`ApiServer`'s. Projects that have no fixtures of these names may have shorter ones (`api_server`, `client`,
+`fake_nodes`, `api_server_options`): ``kinformer_short_fixtures = true`` in pytest's configuration.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any
+import asyncio
+import types
+from collections.abc import AsyncIterator, Generator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 import pytest
@@ -21,36 +27,46 @@ if TYPE_CHECKING:
     from kinformer.envtest import ApiServer
     from kinformer.envtest.nodes import FakeNodes
 
-__all__ = ("api_server", "api_server_options", "client", "fake_nodes")
+__all__ = ("kinformer_api_server", "kinformer_api_server_options", "kinformer_client", "kinformer_fake_nodes")
+
+T = TypeVar("T")
 
 
 @pytest.fixture
-def api_server_options() -> dict[str, Any]:
+def kinformer_api_server_options() -> dict[str, Any]:
     """What the server is made with."""
     return {}
 
 
 @pytest.fixture
-async def api_server(api_server_options: dict[str, Any]) -> AsyncIterator[ApiServer]:
+async def kinformer_api_server(kinformer_api_server_options: dict[str, Any]) -> AsyncIterator[ApiServer]:
     """A server of this test's own."""
     from kinformer.envtest import ApiServer
 
-    async with ApiServer(**api_server_options) as server:
+    async with _in_a_task(ApiServer(**kinformer_api_server_options)) as server:
         yield server
 
 
 @pytest.fixture
-async def client(api_server: ApiServer) -> AsyncIterator[Client]:
+async def kinformer_client(kinformer_api_server: ApiServer) -> AsyncIterator[Client]:
     """A client that may do everything."""
     from kinformer.client import connect
 
-    async with connect(url=api_server.url, token=api_server.token) as client:
+    server = kinformer_api_server
+    ca = server.authority.certificate if server.authority is not None else None
+    async with _in_a_task(connect(url=server.url, token=server.token, ca_data=ca)) as client:
         yield client
 
 
 @pytest.fixture
-async def fake_nodes(client: Client) -> AsyncIterator[FakeNodes]:
+async def kinformer_fake_nodes(kinformer_client: Client) -> AsyncIterator[FakeNodes]:
     """Nodes that run what is put on them, from now until the test is over."""
+    async with _in_a_task(_running_nodes(kinformer_client)) as nodes:
+        yield nodes
+
+
+@asynccontextmanager
+async def _running_nodes(client: Client) -> AsyncIterator[FakeNodes]:
     from kinformer.envtest.nodes import FakeNodes
 
     nodes = FakeNodes(client)
@@ -59,3 +75,78 @@ async def fake_nodes(client: Client) -> AsyncIterator[FakeNodes]:
         await nodes.wait_registered()
         yield nodes
         group.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def _in_a_task(context: AbstractAsyncContextManager[T]) -> AsyncIterator[T]:
+    """
+    Have a context entered and left by one task.
+
+    pytest-asyncio sets a fixture up in one task and takes it down in another. A cancel scope or a task group cannot be
+    left by another task than the one that entered it.
+    """
+    entered: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+    over = asyncio.Event()
+
+    async def hold() -> None:
+        try:
+            async with context as value:
+                entered.set_result(value)
+                await over.wait()
+        except BaseException as error:
+            if entered.done():
+                raise
+            entered.set_exception(error)
+
+    # Not in a task group, which is such a scope itself. The task is awaited below, whatever happens.
+    holder = asyncio.create_task(hold(), name="fixture of kinformer")
+    try:
+        yield await entered
+    finally:
+        over.set()
+        await holder
+
+
+_ASYNC = ("kinformer_api_server", "kinformer_client", "kinformer_fake_nodes")
+
+#: Those fixtures' functions as they are above, and as pytest-asyncio wants them.
+_plain: dict[str, Any] = {}
+_declared: dict[str, Any] = {}
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_fixture_setup(fixturedef: Any, request: Any) -> Generator[None, Any, Any]:
+    """Say whose the async fixtures are: anyio's plugin takes those of its own tests, pytest-asyncio is told which."""
+    name = fixturedef.argname
+    if name in _ASYNC and fixturedef.func.__module__ == __name__ and request.config.pluginmanager.hasplugin("asyncio"):
+        plain = _plain.setdefault(name, fixturedef.func)
+        # It stays so until the next test has it set up: pytest-asyncio looks once more when it calls the test.
+        fixturedef.func = plain if "anyio_backend" in request.fixturenames else _declare(name, plain)
+    return (yield)
+
+
+def _declare(name: str, func: Any) -> Any:
+    """A copy of a function that is one of pytest-asyncio's fixtures; the function itself may be one of anyio's."""
+    if name not in _declared:
+        import pytest_asyncio
+
+        copy = types.FunctionType(func.__code__, func.__globals__, func.__name__, func.__defaults__, func.__closure__)
+        pytest_asyncio.fixture(copy)
+        _declared[name] = copy
+    return _declared[name]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addini(
+        "kinformer_short_fixtures",
+        "Whether kinformer's fixtures can be had as api_server, api_server_options, client and fake_nodes, too.",
+        type="bool",
+        default=False,
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getini("kinformer_short_fixtures"):
+        from kinformer.envtest import short_fixtures
+
+        config.pluginmanager.register(short_fixtures, "kinformer-short-fixtures")

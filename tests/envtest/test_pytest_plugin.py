@@ -1,30 +1,32 @@
-"""The fixtures, used as a user's tests use them."""
+"""The fixtures, used as a user's tests use them: here, and by projects of their own under each plugin."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import anyio
+import pytest
 
 from kinformer.client import Client
 from kinformer.envtest import ApiServer
 from kinformer.envtest.nodes import FakeNodes
-from kinformer.envtest.pytest_plugin import api_server, api_server_options, client, fake_nodes
 from kinformer.models import V1ConfigMap, V1Pod, from_dict
 
-__all__ = ("api_server", "api_server_options", "client", "fake_nodes")
 
-
-async def test_each_test_has_a_server_of_its_own(api_server: ApiServer, client: Client) -> None:
-    config_maps = client.resource(V1ConfigMap)
+async def test_each_test_has_a_server_of_its_own(kinformer_api_server: ApiServer, kinformer_client: Client) -> None:
+    config_maps = kinformer_client.resource(V1ConfigMap)
     await config_maps.create(from_dict(V1ConfigMap, {"metadata": {"name": "a", "namespace": "default"}}))
     assert len((await config_maps.list("default")).items) == 1
 
 
-async def test_and_so_nothing_is_left_of_the_test_before(client: Client) -> None:
-    assert (await client.resource(V1ConfigMap).list("default")).items == []
+async def test_and_so_nothing_is_left_of_the_test_before(kinformer_client: Client) -> None:
+    assert (await kinformer_client.resource(V1ConfigMap).list("default")).items == []
 
 
-async def test_pods_run_on_the_fake_nodes(client: Client, fake_nodes: FakeNodes) -> None:
-    pods = client.resource(V1Pod)
+async def test_pods_run_on_the_fake_nodes(kinformer_client: Client, kinformer_fake_nodes: FakeNodes) -> None:
+    pods = kinformer_client.resource(V1Pod)
     pod = {"metadata": {"name": "p", "namespace": "default"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
     await pods.create(from_dict(V1Pod, pod))
     async with pods.watch("default") as watch:
@@ -32,3 +34,104 @@ async def test_pods_run_on_the_fake_nodes(client: Client, fake_nodes: FakeNodes)
             async for batch in watch:
                 if any(event.object.status.phase == "Running" for event in batch):
                     break
+
+
+TESTS = """
+import pytest
+from kinformer.client import TooManyRequests
+from kinformer.models import V1Node
+
+{mark}
+async def test_client({client}):
+    await {client}.resource(V1Node).create({{"metadata": {{"name": "mine"}}}})
+    assert [node.metadata.name for node in (await {client}.resource(V1Node).list()).items] == ["mine"]
+
+{mark}
+class TestNodes:
+    async def test_nodes({client}_is, {nodes}, {client}):
+        assert len((await {client}.resource(V1Node).list()).items) == 3
+
+@pytest.fixture
+def {options}():
+    return {{"token": "mine"}}
+
+{mark}
+async def test_options({server}):
+    assert {server}.token == "mine"
+"""
+
+LONG = {
+    "client": "kinformer_client",
+    "nodes": "kinformer_fake_nodes",
+    "server": "kinformer_api_server",
+    "options": "kinformer_api_server_options",
+}
+SHORT = {"client": "client", "nodes": "fake_nodes", "server": "api_server", "options": "api_server_options"}
+
+
+def run_pytest(folder: Path, *settings: str) -> subprocess.CompletedProcess[str]:
+    # Without the scope, pytest-asyncio warns that it will have another default.
+    lines = ["[pytest]", "asyncio_default_fixture_loop_scope = function", *settings]
+    (folder / "pytest.ini").write_text("\n".join(lines))
+    command = [sys.executable, "-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("names", [LONG, SHORT], ids=["long", "short"])
+@pytest.mark.parametrize(
+    ("mode", "mark"),
+    [
+        ("anyio_mode = auto", ""),
+        ("", "@pytest.mark.anyio"),
+        ("asyncio_mode = auto", ""),
+        ("asyncio_mode = strict", "@pytest.mark.asyncio"),
+    ],
+    ids=["anyio auto", "anyio", "asyncio auto", "asyncio strict"],
+)
+def test_the_fixtures_work_under_each_plugin(tmp_path: Path, mode: str, mark: str, names: dict[str, str]) -> None:
+    short = f"kinformer_short_fixtures = {str(names is SHORT).lower()}"
+    backend = "@pytest.fixture\ndef anyio_backend():\n    return 'asyncio'\n" if "anyio" in mode + mark else ""
+    tests = TESTS.format(mark=mark, **names).replace(f"{names['client']}_is", "self")
+    (tmp_path / "test_it.py").write_text(tests + backend)
+
+    done = run_pytest(tmp_path, mode, short)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "3 passed" in done.stdout
+
+
+def test_a_projects_own_fixtures_keep_their_names(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text("def test_client(client):\n    pass\n")
+
+    done = run_pytest(tmp_path)
+    assert "fixture 'client' not found" in done.stdout
+
+
+def test_a_project_may_have_a_package_called_controllers(tmp_path: Path) -> None:
+    package = tmp_path / "controllers"
+    package.mkdir()
+    (package / "__init__.py").write_text("MINE = True\n")
+    (tmp_path / "test_it.py").write_text(
+        "import pytest, controllers, kinformer_controllers.shared\n"
+        "@pytest.fixture\ndef anyio_backend():\n    return 'asyncio'\n"
+        "async def test_it(kinformer_client, kinformer_fake_nodes):\n"
+        "    assert controllers.MINE\n"
+        "    assert await kinformer_client.server_version()\n"
+    )
+
+    done = run_pytest(tmp_path, "anyio_mode = auto")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_one_project_may_have_tests_of_both_plugins(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(
+        "import pytest\n"
+        "@pytest.fixture\ndef anyio_backend():\n    return 'asyncio'\n"
+        + "".join(
+            f"@pytest.mark.{plugin}\nasync def test_{n}(kinformer_client, kinformer_fake_nodes):\n    pass\n"
+            for n, plugin in enumerate(("anyio", "asyncio", "anyio", "asyncio"))
+        )
+    )
+
+    done = run_pytest(tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "4 passed" in done.stdout
