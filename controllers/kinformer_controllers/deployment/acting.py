@@ -1,0 +1,60 @@
+"""The order in which a sync acts on a Deployment: pausing, revision, rolling back, scaling, rolling out, status."""
+
+from __future__ import annotations
+
+from kinformer.cache import Indexer
+from kinformer.models import V1Pod
+from kinformer_controllers.deployment.annotations import rollback_revision
+from kinformer_controllers.deployment.conditions import paused_condition
+from kinformer_controllers.deployment.limits import RECREATE, ROLLING_UPDATE, StrategyError, strategy_of
+from kinformer_controllers.deployment.rollback import roll_back
+from kinformer_controllers.deployment.rollout import Rollout
+from kinformer_controllers.deployment.scaling import is_being_scaled
+from kinformer_controllers.deployment.status import compute_status, rollout_status
+from kinformer_controllers.deployment.strategies import clean_up, recreate, roll, scale, sync_revision
+from kinformer_controllers.deployment.writer import DeploymentWriter
+from kinformer_controllers.shared.owning.index import owned_by
+
+__all__ = ("act",)
+
+
+async def act(writer: DeploymentWriter, rollout: Rollout, pods: Indexer[V1Pod]) -> None:
+    """
+    Do what there is to be done, and compute the status of it, which is left to be written.
+
+    :param pods: the cache of pods, with its index by controller
+    :raises StrategyError: if the Deployment's strategy cannot be understood
+    :raises ClientError: if the server refuses something
+    """
+    deployment = rollout.deployment
+    computed = compute_status
+    if deployment.metadata.deletion_timestamp:
+        await sync_revision(writer, rollout)
+    else:
+        if (told := paused_condition(deployment, rollout.status.conditions, rollout.now)) is not None:
+            rollout.tell(told)
+        await sync_revision(writer, rollout)
+        if deployment.spec.paused:
+            await scale(writer, rollout)
+            if rollback_revision(deployment) is None:
+                await clean_up(writer, rollout)
+        elif rollback_revision(deployment) is not None:
+            return await roll_back(writer, rollout)
+        elif is_being_scaled(deployment, rollout.all):
+            await scale(writer, rollout)
+        else:
+            computed = rollout_status
+            await _roll_out(writer, rollout, pods)
+    rollout.status = computed(deployment, rollout.status, rollout.new, rollout.old, rollout.now)
+    return None
+
+
+async def _roll_out(writer: DeploymentWriter, rollout: Rollout, pods: Indexer[V1Pod]) -> None:
+    strategy = strategy_of(rollout.deployment)
+    if strategy == RECREATE:
+        owned = {each.metadata.uid: owned_by(pods, each, "ReplicaSet", orphans=False) for each in rollout.all}
+        await recreate(writer, rollout, owned)
+    elif strategy == ROLLING_UPDATE:
+        await roll(writer, rollout)
+    else:
+        raise StrategyError(f"unexpected deployment strategy type: {strategy!r}")

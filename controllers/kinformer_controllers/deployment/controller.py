@@ -1,0 +1,144 @@
+"""The Deployment controller: keeps each Deployment's ReplicaSets such that its pods become those of its template.
+
+It is kube-controller-manager's: the order of what a sync does, what wakes it and what it writes are the same. What
+differs: a sync writes the Deployment's status once, at its end; it waits while the cache is older than its own last
+write; a Deployment that cannot be understood is logged once for each change of it, and not tried again; and one that
+was complete and has lost a pod is not looked at again and again.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+from kinformer.cache import ResourceEventHandler
+from kinformer.client import Client
+from kinformer.clock import Clock, RealClock
+from kinformer.informers import SharedInformerFactory
+from kinformer.logs import get_logger
+from kinformer.manager import Controller, ControllerContext
+from kinformer.meta import Selector, SelectorError, label_selector_as_selector
+from kinformer.models import V1Deployment, V1LabelSelector, V1Pod, V1ReplicaSet
+from kinformer.record import EventRecorder
+from kinformer_controllers.deployment.acting import act
+from kinformer_controllers.deployment.conditions import next_progress_check
+from kinformer_controllers.deployment.handlers import LastPodHandler, selects
+from kinformer_controllers.deployment.limits import StrategyError
+from kinformer_controllers.deployment.options import DeploymentOptions
+from kinformer_controllers.deployment.replica_sets import DEPLOYMENT
+from kinformer_controllers.deployment.rollout import Rollout
+from kinformer_controllers.deployment.templates import TemplateMemory
+from kinformer_controllers.deployment.writer import DEPLOYMENTS, REPLICA_SETS, DeploymentWriter
+from kinformer_controllers.shared.owning.claim import ControllerRefManager, recheck_deletion
+from kinformer_controllers.shared.owning.handlers import PodHandler
+from kinformer_controllers.shared.owning.index import add_controller_index, owned_by
+from kinformer_controllers.shared.owning.owner_handler import OwnerHandler
+from kinformer_controllers.shared.owning.owners import OwnersByReference
+from kinformer_controllers.shared.waiting.consistency import ConsistencyStore
+from kinformer_controllers.shared.writing.pods import is_namespace_terminating
+
+__all__ = ("DeploymentController", "make_controller")
+
+log = get_logger(__name__)
+
+
+def make_controller(context: ControllerContext) -> Controller:
+    """The entry point ``deployment``."""
+    return DeploymentController(
+        context.client,
+        context.informers,
+        context.recorder("deployment-controller"),
+        clock=context.clock,
+        workers=context.read(DeploymentOptions).concurrent_deployment_syncs,
+    ).controller
+
+
+class DeploymentController:
+    """:param workers: how many are synced at once"""
+
+    def __init__(
+        self,
+        client: Client,
+        informers: SharedInformerFactory,
+        recorder: EventRecorder,
+        *,
+        clock: Clock | None = None,
+        workers: int = 5,
+    ) -> None:
+        self._clock = clock = clock or RealClock()
+        deployments = informers.informer_for(V1Deployment)
+        replica_sets, pods = informers.informer_for(V1ReplicaSet), informers.informer_for(V1Pod)
+        add_controller_index(replica_sets)
+        add_controller_index(pods)
+        self._deployments, self._replica_sets, self._pods = deployments.indexer, replica_sets.indexer, pods.indexer
+        self._seen = ConsistencyStore({DEPLOYMENTS: self._deployments, REPLICA_SETS: self._replica_sets}, clock)
+        self._writer = DeploymentWriter(client, recorder, self._seen)
+        self._templates = TemplateMemory()
+        self.controller = Controller("deployment", self.sync, workers=workers, clock=clock)
+        queue = self.controller.queue
+        owners = OwnersByReference(V1Deployment, DEPLOYMENT.kind, self._deployments, selects)
+        self.controller.handle(deployments, OwnerHandler(queue.add, self._seen.forget, self._templates.forget))
+        # To a Deployment, ReplicaSets are what pods are to a ReplicaSet.
+        own: ResourceEventHandler[Any] = PodHandler(queue, None, owners)
+        self.controller.handle(replica_sets, own)
+        last_pod = LastPodHandler(queue.add, self._deployments, self._replica_sets, self._pods)
+        self.controller.handle(pods, last_pod)
+
+    async def sync(self, key: str) -> float | None:
+        """
+        Take the next step for one Deployment.
+
+        :return: seconds until its progress deadline passes, if it waits for progress
+        """
+        if (wait := self._seen.wait(key)) is not None:
+            return wait
+        deployment = self._deployments.get_by_key(key)
+        if deployment is None:
+            self._seen.forget(key)
+            self._templates.forget(key)
+            return None
+        try:
+            return await self._sync(key, deployment)
+        except (SelectorError, StrategyError) as error:
+            log.error("deployment_not_understood", key=key, error=str(error))
+        except Exception as error:
+            if not is_namespace_terminating(error):
+                raise
+        return None
+
+    async def _sync(self, key: str, deployment: V1Deployment) -> float | None:
+        if deployment.spec.selector == V1LabelSelector():
+            message = "This deployment is selecting all pods. A non-empty selector is required."
+            self._writer.warn(deployment, "SelectingAll", message)
+            return await self._write(_observed(Rollout(deployment, (), None, self._clock.now())))
+        claimed = await self._claim(deployment, label_selector_as_selector(deployment.spec.selector))
+        rollout = Rollout(deployment, claimed, self._templates.comparing(key), self._clock.now())
+        try:
+            await act(self._writer, rollout, self._pods)
+        except Exception:
+            # What was done is told, whatever could not be.
+            with suppress(Exception):
+                await self._writer.write_status(rollout)
+            raise
+        return await self._write(rollout)
+
+    async def _write(self, rollout: Rollout) -> float | None:
+        await self._writer.write_status(rollout)
+        return next_progress_check(rollout.deployment, rollout.status.conditions, rollout.status, self._clock.now())
+
+    async def _claim(self, deployment: V1Deployment, selector: Selector) -> list[V1ReplicaSet]:
+        meta = deployment.metadata
+
+        async def read_fresh() -> V1Deployment:
+            return await self._writer.deployments.get(meta.name, meta.namespace)
+
+        check = recheck_deletion(read_fresh, meta.uid)
+        manager: ControllerRefManager[V1ReplicaSet] = ControllerRefManager(
+            deployment, DEPLOYMENT, selector, self._writer.patch, check
+        )
+        return await manager.claim(owned_by(self._replica_sets, deployment, DEPLOYMENT.kind))
+
+
+def _observed(rollout: Rollout) -> Rollout:
+    rollout.status.observed_generation = rollout.deployment.metadata.generation
+    return rollout

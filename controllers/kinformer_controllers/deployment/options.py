@@ -1,0 +1,14 @@
+"""What the Deployment controller can be told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kinformer.options import workers
+
+__all__ = ("DeploymentOptions",)
+
+
+@dataclass(frozen=True)
+class DeploymentOptions:
+    concurrent_deployment_syncs: int = workers(5, "Deployments")

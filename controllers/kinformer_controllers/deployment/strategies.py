@@ -1,0 +1,110 @@
+"""What a sync does to a Deployment's ReplicaSets: bring the new one up to date, scale, roll, recreate, clean up.
+
+Each of these takes one step, and says whether it has: the next is taken when the cache shows what came of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from kinformer.models import V1Pod, V1ReplicaSet
+from kinformer_controllers.deployment.annotations import REVISION, annotations_of, max_revision, revision_of
+from kinformer_controllers.deployment.conditions import FOUND_NEW, is_complete
+from kinformer_controllers.deployment.counts import active, actual_replicas, age, desired
+from kinformer_controllers.deployment.replica_sets import brought_up_to_date
+from kinformer_controllers.deployment.rolling import plan_new, plan_old
+from kinformer_controllers.deployment.rollout import Rollout
+from kinformer_controllers.deployment.scaling import Size, plan_scaling
+from kinformer_controllers.deployment.writer import DeploymentWriter
+from kinformer_controllers.shared.owning.status import is_pod_terminal
+
+__all__ = ("clean_up", "recreate", "roll", "scale", "sync_revision")
+
+#: Stands for no limit.
+_UNLIMITED: Final = 2**31 - 1
+
+
+async def sync_revision(writer: DeploymentWriter, rollout: Rollout) -> None:
+    """Have the new ReplicaSet, if it is there, and the Deployment know the number of this roll-out."""
+    if rollout.new is None:
+        return
+    changed = brought_up_to_date(rollout, rollout.new)
+    if changed is not None:
+        await writer.update(rollout, changed)
+    rollout.revision = annotations_of(rollout.new).get(REVISION, "")
+    if not rollout.tells_progress:
+        rollout.tell_progress("True", FOUND_NEW, f'Found new replica set "{rollout.new.metadata.name}"')
+
+
+async def ensure_new(writer: DeploymentWriter, rollout: Rollout) -> V1ReplicaSet:
+    """The new ReplicaSet, made if it is not there."""
+    if rollout.new is None:
+        revision = max_revision(rollout.old) + 1
+        await writer.create(rollout)
+        rollout.revision = str(revision)
+    assert rollout.new is not None
+    return rollout.new
+
+
+async def scale(writer: DeploymentWriter, rollout: Rollout) -> None:
+    """Share what is added or taken away among the ReplicaSets."""
+    for size in plan_scaling(rollout.deployment, rollout.new, rollout.old):
+        await writer.scale(rollout, size)
+
+
+async def roll(writer: DeploymentWriter, rollout: Rollout) -> None:
+    """One step of a rolling update: the new ReplicaSet grows, or else the old ones shrink."""
+    new = await ensure_new(writer, rollout)
+    if await writer.scale(rollout, Size(new, plan_new(rollout.deployment, new, rollout.old))):
+        return
+    steps = plan_old(rollout.deployment, new, rollout.old)
+    for size in steps:
+        await writer.scale(rollout, size)
+    if not steps:
+        await _clean_up_when_complete(writer, rollout)
+
+
+async def recreate(writer: DeploymentWriter, rollout: Rollout, pods: Mapping[str, Sequence[V1Pod]]) -> None:
+    """
+    One step of making everything anew: old ReplicaSets go to 0, and when no pod of theirs runs any more, the new one
+    comes.
+
+    :param pods: by the uid of the ReplicaSet that controls them
+    """
+    scaled = [await writer.scale(rollout, Size(each, 0)) for each in active(rollout.old)]
+    if any(scaled) or _old_pods_run(rollout, pods):
+        return
+    new = await ensure_new(writer, rollout)
+    await writer.scale(rollout, Size(new, desired(rollout.deployment)))
+    await _clean_up_when_complete(writer, rollout)
+
+
+async def clean_up(writer: DeploymentWriter, rollout: Rollout) -> None:
+    """Delete the oldest ReplicaSets that are neither used nor wanted for history."""
+    limit = rollout.deployment.spec.revision_history_limit
+    if limit in (None, _UNLIMITED):
+        return
+    alive = [each for each in rollout.old if not each.metadata.deletion_timestamp]
+    alive.sort(key=lambda each: (revision_of(each) or 0, age(each)))
+    for each in alive[: max(len(alive) - limit, 0)]:
+        if not _is_in_use(each):
+            await writer.delete(each)
+
+
+async def _clean_up_when_complete(writer: DeploymentWriter, rollout: Rollout) -> None:
+    if is_complete(rollout.deployment, rollout.status):
+        await clean_up(writer, rollout)
+
+
+def _is_in_use(replica_set: V1ReplicaSet) -> bool:
+    observed = (replica_set.status.observed_generation or 0) if replica_set.status else 0
+    unseen = (replica_set.metadata.generation or 0) > observed
+    return bool(actual_replicas([replica_set]) or desired(replica_set) or unseen)
+
+
+def _old_pods_run(rollout: Rollout, pods: Mapping[str, Sequence[V1Pod]]) -> bool:
+    if actual_replicas(rollout.old) > 0:
+        return True
+    new = rollout.new.metadata.uid if rollout.new is not None else None
+    return any(not is_pod_terminal(pod) for uid, owned in pods.items() if uid != new for pod in owned)

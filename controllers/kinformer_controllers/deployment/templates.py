@@ -1,0 +1,141 @@
+"""Which ReplicaSet is the new one: that which was made from the Deployment's template, whatever its hash. No I/O."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from kinformer.meta import Quantity, QuantityError
+from kinformer.models import V1Deployment, V1ObjectMeta, V1PodTemplateSpec, V1ReplicaSet, to_dict
+from kinformer_controllers.deployment.counts import age
+from kinformer_controllers.shared.history.hashing import canonical_json, fnv32a, safe_encode
+
+__all__ = (
+    "HASH_LABEL",
+    "TemplateMemory",
+    "find_new",
+    "find_old",
+    "replica_set_name",
+    "same_template",
+    "template_hash",
+    "without_hash",
+)
+
+#: On a ReplicaSet, in its selector and on its pods: which template they were made from.
+HASH_LABEL: Final = "pod-template-hash"
+
+#: The longest name that an object may have.
+_NAME_LENGTH: Final = 253
+#: Fields whose values, or each of whose values, are quantities: 1000m is 1.
+_QUANTITIES: Final = frozenset({"requests", "limits", "overhead", "capacity", "sizeLimit", "divisor"})
+
+Same = Callable[[V1Deployment, V1ReplicaSet], bool]
+
+
+def same_template(one: V1PodTemplateSpec, other: V1PodTemplateSpec) -> bool:
+    """Whether two templates mean the same: the hash label aside, and however empty fields and amounts are written."""
+    if one.spec == other.spec and _metadata(one) == _metadata(other):
+        return True
+    return bool(_meaning(to_dict(without_hash(one))) == _meaning(to_dict(without_hash(other))))
+
+
+def without_hash(template: V1PodTemplateSpec) -> V1PodTemplateSpec:
+    """The template as its Deployment has it."""
+    meta = template.metadata
+    if meta is None or HASH_LABEL not in (meta.labels or {}):
+        return template
+    template = copy.copy(template)
+    template.metadata = copy.copy(meta)
+    template.metadata.labels = {key: it for key, it in meta.labels.items() if key != HASH_LABEL}
+    return template
+
+
+def template_hash(template: V1PodTemplateSpec, collision_count: int | None) -> str:
+    """
+    What names the ReplicaSet of a template. Not the hash that Kubernetes makes: which ReplicaSet is the new one is
+    decided by its template alone.
+
+    :param collision_count: how often that name was another's
+    """
+    probe = b"" if collision_count is None else str(collision_count).encode()
+    return safe_encode(fnv32a(canonical_json(_meaning(to_dict(template))), probe))
+
+
+def replica_set_name(deployment: str, hash_: str) -> str:
+    """The name of a Deployment's ReplicaSet."""
+    return f"{deployment[: _NAME_LENGTH - 1 - len(hash_)]}-{hash_}"
+
+
+def find_new(
+    deployment: V1Deployment, replica_sets: Iterable[V1ReplicaSet], same: Same | None = None
+) -> V1ReplicaSet | None:
+    """The ReplicaSet of the Deployment's template; the oldest if there are several."""
+    same = same or _is_of_template
+    return next((each for each in sorted(replica_sets, key=age) if same(deployment, each)), None)
+
+
+def find_old(replica_sets: Iterable[V1ReplicaSet], new: V1ReplicaSet | None) -> list[V1ReplicaSet]:
+    """All but the new one, the oldest first."""
+    uid = new.metadata.uid if new is not None else None
+    return [each for each in sorted(replica_sets, key=age) if each.metadata.uid != uid]
+
+
+class TemplateMemory:
+    """
+    Remembers of each Deployment which of its ReplicaSets are of its template, until the spec of either changes.
+
+    To compare two templates that differ takes 0.1 ms, and a Deployment is synced a dozen times in a roll-out.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, dict[tuple[Any, ...], bool]] = {}
+
+    def forget(self, key: str, uid: str = "") -> None:
+        """The Deployment is gone."""
+        self._known.pop(key, None)
+
+    def comparing(self, key: str) -> Same:
+        """A comparison for one sync of the Deployment of that key; what it does not ask for is forgotten."""
+        before = self._known.get(key, {})
+        now = self._known[key] = {}
+
+        def same(deployment: V1Deployment, replica_set: V1ReplicaSet) -> bool:
+            one, other = deployment.metadata, replica_set.metadata
+            what = (one.uid, one.generation, other.uid, other.generation)
+            found = before.get(what)
+            if found is None:
+                found = _is_of_template(deployment, replica_set)
+            now[what] = found
+            return found
+
+        return same
+
+
+def _is_of_template(deployment: V1Deployment, replica_set: V1ReplicaSet) -> bool:
+    return same_template(replica_set.spec.template, deployment.spec.template)
+
+
+def _metadata(template: V1PodTemplateSpec) -> Any:
+    meta = without_hash(template).metadata
+    if meta is None:
+        return V1ObjectMeta()
+    return meta
+
+
+def _meaning(value: Any, *, quantity: bool = False) -> Any:
+    """A value without what is empty, with each amount in its canonical form."""
+    if isinstance(value, dict):
+        return {
+            key: meaning
+            for key, it in value.items()
+            if (meaning := _meaning(it, quantity=quantity or key in _QUANTITIES)) not in (None, {}, [])
+        }
+    if isinstance(value, list):
+        return [_meaning(it) for it in value]
+    if quantity and isinstance(value, str | int):
+        try:
+            return str(Quantity.parse(str(value)))
+        except QuantityError:
+            return value
+    return value

@@ -1,0 +1,127 @@
+"""What a Deployment's sync writes: ReplicaSets, its own status, and the Events that tell of them."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from kinformer.client import Client, PatchType
+from kinformer.client.errors import AlreadyExists, NotFound
+from kinformer.meta import GroupResource, get_controller_of
+from kinformer.models import V1Deployment, V1ReplicaSet, resource_for
+from kinformer.record import NORMAL, WARNING, EventRecorder
+from kinformer_controllers.deployment.conditions import FAILED_CREATE, NEW_CREATED
+from kinformer_controllers.deployment.counts import desired
+from kinformer_controllers.deployment.replica_sets import new_replica_set, resized
+from kinformer_controllers.deployment.rollout import Rollout
+from kinformer_controllers.deployment.scaling import Size
+from kinformer_controllers.deployment.templates import same_template
+from kinformer_controllers.shared.owning.identity import owner_id
+from kinformer_controllers.shared.waiting.consistency import ConsistencyStore
+from kinformer_controllers.shared.writing.pods import is_namespace_terminating
+
+__all__ = ("DEPLOYMENTS", "REPLICA_SETS", "DeploymentWriter")
+
+DEPLOYMENTS: Final[GroupResource] = resource_for(V1Deployment).gvr.group_resource
+REPLICA_SETS: Final[GroupResource] = resource_for(V1ReplicaSet).gvr.group_resource
+
+
+class DeploymentWriter:
+    """
+    :param seen: told of every version that is written
+    """
+
+    def __init__(self, client: Client, recorder: EventRecorder, seen: ConsistencyStore) -> None:
+        self.deployments = client.resource(V1Deployment)
+        self._replica_sets = client.resource(V1ReplicaSet)
+        self._recorder = recorder
+        self._seen = seen
+
+    async def patch(self, namespace: str, name: str, patch: dict[str, Any]) -> V1ReplicaSet:
+        """Apply a strategic merge patch to a ReplicaSet: what it is adopted and released with."""
+        return await self._replica_sets.patch(name, patch, namespace, patch_type=PatchType.STRATEGIC)
+
+    def warn(self, deployment: V1Deployment, reason: str, message: str) -> None:
+        self._recorder.event(deployment, WARNING, reason, message)
+
+    def tell(self, deployment: V1Deployment, reason: str, message: str) -> None:
+        self._recorder.event(deployment, NORMAL, reason, message)
+
+    async def update(self, rollout: Rollout, replica_set: V1ReplicaSet) -> V1ReplicaSet:
+        """Write a changed ReplicaSet; nobody else has changed it meanwhile, or that is a Conflict."""
+        updated = await self._replica_sets.update(replica_set)
+        self._wrote(rollout, updated)
+        rollout.replace(updated)
+        return updated
+
+    async def scale(self, rollout: Rollout, size: Size) -> bool:
+        """Give a ReplicaSet a size, and say so in an Event. Whether it had another one."""
+        deployment, replica_set = rollout.deployment, rollout.current(size.replica_set)
+        had = desired(replica_set)
+        if had == size.replicas and not size.force:
+            return False
+        changed = resized(deployment, replica_set, size.replicas)
+        if changed is None:
+            return False
+        updated = await self.update(rollout, changed)
+        if had == size.replicas:
+            return False
+        way = "up" if had < size.replicas else "down"
+        message = f"Scaled {way} replica set {updated.metadata.name} from {had} to {size.replicas}"
+        self.tell(deployment, "ScalingReplicaSet", message)
+        return True
+
+    async def create(self, rollout: Rollout) -> None:
+        """
+        Make the new ReplicaSet.
+
+        :raises AlreadyExists: if its name is another's; the next sync takes another name
+        :raises ClientError: if the server refuses; the status says so
+        :raises StrategyError: if the Deployment's strategy cannot be understood
+        """
+        deployment, made = rollout.deployment, new_replica_set(rollout)
+        name = made.metadata.name
+        try:
+            rollout.new = await self._replica_sets.create(made)
+        except AlreadyExists:
+            there = await self._replica_sets.get(name, made.metadata.namespace)
+            reference = get_controller_of(there)
+            is_own = reference is not None and reference.uid == deployment.metadata.uid
+            if not is_own or not same_template(deployment.spec.template, there.spec.template):
+                rollout.status.collision_count = (rollout.status.collision_count or 0) + 1
+                raise
+            # The cache did not show it yet.
+            rollout.new = there
+            return
+        except Exception as error:
+            if not is_namespace_terminating(error):
+                message = f'Failed to create new replica set "{name}": {error}'
+                rollout.tell_progress("False", FAILED_CREATE, message)
+                self.warn(deployment, FAILED_CREATE, message)
+            raise
+        self._wrote(rollout, rollout.new)
+        if made.spec.replicas > 0:
+            message = f"Scaled up replica set {name} from 0 to {made.spec.replicas}"
+            self.tell(deployment, "ScalingReplicaSet", message)
+        rollout.tell_progress("True", NEW_CREATED, f'Created new replica set "{name}"')
+
+    async def delete(self, replica_set: V1ReplicaSet) -> None:
+        """Delete a ReplicaSet; it may be gone already."""
+        try:
+            await self._replica_sets.delete(replica_set.metadata.name, replica_set.metadata.namespace)
+        except NotFound:
+            return
+
+    async def update_deployment(self, deployment: V1Deployment) -> None:
+        """Write a Deployment's spec and annotations."""
+        updated = await self.deployments.update(deployment)
+        self._seen.wrote(owner_id(updated), DEPLOYMENTS, updated.metadata.resource_version)
+
+    async def write_status(self, rollout: Rollout) -> None:
+        """Write a Deployment's status and revision, if they say anything new."""
+        deployment = rollout.to_write()
+        if deployment is not None:
+            written = await self.deployments.update_status(deployment)
+            self._seen.wrote(owner_id(written), DEPLOYMENTS, written.metadata.resource_version)
+
+    def _wrote(self, rollout: Rollout, replica_set: V1ReplicaSet) -> None:
+        self._seen.wrote(owner_id(rollout.deployment), REPLICA_SETS, replica_set.metadata.resource_version)
