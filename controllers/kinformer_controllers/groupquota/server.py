@@ -8,6 +8,7 @@ failure of the webhook: its failure policy then decides. Nothing gets an answer 
 
 from __future__ import annotations
 
+import os
 import socket
 import ssl
 from typing import Final
@@ -76,7 +77,7 @@ class WebhookServer:
         try:
             self._listener = socket.create_server((self.host, self.port), family=family, backlog=128)
         except OSError as error:
-            why = error.strerror or error
+            why = os.strerror(error.errno) if error.errno else error
             raise OptionError(f"cannot listen on {self.host}:{self.port}: {why} (see --host and --port)") from error
         self._listener.setblocking(False)
         self.port = self._listener.getsockname()[1]

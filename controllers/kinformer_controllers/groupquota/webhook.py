@@ -45,6 +45,9 @@ TIMEOUT: Final = 10.0
 #: Seconds of that time that are left for the answer's way. Of a time of less than twice as much, half is left.
 MARGIN: Final = 2.0
 
+# Seconds between two questions whether the API server answers, and until it should have.
+_ASK_PERIOD, _PATIENCE = 1.0, 2.0
+
 #: Seconds that a charge is reserved at most. A request may take a minute, its object an informer's delay more.
 RESERVATION: Final = 90.0
 
@@ -81,6 +84,9 @@ class QuotaWebhook:
         clock: Clock | None = None,
     ) -> None:
         self._clock = clock or RealClock()
+        # When the API server was asked last whether it answers, and why not.
+        self._asking = anyio.Lock()
+        self._asked: tuple[float, str] | None = None
         self._client = client
         self._informers = informers or SharedInformerFactory(client, clock=self._clock)
         quotas: Any = self._informers.informer_for(dict, GROUP_QUOTAS, namespaced=False, kind=KIND)
@@ -124,14 +130,29 @@ class QuotaWebhook:
             await self.controller.run()
 
     async def trouble(self) -> str:
-        """What keeps it from deciding; empty when all is well."""
+        """
+        What keeps it from deciding; empty when all is well.
+
+        Whoever asks, the API server is asked once a second at most.
+        """
         if not self.has_synced:
             return "GroupQuotas and namespaces are not known yet"
+        async with self._asking:
+            if self._asked is None or self._clock.monotonic() - self._asked[0] >= _ASK_PERIOD:
+                silence = await self._silence()
+                self._asked = self._clock.monotonic(), silence
+        return self._asked[1] or self.accessor.trouble
+
+    async def _silence(self) -> str:
+        """Why the API server does not answer; empty if it does."""
         try:
-            await self._client.server_version()
+            with time_limit(_PATIENCE, self._clock):
+                await self._client.server_version()
+        except EvaluationTimedOut:
+            return f"the API server does not answer: nothing has come for {_PATIENCE:g} s"
         except ClientError as error:
             return f"the API server does not answer: {error}"
-        return self.accessor.trouble
+        return ""
 
     async def decide(self, asked: AdmissionRequest, timeout: float = TIMEOUT) -> Decision:
         """

@@ -285,6 +285,34 @@ async def test_a_correction_that_hangs_holds_charges_up_for_seconds_only() -> No
         assert place.used() == {"pods": "2"}
 
 
+async def test_whoever_asks_for_its_health_has_the_api_server_asked_once_a_second_and_not_for_ever() -> None:
+    async with setting() as place, place.serving() as webhook:
+        asked = 0
+        version, hangs = place.client.server_version, False
+
+        async def counting() -> Any:
+            nonlocal asked
+            asked += 1
+            return await (anyio.sleep_forever() if hangs else version())
+
+        place.client.server_version = counting  # type: ignore[method-assign]
+        async with anyio.create_task_group() as tasks:
+            for _ in range(100):
+                tasks.start_soon(webhook.trouble)
+        assert (asked, await webhook.trouble()) == (1, "")
+        await place.turn(1)
+        hangs = True
+        said: list[str] = []
+
+        async def ask() -> None:
+            said.append(await webhook.trouble())
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(ask)
+            await place.eventually(lambda: said)
+        assert (asked, said) == (2, ["the API server does not answer: nothing has come for 2 s"])
+
+
 async def test_a_caller_that_goes_away_is_charged_nothing() -> None:
     async with setting() as place, place.serving() as webhook:
         await limited(place, pods="1")
