@@ -24,6 +24,7 @@ from kinformer.envtest.strategy.placement_checks import (
     check_host_aliases,
     check_spread,
 )
+from kinformer.envtest.strategy.pod_dump import spec_difference
 from kinformer.envtest.strategy.security_checks import check_pod_security
 from kinformer.envtest.strategy.source_checks import check_volume_source
 from kinformer.meta.validation import dns1123_subdomain_errors, label_key_errors, label_value_errors
@@ -180,8 +181,8 @@ def check_pod_update(spec: Obj, old: Obj) -> Iterator[Cause]:
             break
     munged = _without_updatable(spec, old)
     if munged != old:
-        difference = "\n".join(_difference(old, munged))
-        yield forbidden("spec", f"pod updates may not change fields other than {_UPDATABLE}\n{difference}\n")
+        difference = spec_difference(old, munged)
+        yield forbidden("spec", f"pod updates may not change fields other than {_UPDATABLE}\n{difference}")
 
 
 def _check_deadline(spec: Obj, old: Obj) -> Generator[Cause, None, bool]:
@@ -230,11 +231,3 @@ def _without_updatable(spec: Obj, old: Obj) -> Obj:
         if "nodeSelector" in old:
             munged["nodeSelector"] = old["nodeSelector"]
     return munged
-
-
-def _difference(old: Obj, new: Obj) -> Iterator[str]:
-    """Which fields differ: shorter than the real server's dump of both, and says the same."""
-    for name in sorted({*old, *new}):
-        if old.get(name) != new.get(name):
-            yield f"- {name}: {old.get(name)!r}"
-            yield f"+ {name}: {new.get(name)!r}"
