@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Final
 
 from prometheus_client import Counter, Histogram
 
+from kinformer.clock import Clock
 from kinformer.models import V1Job, V1JobStatus, V1Pod
 from kinformer_controllers.job.counting import JobPods
 from kinformer_controllers.job.intervals import Indexes
@@ -18,23 +22,23 @@ __all__ = (
     "HANDLED_FAILURES",
     "POD_CREATIONS",
     "STALE_SYNC_SKIPS",
-    "SYNCS",
-    "SYNC_SECONDS",
     "TRACKED_TERMINATED_PODS",
+    "TimedSync",
     "count_finished_pods",
     "count_pod_creations",
     "count_tracked_terminated_pod",
+    "timed_sync",
 )
 
 _PREFIX: Final = "job_controller_"
 
-SYNC_SECONDS: Final = Histogram(
+_SYNC_SECONDS: Final = Histogram(
     f"{_PREFIX}job_sync_duration_seconds",
     "The time it took to sync a job",
     ["completion_mode", "result", "action"],
     buckets=[0.004 * 2**power for power in range(15)],
 )
-SYNCS: Final = Counter(f"{_PREFIX}job_syncs", "The number of job syncs", ["completion_mode", "result", "action"])
+_SYNCS: Final = Counter(f"{_PREFIX}job_syncs", "The number of job syncs", ["completion_mode", "result", "action"])
 FINISHED: Final = Counter(
     f"{_PREFIX}jobs_finished", "The number of finished jobs", ["completion_mode", "result", "reason"]
 )
@@ -71,6 +75,28 @@ _PODS_FINISHED: Final = Counter(
 _INDEXES_FINISHED: Final = Counter(
     f"{_PREFIX}job_finished_indexes", "The number of finished indexes", ["status", "backoffLimit"]
 )
+
+
+@dataclass(slots=True)
+class TimedSync:
+    """
+    :param action: what the sync has done to pods, as far as it has come
+    """
+
+    action: str = "reconciling"
+
+
+@contextmanager
+def timed_sync(job: V1Job, clock: Clock) -> Iterator[TimedSync]:
+    """Note how long a sync took, what it did, and whether it failed."""
+    began, timed, result = clock.monotonic(), TimedSync(), "error"
+    try:
+        yield timed
+        result = "success"
+    finally:
+        labels = (completion_mode(job), result, timed.action)
+        _SYNC_SECONDS.labels(*labels).observe(clock.monotonic() - began)
+        _SYNCS.labels(*labels).inc()
 
 
 def count_tracked_terminated_pod(old: V1Pod | None, new: V1Pod | None) -> None:

@@ -16,14 +16,15 @@ from kinformer_controllers.job.accounting import uncounted_of
 from kinformer_controllers.job.backoff import Backoff
 from kinformer_controllers.job.conditions import ensure_condition, new_condition
 from kinformer_controllers.job.counting import JobPods, take_stock
-from kinformer_controllers.job.management import PodManager
+from kinformer_controllers.job.management import MAX_PODS_PER_SYNC, PodManager
 from kinformer_controllers.job.outcome import completed, seconds_to_deadline, verdict
 from kinformer_controllers.job.pods import phase_of
 from kinformer_controllers.job.released import Released
 from kinformer_controllers.job.spec import is_suspended
-from kinformer_controllers.job.tracking import JobTracker
-from kinformer_controllers.shared.owning.identity import owner_id
+from kinformer_controllers.job.tracking import JobTracker, StatusUpdater
+from kinformer_controllers.shared.owning.identity import OwnerId, owner_id
 from kinformer_controllers.shared.owning.status import is_pod_ready
+from kinformer_controllers.shared.waiting.expectations import Expectations
 from kinformer_controllers.shared.writing.pods import PodWriter
 
 __all__ = ("Reconciled", "Reconciler", "own_copy")
@@ -41,33 +42,43 @@ class Reconciled(NamedTuple):
 
 class Reconciler:
     """
-    :param backoffs: what is remembered of each Job's failures, by its key
+    :param jobs: writes their status
+    :param wrote: told of each status that was written: the Job, and its version
     :param done_pods: gives the pods of a Job that have succeeded and are counted
     :param look_again: has a Job synced after so many seconds
+    :param most: pods that one sync makes or removes at most
     """
 
     def __init__(
         self,
+        jobs: StatusUpdater,
         pods: PodWriter,
-        manager: PodManager,
-        tracker: JobTracker,
+        expectations: Expectations,
         released: Released,
         recorder: EventRecorder,
         clock: Clock,
         *,
-        backoffs: dict[str, Backoff],
+        wrote: Callable[[OwnerId, str], object],
         done_pods: Callable[[V1Job], Sequence[V1Pod]],
         look_again: Callable[[str, float], object],
+        most: int = MAX_PODS_PER_SYNC,
     ) -> None:
+        #: What is remembered of each Job's failures, by its key.
+        self.backoffs: dict[str, Backoff] = {}
+        self.tracker = JobTracker(
+            jobs, pods, released, recorder, clock, wrote=wrote, remember=self.backoffs.__setitem__
+        )
+        self._manager = PodManager(pods, expectations, look_again, clock, most=most)
         self._pods = pods
-        self._manager = manager
-        self._tracker = tracker
         self._released = released
         self._recorder = recorder
         self._clock = clock
-        self._backoffs = backoffs
         self._done_pods = done_pods
         self._look_again = look_again
+
+    def forget(self, key: str, _: str = "") -> None:
+        """The Job is gone, or done."""
+        self.backoffs.pop(key, None)
 
     async def reconcile(self, job: V1Job, pods: Sequence[V1Pod], *, may_act: bool) -> Reconciled:
         """
@@ -82,7 +93,7 @@ class Reconciler:
         stock = take_stock(job, pods, self._released.of(owner_id(job)))
         if status.start_time is None and not is_suspended(job):
             status.start_time = now.replace(microsecond=0)
-        backoff = self._backoffs.get(key)
+        backoff = self.backoffs.get(key)
         if backoff is None:
             backoff = self._recalled(stock)
         stock.backoff = backoff.after(stock.new_succeeded, stock.new_failed)
@@ -90,7 +101,7 @@ class Reconciler:
         done, changed = Reconciled("reconciling"), False
         if stock.finished is not None:
             if stock.active and may_act:
-                await self._tracker.declare(stock)
+                await self.tracker.declare(stock)
             active, error = await self._remove_all(stock, may_act)
             done = Reconciled("reconciling", error)
         else:
@@ -106,7 +117,7 @@ class Reconciler:
         current = (active, stock.ready, stock.terminating)
         changed = changed or current != (status.active or 0, status.ready, status.terminating)
         status.active, status.ready, status.terminating = active or None, stock.ready, stock.terminating
-        await self._tracker.track(stock, changed)
+        await self.tracker.track(stock, changed)
         return done
 
     def _recalled(self, stock: JobPods) -> Backoff:

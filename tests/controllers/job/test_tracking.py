@@ -303,9 +303,9 @@ async def test_what_has_ended_passes_from_the_finalizers_into_the_counters(name:
 
     if case.refused:
         with pytest.raises(Exception, match="no"):
-            await world.controller.tracker.track(stock, case.changed)
+            await world.controller.reconciler.tracker.track(stock, case.changed)
     else:
-        await world.controller.tracker.track(stock, case.changed)
+        await world.controller.reconciler.tracker.track(stock, case.changed)
 
     assert len(world.pods.patches) == case.removals
     assert [told(status) for status in world.server.statuses] == list(case.wants)
