@@ -59,6 +59,11 @@ class SliceHandler:
             # (Kubernetes goes on to wait for a slice that somebody has taken from it.)
             self._tracker.lost(old)
             self._enqueue(new)
+        elif is_managed(new) and new.metadata.deletion_timestamp is not None:
+            # Somebody deletes it, and a finalizer keeps it: it is not one of the service's any more. (Kubernetes waits
+            # until it is gone.)
+            if self._tracker.was_unexpected(new):
+                self._enqueue(new)
         elif is_managed(new) and self._tracker.is_news(new):
             self._enqueue(new)
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -466,6 +467,26 @@ async def test_a_slice_that_somebody_else_has_deleted_first_is_no_failure() -> N
     await world.sync()
 
     assert world.recorder.events == []
+
+
+async def test_a_slice_that_a_finalizer_keeps_from_going_is_made_again_meanwhile() -> None:
+    world = Slices(make_service(), make_pod("a", "10.1.0.1"))
+    await world.sync()
+    await world.queued()
+    going = copy.deepcopy(world.slice)
+    going.metadata.deletion_timestamp = datetime(2026, 1, 1, tzinfo=UTC)
+    going.metadata.generation += 1
+    world.put(going)
+    await world.clock.advance(MIN_SYNC_DELAY)
+    assert await world.queued() == ["ns/web"]
+
+    assert await world.sync() is None
+    assert world.verbs == ["create", "create"]
+    await world.clock.advance(MIN_SYNC_DELAY)
+    await world.queued()
+    world.remove(going)
+    await world.clock.advance(MIN_SYNC_DELAY)
+    assert await world.queued() == []
 
 
 async def test_all_slices_of_a_family_that_the_service_has_no_more_are_deleted_whatever_becomes_of_one() -> None:
