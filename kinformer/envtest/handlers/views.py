@@ -5,7 +5,7 @@ Whole objects in JSON are never decoded on their way out: an answer is put toget
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -24,6 +24,9 @@ __all__ = ("View", "choose_view", "show", "to_yaml", "wants_yaml")
 
 _META_V1 = {"apiVersion": "meta.k8s.io/v1"}
 _JSON = ("application/json", "application/*", "*/*")
+_DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+#: How many fields or items of YAML are written at a time.
+_PART = 500
 
 
 class MetadataView(View):
@@ -108,8 +111,40 @@ def wants_yaml(accept: str) -> bool:
 
 def to_yaml(body: bytes, code: int) -> Answer:
     """An answer in YAML instead of JSON."""
-    text = yaml.dump(msgspec.json.decode(body), Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper), sort_keys=True)
-    return Answer(text.encode(), code, "application/yaml")
+    return Answer("".join(_yaml_parts(msgspec.json.decode(body))).encode(), code, "application/yaml")
+
+
+def _yaml_parts(value: Any, indent: str = "") -> Iterator[str]:
+    """
+    The text of a value in parts: for the time of one the writer, which is in C, lets no other thread run.
+
+    :param indent: what each line begins with
+    """
+    if isinstance(value, dict) and any(isinstance(item, dict | list) and len(item) > _PART for item in value.values()):
+        for name in sorted(value):
+            item = value[name]
+            if isinstance(item, dict) and len(item) > _PART:
+                yield _dumped({name: None}, indent).replace(": null\n", ":\n")
+                yield from _yaml_parts(item, f"{indent}  ")
+            elif isinstance(item, list) and len(item) > _PART:
+                yield _dumped({name: None}, indent).replace(": null\n", ":\n")
+                yield from _yaml_parts(item, indent)
+            else:
+                yield _dumped({name: item}, indent)
+    elif isinstance(value, dict) and value:
+        names = sorted(value)
+        for at in range(0, len(names), _PART):
+            yield _dumped({name: value[name] for name in names[at : at + _PART]}, indent)
+    elif isinstance(value, list) and value:
+        for at in range(0, len(value), _PART):
+            yield _dumped(value[at : at + _PART], indent)
+    else:
+        yield _dumped(value, indent)
+
+
+def _dumped(value: Any, indent: str) -> str:
+    text: str = yaml.dump(value, Dumper=_DUMPER, sort_keys=True)
+    return "".join(f"{indent}{line}" for line in text.splitlines(keepends=True)) if indent else text
 
 
 def show(call: Call, version: Version, code: int = 200) -> Answer:

@@ -8,7 +8,7 @@ than aiohttp's clients take.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 __all__ = ("warning_headers",)
 
@@ -21,9 +21,15 @@ _MOST = 100
 
 def warning_headers(texts: Iterable[str]) -> list[str]:
     """The values of the Warning headers for some texts, each once."""
-    kept = [text for text in dict.fromkeys(texts) if text and _is_sendable(text)]
-    headers = [_quoted(text) for text in kept]
-    if sum(len(header.encode()) for header in headers) <= _TOTAL:
+    # An object of 3 MB is warned of 50,000 times: no more of that is looked at than can be sent.
+    kept = _Sendable(dict.fromkeys(texts))
+    headers, written = [], 0
+    for text in kept:
+        headers.append(_quoted(text))
+        written += len(headers[-1].encode())
+        if written > _TOTAL:
+            break
+    else:
         return headers[:_MOST]
     written, cut = 0, []
     for text in kept:
@@ -34,8 +40,20 @@ def warning_headers(texts: Iterable[str]) -> list[str]:
     return cut[:_MOST]
 
 
+class _Sendable:
+    """Those of some texts that can stand in a header; they are looked at when they are asked for."""
+
+    def __init__(self, texts: Iterable[str]):
+        self._texts = texts
+
+    def __iter__(self) -> Iterator[str]:
+        return (text for text in self._texts if text and _is_sendable(text))
+
+
 def _is_sendable(text: str) -> bool:
     """No control characters, which would end the header, and no half of a surrogate pair, which has no bytes."""
+    if text.isascii() and text.isprintable():
+        return True
     return all(unicodedata.category(char) not in ("Cc", "Cs") for char in text)
 
 
