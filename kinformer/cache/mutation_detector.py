@@ -55,7 +55,8 @@ class Mutation:
     :param cache: the name of the detector, which is that of the informer
     :param key: the object's key
     :param obj: the object as it is now
-    :param changes: where it differs from what it was, for a person: ``.metadata.labels["app"]: was 'a', is 'b'``
+    :param changes: where it differs from what it was: ``.metadata.labels["app"] was changed``. The values are not told:
+        they may be secret, and this text goes into logs
     """
 
     cache: str
@@ -228,12 +229,13 @@ class CacheMutationDetector:
 
 
 def differences(was: object, now: object, path: str = "") -> Iterator[str]:
-    """Where two objects differ, a line for each place: ``.spec.containers[0].image: was 'a', is 'b'``."""
+    """Where two objects differ, a line for each place: ``.spec.containers[0].image was changed``."""
     if isinstance(was, msgspec.Raw) != isinstance(now, msgspec.Raw):
         was, now = _read(was, now), _read(now, was)
     if type(was) is not type(now) or not isinstance(was, msgspec.Struct | Mapping | list | tuple):
         if was != now:
-            yield f"{path or 'object'}: {_shown('was', was)}, {_shown('is', now)}"
+            verb = "added" if was is _ABSENT else "removed" if now is _ABSENT else "changed"
+            yield f"{path or 'object'} was {verb}"
     elif was is now or _surely_equal(was, now):
         return
     elif isinstance(was, msgspec.Struct):
@@ -263,7 +265,3 @@ def _read(value: object, like: object) -> object:
 
 def _item(values: Sequence[object], number: int) -> object:
     return values[number] if number < len(values) else _ABSENT
-
-
-def _shown(verb: str, value: object) -> str:
-    return f"{verb} absent" if value is _ABSENT else f"{verb} {value!r}"

@@ -52,8 +52,8 @@ def test_a_changed_model_is_named_with_what_has_changed() -> None:
     obj.spec.containers[0].image = "i:2"
 
     assert found(detector) == (
-        "cache pods modified: V1Pod shop/web: .metadata.labels[\"app\"]: was 'a', is 'b'; "
-        ".spec.containers[0].image: was 'i:1', is 'i:2'"
+        'cache pods modified: V1Pod shop/web: .metadata.labels["app"] was changed; '
+        ".spec.containers[0].image was changed"
     )
 
 
@@ -65,7 +65,7 @@ def test_a_change_is_told_once() -> None:
     detector.compare_objects()
 
     obj.metadata.labels["app"] = "a"
-    assert "was 'b', is 'a'" in found(detector)
+    assert '.metadata.labels["app"] was changed' in found(detector)
 
 
 def test_reading_a_field_that_is_decoded_when_read_is_no_change() -> None:
@@ -90,7 +90,7 @@ def test_a_field_that_was_read_and_set_is_a_change() -> None:
     detector = a_detector(obj)
     obj.status.phase = "Failed"
 
-    assert ".status.phase: was 'Running', is 'Failed'" in found(detector)
+    assert ".status.phase was changed" in found(detector)
 
 
 def test_an_object_that_is_too_deep_to_be_copied_is_not_watched_and_no_error() -> None:
@@ -111,8 +111,8 @@ def test_a_changed_dict_is_named_with_what_has_changed() -> None:
     obj["spec"]["c"] = [1]
 
     assert found(detector) == (
-        'cache pods modified: dict web: ["metadata"]["finalizers"][1]: was absent, is \'y\'; '
-        '["spec"]["a"]: was 1, is absent; ["spec"]["c"]: was absent, is [1]'
+        'cache pods modified: dict web: ["metadata"]["finalizers"][1] was added; '
+        '["spec"]["a"] was removed; ["spec"]["c"] was added'
     )
 
 
@@ -137,7 +137,7 @@ def test_anybodys_raw_fields_are_compared_by_what_they_mean() -> None:
     detector.compare_objects()
 
     obj.spec.size = 4
-    assert ".spec.size: was 3, is 4" in found(detector)
+    assert ".spec.size was changed" in found(detector)
     obj.extra = msgspec.Raw(b"[1, 2]")
     detector.compare_objects()
     obj.extra = msgspec.Raw(b"[1, 3]")
@@ -157,18 +157,18 @@ def test_a_struct_that_says_it_is_equal_is_not_believed() -> None:
     detector = a_detector(obj)
     obj.value = 7
 
-    assert ".value: was 0, is 7" in found(detector)
+    assert ".value was changed" in found(detector)
 
 
 @pytest.mark.parametrize(
     ("was", "now", "expected"),
     [
         ({"a": 1}, {"a": 1}, []),
-        ({"a": 1}, [1], ["object: was {'a': 1}, is [1]"]),
-        ([1, 2, 3], [1], ["[1]: was 2, is absent", "[2]: was 3, is absent"]),
-        ((1, {"x": 2}), (1, {"x": 3}), ['[1]["x"]: was 2, is 3']),
-        (1, 2, ["object: was 1, is 2"]),
-        (None, {"a": 1}, ["object: was None, is {'a': 1}"]),
+        ({"a": 1}, [1], ["object was changed"]),
+        ([1, 2, 3], [1], ["[1] was removed", "[2] was removed"]),
+        ((1, {"x": 2}), (1, {"x": 3}), ['[1]["x"] was changed']),
+        (1, 2, ["object was changed"]),
+        (None, {"a": 1}, ["object was changed"]),
     ],
 )
 def test_differences_are_told_by_place(was: object, now: object, expected: list[str]) -> None:
@@ -186,7 +186,7 @@ def test_what_has_no_key_can_be_watched_too() -> None:
     detector = a_detector(obj)
     obj.append(2)
 
-    assert found(detector) == "cache pods modified: list without a key: [1]: was absent, is 2"
+    assert found(detector) == "cache pods modified: list without a key: [1] was added"
 
 
 def test_the_users_function_is_told_instead() -> None:
@@ -200,7 +200,7 @@ def test_the_users_function_is_told_instead() -> None:
     detector.compare_objects()
 
     assert [(mutation.key, mutation.obj) for mutation in told] == [("one", one), ("ns/two", two)]
-    assert told[1].changes == [".metadata.resource_version: was '1', is '7'"]
+    assert told[1].changes == [".metadata.resource_version was changed"]
 
 
 @asynccontextmanager
