@@ -8,11 +8,10 @@ from kinformer.cache import NAMESPACE_INDEX, DeletedFinalStateUnknown, Indexer, 
 from kinformer.manager import Controller
 from kinformer.meta import Selector, SelectorError, label_selector_as_selector, meta_namespace_key
 from kinformer.models import V1ControllerRevision, V1DaemonSet, V1Node, V1Pod
-from kinformer.workqueue import RateLimitingQueue
 from kinformer_controllers.daemonset.kind import KIND
 from kinformer_controllers.daemonset.nodes import NodeHandler
 from kinformer_controllers.shared.owning.handlers import PodHandler
-from kinformer_controllers.shared.owning.index import add_controller_index, add_pod_node_index
+from kinformer_controllers.shared.owning.index import add_pod_node_index
 from kinformer_controllers.shared.owning.owner_handler import OwnerHandler
 from kinformer_controllers.shared.owning.owners import OwnersByReference, controller_of
 from kinformer_controllers.shared.waiting.expectations import Expectations
@@ -24,44 +23,44 @@ class DaemonSetWatches:
     """
     The event handlers of the DaemonSet controller.
 
+    :param controller: is woken
     :param forget: told of each DaemonSet that is gone: its key and uid
     """
 
     def __init__(
         self,
-        daemonsets: Indexer[V1DaemonSet],
-        queue: RateLimitingQueue[str],
+        controller: Controller,
+        daemonsets: SharedIndexInformer[V1DaemonSet],
         expectations: Expectations,
         forget: Callable[[str, str], object],
     ) -> None:
+        self._controller = controller
         self._daemonsets = daemonsets
-        self._queue = queue
         self._expectations = expectations
         self._forget = forget
 
     def attach(
         self,
-        controller: Controller,
-        daemonsets: SharedIndexInformer[V1DaemonSet],
         pods: SharedIndexInformer[V1Pod],
         revisions: SharedIndexInformer[V1ControllerRevision],
+        nodes: SharedIndexInformer[V1Node],
+        node_updates: Controller,
     ) -> None:
-        """Have the controller woken by these."""
-        add_controller_index(pods)
-        owners = OwnersByReference(
-            V1DaemonSet, KIND.kind, self._daemonsets, _selects_pod, lambda one: one.spec.min_ready_seconds
-        )
-        controller.handle(daemonsets, OwnerHandler(self._queue.add, self._expectations.forget, self._forget))
-        controller.handle(pods, PodHandler(self._queue, self._expectations, owners))
-        controller.handle(revisions, RevisionHandler(self._daemonsets, self._queue.add))
-        add_pod_node_index(pods)
+        """
+        Have the controller woken by all of these.
 
-    def attach_nodes(
-        self, controller: Controller, node_updates: Controller, nodes: SharedIndexInformer[V1Node]
-    ) -> None:
-        """Have node updates woken by nodes. The controller itself waits for their first list."""
-        node_updates.handle(nodes, NodeHandler(node_updates.queue))
+        :param node_updates: is woken by nodes; the controller itself only waits for their first list
+        """
+        controller, queue, indexer = self._controller, self._controller.queue, self._daemonsets.indexer
+        owners = OwnersByReference(
+            V1DaemonSet, KIND.kind, indexer, _selects_pod, lambda one: one.spec.min_ready_seconds
+        )
+        add_pod_node_index(pods)
+        controller.handle(self._daemonsets, OwnerHandler(queue.add, self._expectations.forget, self._forget))
+        controller.handle(pods, PodHandler(queue, self._expectations, owners))
+        controller.handle(revisions, RevisionHandler(indexer, queue.add))
         controller.wait_for(nodes)
+        node_updates.handle(nodes, NodeHandler(node_updates.queue))
 
 
 class RevisionHandler:

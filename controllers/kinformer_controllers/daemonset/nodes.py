@@ -6,7 +6,7 @@ taints count.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from kinformer.cache import Indexer
 from kinformer.meta import meta_namespace_key
@@ -14,9 +14,10 @@ from kinformer.models import V1DaemonSet, V1Node, V1Pod
 from kinformer.workqueue import RateLimitingQueue
 from kinformer_controllers.daemonset.kind import KIND
 from kinformer_controllers.daemonset.placement import placement
+from kinformer_controllers.shared.owning.index import POD_NODE_INDEX
 from kinformer_controllers.shared.owning.owners import controller_of
 
-__all__ = ("NodeHandler", "concerned")
+__all__ = ("NodeHandler", "NodeUpdates", "concerned")
 
 
 class NodeHandler:
@@ -40,15 +41,42 @@ class NodeHandler:
         """The pods of a node that is gone are the pod garbage collector's."""
 
 
-def concerned(node: V1Node, daemonsets: Iterable[V1DaemonSet], pods: Indexer[V1Pod], node_index: str) -> list[str]:
+class NodeUpdates:
+    """
+    Has the DaemonSets synced that a changed node concerns.
+
+    :param pods: the cache of pods, with its index by node
+    :param add: takes the key of a DaemonSet
+    """
+
+    def __init__(
+        self,
+        nodes: Indexer[V1Node],
+        daemonsets: Indexer[V1DaemonSet],
+        pods: Indexer[V1Pod],
+        add: Callable[[str], object],
+    ) -> None:
+        self._nodes = nodes
+        self._daemonsets = daemonsets
+        self._pods = pods
+        self._add = add
+
+    async def sync(self, name: str) -> None:
+        """Look at one node. Those of a node that is gone are the pod garbage collector's."""
+        node = self._nodes.get_by_key(name)
+        if node is not None:
+            for key in concerned(node, self._daemonsets.list(), self._pods):
+                self._add(key)
+
+
+def concerned(node: V1Node, daemonsets: Iterable[V1DaemonSet], pods: Indexer[V1Pod]) -> list[str]:
     """
     The keys of the DaemonSets that have something to do about a node.
 
-    :param pods: the cache of pods
-    :param node_index: the name of its index by node
+    :param pods: the cache of pods, with its index by node
     """
     theirs = set()
-    for pod in pods.by_index(node_index, node.metadata.name):
+    for pod in pods.by_index(POD_NODE_INDEX, node.metadata.name):
         reference = controller_of(pod)
         if reference is not None and reference.kind == KIND.kind:
             theirs.add(f"{pod.metadata.namespace}/{reference.name}")

@@ -1,18 +1,22 @@
 """Carrying out what is planned for the nodes of one DaemonSet: pods are made and deleted, and Events told.
 
-In: names of nodes that lack a pod, and pods that are to go. Out: the writes, of which the owner expects to see each one
-in its cache before it acts again.
+In: a DaemonSet, its pods, and the hash of its template. Out: the writes. The DaemonSet expects to see each of them in
+its cache before it acts again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
+from kinformer.cache import Indexer
+from kinformer.clock import Clock
 from kinformer.meta import meta_namespace_key, new_controller_ref
-from kinformer.models import V1DaemonSet, V1Pod
+from kinformer.models import V1DaemonSet, V1Node, V1Pod
 from kinformer.record import NORMAL, WARNING, EventRecorder
+from kinformer_controllers.daemonset.backoff import FailedPodsBackoff
 from kinformer_controllers.daemonset.kind import KIND
-from kinformer_controllers.daemonset.plan import FAILED_DAEMON_POD, Plan
+from kinformer_controllers.daemonset.plan import FAILED_DAEMON_POD, Plan, plan_nodes, pods_by_node
+from kinformer_controllers.daemonset.rolling_update import plan_update
 from kinformer_controllers.daemonset.template import daemon_template, template_for_node
 from kinformer_controllers.shared.owning.identity import owner_id
 from kinformer_controllers.shared.waiting.expectations import Expectations
@@ -27,20 +31,57 @@ BURST_REPLICAS = 250
 
 class DaemonPods:
     """
-    Writes the pods of DaemonSets.
+    Plans and writes the pods of DaemonSets.
 
-    :param burst: how many one sync makes, and deletes, at most
+    :param nodes: the cache of nodes
+    :param burst: how many pods one sync makes, and deletes, at most
     """
 
     def __init__(
-        self, pods: PodWriter, expectations: Expectations, recorder: EventRecorder, burst: int = BURST_REPLICAS
+        self,
+        pods: PodWriter,
+        nodes: Indexer[V1Node],
+        expectations: Expectations,
+        recorder: EventRecorder,
+        clock: Clock,
+        burst: int = BURST_REPLICAS,
     ) -> None:
         self._pods = pods
+        self._nodes = nodes
         self._expectations = expectations
         self._recorder = recorder
+        self._clock = clock
+        self._backoff = FailedPodsBackoff(clock)
         self._burst = burst
 
-    def tell(self, daemonset: V1DaemonSet, plan: Plan) -> None:
+    async def update(
+        self, daemonset: V1DaemonSet, pods: Callable[[], Awaitable[Sequence[V1Pod]]], hash_: str
+    ) -> float | None:
+        """
+        Have one pod on each node that is to run one. When that is so, replace old pods.
+
+        :param pods: gives the DaemonSet's pods as the cache has them
+        :param hash_: of the current template
+        :return: seconds after which a failed pod may be replaced, None if there is none
+        :raises ExceptionGroup: with each error, if pods could not be written; one error comes alone
+        """
+        nodes = self._nodes.list()
+        observed = (daemonset.status.observed_generation if daemonset.status is not None else None) or 0
+
+        def backoff(pod: V1Pod, node: str) -> float | None:
+            return self._backoff.failed((daemonset.metadata.uid, observed, node))
+
+        plan = plan_nodes(daemonset, nodes, pods_by_node(await pods()), hash_, backoff, self._clock.now())
+        self._tell(daemonset, plan)
+        await self._write(daemonset, plan.create, plan.delete, hash_)
+        strategy = daemonset.spec.update_strategy
+        is_rolling = strategy is not None and strategy.type == "RollingUpdate"
+        if is_rolling and self._expectations.satisfied(owner_id(daemonset)):
+            update = plan_update(daemonset, nodes, pods_by_node(await pods()), hash_, self._clock.now())
+            await self._write(daemonset, update.create, update.delete, hash_)
+        return plan.look_again
+
+    def _tell(self, daemonset: V1DaemonSet, plan: Plan) -> None:
         """Record Events about the pods that have ended."""
         for reason, pod, node in plan.ended:
             where = f"{pod.metadata.namespace}/{pod.metadata.name} on node {node}"
@@ -51,13 +92,7 @@ class DaemonPods:
                 message = f"Found succeeded daemon pod {where}, will try to delete it"
                 self._recorder.event(daemonset, NORMAL, reason, message)
 
-    async def write(self, daemonset: V1DaemonSet, create: Sequence[str], delete: Sequence[V1Pod], hash_: str) -> None:
-        """
-        Create a pod for each of these nodes, and delete these pods.
-
-        :param hash_: of the current template
-        :raises ExceptionGroup: with each error, if there are several; else the one
-        """
+    async def _write(self, daemonset: V1DaemonSet, create: Sequence[str], delete: Sequence[V1Pod], hash_: str) -> None:
         template = daemon_template(daemonset, hash_)
         reference = new_controller_ref(daemonset, KIND)
         meta = daemonset.metadata

@@ -1,0 +1,48 @@
+"""Writing a DaemonSet's status, where it says something new."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from kinformer.cache import Indexer
+from kinformer.client import Resource
+from kinformer.clock import Clock
+from kinformer.models import V1DaemonSet, V1Node, V1Pod
+from kinformer_controllers.daemonset.plan import pods_by_node
+from kinformer_controllers.daemonset.status import count_nodes, rebased, same_counts
+from kinformer_controllers.shared.writing.status import write_status
+
+__all__ = ("DaemonSetStatusWriter",)
+
+
+class DaemonSetStatusWriter:
+    """
+    :param nodes: the cache of nodes
+    :param wrote: told of each DaemonSet as it was written
+    """
+
+    def __init__(
+        self,
+        server: Resource[V1DaemonSet],
+        nodes: Indexer[V1Node],
+        wrote: Callable[[V1DaemonSet], object],
+        clock: Clock,
+    ) -> None:
+        self._server = server
+        self._nodes = nodes
+        self._wrote = wrote
+        self._clock = clock
+
+    async def write(self, daemonset: V1DaemonSet, pods: Iterable[V1Pod], hash_: str, *, observed: bool) -> float | None:
+        """
+        :param hash_: of the current template
+        :param observed: whether this generation of the spec was acted upon
+        :return: seconds until a pod that is ready becomes available, None if none is on its way
+        """
+        there, now = pods_by_node(pods), self._clock.now()
+        status = count_nodes(daemonset, self._nodes.list(), there, hash_, now, observed=observed)
+        if not same_counts(daemonset, status):
+            self._wrote(await write_status(self._server, daemonset, status, same=lambda *_: False, rebase=rebased))
+        min_ready_seconds = daemonset.spec.min_ready_seconds or 0
+        waits = min_ready_seconds > 0 and (status.number_ready or 0) != (status.number_available or 0)
+        return float(min_ready_seconds) if waits else None

@@ -1,0 +1,32 @@
+"""Writing a StatefulSet's status, where it says something new."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kinformer.client import Resource
+from kinformer.models import V1StatefulSet, V1StatefulSetStatus
+from kinformer_controllers.shared.writing.status import write_status
+from kinformer_controllers.statefulset.status import complete_rolling_update, needs_writing
+
+__all__ = ("StatefulSetStatusWriter",)
+
+
+class StatefulSetStatusWriter:
+    """
+    :param wrote: told of each StatefulSet as it was written
+    """
+
+    def __init__(self, server: Resource[V1StatefulSet], wrote: Callable[[V1StatefulSet], object]) -> None:
+        self._server = server
+        self._wrote = wrote
+
+    async def write(self, statefulset: V1StatefulSet, status: V1StatefulSetStatus) -> None:
+        """
+        Complete a rolling update that has come to its end, and write the status.
+
+        :raises ClientError: if it is refused
+        """
+        complete_rolling_update(statefulset, status)
+        if needs_writing(statefulset, status):
+            self._wrote(await write_status(self._server, statefulset, status, same=lambda *_: False))
