@@ -231,19 +231,13 @@ def _evict(operations: Operations, call: Call) -> Answer:
 
 
 def _no_kubelet(operations: Operations, call: Call) -> Answer:
-    pod = operations.find(call.resource, call.namespace, call.name).decode()
-    node = pod.get("spec", {}).get("nodeName")
-    if not node:
+    obj = operations.find(call.resource, call.namespace, call.name).decode()
+    if call.resource.plural == "pods" and not obj["spec"].get("nodeName"):
         raise status.bad_request(f"pod {call.name} does not have a host assigned")
     assert call.target.subresource is not None
-    what = call.target.subresource.name
-    if what != "log":
-        # Nothing is broken, and trying again does not help: it is not a server's error.
-        text = f"{what} is not supported on pods: this server has no kubelets"
-        raise status.StatusError(405, "MethodNotAllowed", text, {})
-    raise status.internal(
-        f'Get "https://{node}:10250/containerLogs/{call.namespace}/{call.name}": this server has no kubelets'
-    )
+    # Nothing is broken, and trying again does not help: it is not a server's error.
+    text = f"{call.target.subresource.name} is not supported on {call.resource.plural}: this server has no kubelets"
+    raise status.StatusError(405, "MethodNotAllowed", text, {})
 
 
 # -- namespaces, service accounts ----------------------------------------------------------------------------------
