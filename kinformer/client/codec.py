@@ -11,11 +11,13 @@ them first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import msgspec
+from msgspec.structs import fields
 
 from kinformer.client.errors import DecodeError
 from kinformer.client.list_reader import ListReader
@@ -94,15 +96,21 @@ class ObjectCodec(Generic[T]):
         if isinstance(obj, bytes):
             return obj
         data = encode(obj)
-        if not self.kind or not self.api_version:
-            return data
         value_of = _reader(obj)
-        own = {"apiVersion": self.api_version, "kind": self.kind}
+        is_known = bool(self.kind and self.api_version)
+        own = {"apiVersion": self.api_version if is_known else "", "kind": self.kind if is_known else ""}
         said = {name: value_of(name) for name in own}
-        fill = {name: own[name] for name, value in said.items() if value is _ABSENT or not value}
+        left_out = _left_out(obj)
+        # What it says by its type's defaults, and does not write, or what the resource says.
+        fill = {
+            name: own[name] if value is _ABSENT or not value else value
+            for name, value in said.items()
+            if value is _ABSENT or not value or name in left_out
+        }
+        fill = {name: value for name, value in fill.items() if value}
         if not fill:
             return data
-        if all(said[name] is _ABSENT or (said[name] is None and _leaves_out_none(obj)) for name in fill):
+        if all(said[name] is _ABSENT or name in left_out for name in fill):
             # The usual case, an object that does not say what it is: nothing has to be written twice.
             rest = data[1:]
             return encode(fill)[:-1] + (rest if rest == b"}" else b"," + rest)
@@ -262,11 +270,23 @@ def _reader(obj: Any) -> Callable[[str], Any]:
     return lambda json_name: getattr(obj, _ATTRIBUTES[json_name], _ABSENT)
 
 
-def _leaves_out_none(obj: Any) -> bool:
-    """Whether a field that is None leaves no trace in the object's JSON."""
-    if isinstance(obj, msgspec.Struct):
-        return bool(type(obj).__struct_config__.omit_defaults)
-    return not isinstance(obj, Mapping)
+def _left_out(obj: Any) -> Collection[str]:
+    """Which of apiVersion and kind an object has, and leaves no trace of in its JSON."""
+    if isinstance(obj, Mapping):
+        return ()
+    if not isinstance(obj, msgspec.Struct):  # a model of kubernetes_asyncio's own
+        return [name for name, attribute in _ATTRIBUTES.items() if getattr(obj, attribute, None) is None]
+    if not type(obj).__struct_config__.omit_defaults:
+        return ()
+    defaults = _defaults(type(obj))
+    read = _reader(obj)
+    return [name for name in _ATTRIBUTES if name in defaults and read(name) == defaults[name]]
+
+
+@cache
+def _defaults(struct: type[msgspec.Struct]) -> dict[str, Any]:
+    """The defaults of a Struct's apiVersion and kind, by their names in JSON."""
+    return {field.encode_name: field.default for field in fields(struct) if field.encode_name in _ATTRIBUTES}
 
 
 def _attribute(struct: type[msgspec.Struct], json_name: str) -> str | None:

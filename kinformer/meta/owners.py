@@ -7,11 +7,16 @@ references may be models, Structs or dicts; a reference is found as the object h
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from kinformer.meta._read import read
 from kinformer.meta.accessor import accessor_of
 from kinformer.meta.names import GroupKind, GroupVersion, GroupVersionKind
+
+if TYPE_CHECKING:
+    from kinformer.models import V1OwnerReference
 
 __all__ = (
     "OwnerRef",
@@ -24,8 +29,8 @@ __all__ = (
 )
 
 
-class OwnerRef(NamedTuple):
-    """An owner reference, whatever its object is made of."""
+class OwnerRef(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """An owner reference, whatever its object is made of. In a body it is written as the API has it."""
 
     api_version: str
     kind: str
@@ -45,16 +50,7 @@ class OwnerRef(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """As it stands in an object's JSON."""
-        reference: dict[str, Any] = {
-            "apiVersion": self.api_version,
-            "kind": self.kind,
-            "name": self.name,
-            "uid": self.uid,
-        }
-        if self.controller:
-            reference["controller"] = True
-        if self.block_owner_deletion:
-            reference["blockOwnerDeletion"] = True
+        reference: dict[str, Any] = msgspec.to_builtins(self)
         return reference
 
 
@@ -99,11 +95,21 @@ def owner_with_uid(obj: Any, uid: str) -> OwnerRef | None:
     return None
 
 
-def new_controller_ref(owner: Any, gvk: GroupVersionKind) -> OwnerRef:
+def new_controller_ref(owner: Any, gvk: GroupVersionKind) -> V1OwnerReference:
     """
     The reference that makes `owner` the controller of what carries it, and holds its deletion up until that is gone.
 
     :param gvk: what kind `owner` is; objects out of lists do not say
     """
+    # In client-go, too, this is with the metadata and gives the API's own type: the one import that points down.
+    from kinformer.models import V1OwnerReference
+
     accessor = accessor_of(owner)
-    return OwnerRef(gvk.api_version, gvk.kind, accessor.name(owner), accessor.uid(owner), True, True)
+    return V1OwnerReference(
+        api_version=gvk.api_version,
+        kind=gvk.kind,
+        name=accessor.name(owner),
+        uid=accessor.uid(owner),
+        controller=True,
+        block_owner_deletion=True,
+    )

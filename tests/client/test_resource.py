@@ -201,6 +201,38 @@ async def test_bodies_may_be_anything_that_is_an_object(server: ScriptedServer, 
         assert request.target == "/api/v1/namespaces/ns/configmaps"
 
 
+class Named(msgspec.Struct, rename="camel", omit_defaults=True):
+    """Says what it is by defaults that are not written."""
+
+    metadata: dict[str, str]
+    api_version: str = "example.com/v1"
+    kind: str = "WebApp"
+
+
+class Silent(msgspec.Struct, rename="camel", omit_defaults=True):
+    metadata: dict[str, str]
+    api_version: str = ""
+    kind: str = ""
+
+
+@pytest.mark.parametrize(("body", "kind"), [(Named, "WebApp"), (Named, ""), (Silent, "WebApp"), (dict, "WebApp")])
+async def test_a_struct_that_leaves_out_its_defaults_still_says_what_it_is(
+    body: type[Any], kind: str, server: ScriptedServer, client: Client
+) -> None:
+    meta = {"name": "a", "namespace": "ns"}
+    server.answer({"metadata": meta}, 201, times=2)
+    apps = client.resource(body, ("example.com", "v1", "webapps"), kind=kind)
+
+    made = body(metadata=meta)
+    await apps.create(made, "ns")
+    if body is Named:
+        made.kind = "Other"
+        await apps.create(made, "ns")
+        assert server.requests[1].json()["kind"] == "Other"
+
+    assert server.requests[0].json() == {"apiVersion": "example.com/v1", "kind": "WebApp", "metadata": meta}
+
+
 async def test_an_empty_body_gets_its_type(server: ScriptedServer, client: Client) -> None:
     server.answer({"metadata": {"name": "x"}}, 201)
 

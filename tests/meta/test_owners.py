@@ -11,9 +11,11 @@ from kinformer.meta.owners import (
     get_controller_of,
     is_controlled_by,
     new_controller_ref,
+    owner_ref,
     owner_refs,
     owner_with_uid,
 )
+from kinformer.models import V1ObjectMeta, V1OwnerReference, V1Pod, to_dict
 
 
 class Reference(msgspec.Struct, rename="camel"):
@@ -76,7 +78,8 @@ def test_owners_can_be_found_by_uid(obj: Any) -> None:
 def test_a_new_reference_controls_and_blocks(owner: Any) -> None:
     reference = new_controller_ref(owner, GroupVersionKind("", "v1", "ReplicationController"))
 
-    assert reference.to_dict() == {
+    assert isinstance(reference, V1OwnerReference)
+    in_json = {
         "apiVersion": "v1",
         "kind": "ReplicationController",
         "name": "rc",
@@ -84,7 +87,20 @@ def test_a_new_reference_controls_and_blocks(owner: Any) -> None:
         "controller": True,
         "blockOwnerDeletion": True,
     }
-    assert is_controlled_by({"metadata": {"ownerReferences": [reference.to_dict()]}}, "u2")
+    assert to_dict(reference) == in_json
+    for owned in (
+        {"metadata": {"ownerReferences": [reference]}},
+        V1Pod(metadata=V1ObjectMeta(owner_references=[reference])),
+    ):
+        assert to_dict(owned) == {"metadata": {"ownerReferences": [in_json]}}
+        assert is_controlled_by(owned, "u2")
+
+
+def test_a_reference_that_was_read_is_written_as_the_api_has_it() -> None:
+    reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "c", "uid": "u", "blockOwnerDeletion": True}
+
+    assert to_dict({"ownerReferences": [owner_ref(reference)]}) == {"ownerReferences": [reference]}
+    assert hash(owner_ref(reference)) == hash(owner_ref(reference))
 
 
 def test_a_reference_says_only_what_it_is() -> None:

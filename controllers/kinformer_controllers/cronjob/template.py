@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from kinformer.meta import new_controller_ref
-from kinformer.models import V1CronJob, V1Job, V1ObjectMeta, V1OwnerReference
+from kinformer.models import V1CronJob, V1Job, V1ObjectMeta
 from kinformer_controllers.cronjob.kind import KIND
 from kinformer_controllers.cronjob.missed import minutes_of
 from kinformer_controllers.cronjob.zones import ZoneError, load_zone
@@ -60,7 +60,7 @@ def job_for_run(cron_job: V1CronJob, run: datetime) -> V1Job:
             labels=dict(labels) or None,
             annotations={**annotations, SCHEDULED_TIMESTAMP: _rfc3339(local)},
             creation_timestamp=run.astimezone(UTC),
-            owner_references=[V1OwnerReference(**new_controller_ref(cron_job, KIND)._asdict())],
+            owner_references=[new_controller_ref(cron_job, KIND)],
         ),
         spec=copy.deepcopy(template.spec),
     )

@@ -22,7 +22,6 @@ from kinformer.models import (
     V1DaemonSet,
     V1DaemonSetStatus,
     V1ObjectMeta,
-    V1OwnerReference,
     V1Pod,
     to_dict,
 )
@@ -143,7 +142,7 @@ class DaemonSetHistory:
                 name=f"{meta.name}-{hash_}",
                 namespace=meta.namespace,
                 labels={**labels, HASH_LABEL: hash_},
-                owner_references=[V1OwnerReference(**new_controller_ref(daemonset, KIND)._asdict())],
+                owner_references=[new_controller_ref(daemonset, KIND)],
             ),
             data=data,
             revision=number,

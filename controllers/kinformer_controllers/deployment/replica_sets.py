@@ -9,7 +9,6 @@ from kinformer.models import (
     V1Deployment,
     V1LabelSelector,
     V1ObjectMeta,
-    V1OwnerReference,
     V1ReplicaSet,
     V1ReplicaSetSpec,
 )
@@ -50,7 +49,7 @@ def new_replica_set(rollout: Rollout) -> V1ReplicaSet:
             labels=template.metadata.labels,
             annotations=annotations_for(deployment, {}, max_revision(rollout.old) + 1)
             | replicas_annotations(deployment),
-            owner_references=[V1OwnerReference(**new_controller_ref(deployment, DEPLOYMENT)._asdict())],
+            owner_references=[new_controller_ref(deployment, DEPLOYMENT)],
         ),
         spec=V1ReplicaSetSpec(
             replicas=0,

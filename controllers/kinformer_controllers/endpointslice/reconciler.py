@@ -16,7 +16,7 @@ from kinformer.logs import get_logger
 from kinformer.manager import SyncError
 from kinformer.meta import GroupVersionKind, new_controller_ref
 from kinformer.meta.validation import dns1123_subdomain_errors
-from kinformer.models import V1EndpointSlice, V1ObjectMeta, V1OwnerReference, V1Service
+from kinformer.models import V1EndpointSlice, V1ObjectMeta, V1Service
 from kinformer_controllers.endpointslice.endpoints import (
     NO_HINTS,
     EndpointState,
@@ -288,7 +288,7 @@ def _new_slice(
             generate_name=_name_prefix(meta.name),
             namespace=meta.namespace,
             labels=labels,
-            owner_references=[V1OwnerReference(**new_controller_ref(service, _SERVICE)._asdict())],
+            owner_references=[new_controller_ref(service, _SERVICE)],
         ),
         address_type=address_type,
         endpoints=[make_endpoint(*each) for each in placed] or None,

@@ -10,7 +10,7 @@ from kinformer.cache import SharedIndexInformer
 from kinformer.client import Client, PatchType
 from kinformer.client.errors import AlreadyExists, Conflict, Invalid, NotFound
 from kinformer.meta import GroupVersionKind, Selector, accessor_of, get_controller_of, new_controller_ref
-from kinformer.models import V1ControllerRevision
+from kinformer.models import V1ControllerRevision, to_dict
 from kinformer_controllers.shared.history.revisions import revision_hash, revision_name, same_revision
 from kinformer_controllers.shared.owning.claim import AdoptionError
 from kinformer_controllers.shared.owning.index import add_controller_index, owned_by
@@ -101,7 +101,7 @@ class RevisionHistory:
         meta = revision.metadata
         if (controller := get_controller_of(revision)) is not None:
             raise AdoptionError(f"revision {meta.name} is controlled by {controller.kind} {controller.name} already")
-        reference = new_controller_ref(owner, self._kind).to_dict()
+        reference = to_dict(new_controller_ref(owner, self._kind))
         return await self.patch(meta.namespace, meta.name, _owners_patch(meta.uid, reference))
 
     async def release(self, owner: Any, revision: V1ControllerRevision) -> V1ControllerRevision | None:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from kinformer.meta import GroupVersionKind, accessor_of, new_controller_ref
-from kinformer.models import V1ControllerRevision, V1ObjectMeta, V1OwnerReference
+from kinformer.models import V1ControllerRevision, V1ObjectMeta
 from kinformer_controllers.shared.history.hashing import canonical_json, fnv32, safe_encode
 
 __all__ = (
@@ -65,7 +65,7 @@ def new_revision(
             name=revision_name(accessor.name(owner), hash_),
             namespace=accessor.namespace(owner),
             labels={**(template_labels or {}), HASH_LABEL: hash_},
-            owner_references=[V1OwnerReference(**new_controller_ref(owner, kind)._asdict())],
+            owner_references=[new_controller_ref(owner, kind)],
         ),
         data=data,
         revision=revision,

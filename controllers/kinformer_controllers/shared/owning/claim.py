@@ -23,6 +23,7 @@ from kinformer.meta import (
     is_controlled_by,
     new_controller_ref,
 )
+from kinformer.models import to_dict
 
 __all__ = ("AdoptionError", "ControllerRefManager", "recheck_deletion")
 
@@ -112,7 +113,7 @@ class ControllerRefManager(Generic[T]):
     async def _adopt(self, accessor: Accessor[T], obj: T) -> bool:
         """Whether it was still there to be adopted."""
         await self._check_may_adopt(accessor, obj)
-        metadata: dict[str, Any] = {"ownerReferences": [self._reference.to_dict()], "uid": accessor.uid(obj)}
+        metadata: dict[str, Any] = {"ownerReferences": [to_dict(self._reference)], "uid": accessor.uid(obj)}
         if self._finalizers:
             metadata["finalizers"] = self._finalizers
         try:

@@ -13,7 +13,6 @@ from kinformer.client import Client, PatchType
 from kinformer.client.errors import ApiError, NotFound, has_status_cause
 from kinformer.logs import get_logger
 from kinformer.manager import SyncError
-from kinformer.meta import OwnerRef
 from kinformer.meta.validation import dns1123_subdomain_errors
 from kinformer.models import V1ObjectMeta, V1OwnerReference, V1Pod, V1PodTemplateSpec
 from kinformer.record import NORMAL, WARNING, EventRecorder
@@ -49,7 +48,7 @@ def pod_from_template(
     template: V1PodTemplateSpec,
     namespace: str,
     owner_name: str,
-    reference: OwnerRef | None,
+    reference: V1OwnerReference | None,
     generate_name: str = "",
 ) -> V1Pod:
     """
@@ -76,7 +75,7 @@ def pod_from_template(
             labels=meta.labels,
             annotations=meta.annotations or None,
             finalizers=meta.finalizers or None,
-            owner_references=[V1OwnerReference(**reference._asdict())] if reference is not None else None,
+            owner_references=[reference] if reference is not None else None,
         ),
         spec=template.spec,
     )
@@ -155,8 +154,8 @@ class PodControl:
         return patched
 
 
-def _check_reference(reference: OwnerRef) -> None:
-    if not all(reference[:4]):
+def _check_reference(reference: V1OwnerReference) -> None:
+    if not all((reference.api_version, reference.kind, reference.name, reference.uid)):
         raise PodControlError(f"the owner reference lacks an apiVersion, kind, name or uid: {reference}")
     if not (reference.controller and reference.block_owner_deletion):
         raise PodControlError(f"the owner reference to {reference.name} does not make it the pods' controller")

@@ -3,10 +3,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from kinformer.client.errors import NotFound, Status, StatusCause, StatusDetails, error_from_status
-from kinformer.meta import OwnerRef
-from kinformer.models import V1ObjectMeta, V1Pod, V1PodSpec, V1PodTemplateSpec
+from kinformer.models import V1ObjectMeta, V1OwnerReference, V1Pod, V1PodSpec, V1PodTemplateSpec
 from kinformer_controllers.shared.writing.pods import PodControl, PodControlError, pod_from_template
 from tests.controllers.objects import FakeRecorder, forbidden, make_rc, not_found
 
@@ -14,7 +14,9 @@ TEMPLATE = V1PodTemplateSpec(
     metadata=V1ObjectMeta(labels={"app": "web"}, annotations={"a": "b"}, finalizers=["f"]),
     spec=V1PodSpec(containers=[]),
 )
-REFERENCE = OwnerRef("v1", "ReplicationController", "web", "u1", True, True)
+REFERENCE = V1OwnerReference(
+    api_version="v1", kind="ReplicationController", name="web", uid="u1", controller=True, block_owner_deletion=True
+)
 
 
 class FakePodsOfServer:
@@ -68,8 +70,8 @@ def test_a_template_without_labels_makes_no_pods() -> None:
         pod_from_template(V1PodTemplateSpec(spec=V1PodSpec(containers=[])), "ns", "web", REFERENCE)
 
 
-@pytest.mark.parametrize("reference", [REFERENCE._replace(controller=False), REFERENCE._replace(uid="")])
-def test_a_reference_that_makes_nobody_a_controller_is_refused(reference: OwnerRef) -> None:
+@pytest.mark.parametrize("reference", [replace(REFERENCE, controller=False), replace(REFERENCE, uid="")])
+def test_a_reference_that_makes_nobody_a_controller_is_refused(reference: V1OwnerReference) -> None:
     with pytest.raises(PodControlError, match="owner reference"):
         pod_from_template(TEMPLATE, "ns", "web", reference)
 
