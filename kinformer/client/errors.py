@@ -11,11 +11,14 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from kinformer.client.status import MAX_TEXT, About, Status, StatusCause, StatusDetails, generic_status, status_in
+
+if TYPE_CHECKING:
+    from kinformer.client.reachability import Reachability
 
 __all__ = (
     "AlreadyExists",
@@ -80,7 +83,10 @@ class ServerUnreachable(ClientError):
 
     :param url: where the server should be
     :param cause: what the attempt ended with
+    :ivar reachability: what knows when the server is back, where a client raised this
     """
+
+    reachability: Reachability | None = None
 
     def __init__(self, url: str, cause: BaseException | str):
         super().__init__(f"cannot reach the server at {url}: {str(cause) or type(cause).__name__}")

@@ -11,7 +11,7 @@ A server that comes and goes is asked more seldom each time: it may be our own l
 from __future__ import annotations
 
 import random as _random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass
 
 import anyio
@@ -73,6 +73,7 @@ class Reachability:
         self._probing = False
         self._next_probe = 0.0
         self._changed = anyio.Event()
+        self._when_back: dict[Hashable, Callable[[], object]] = {}
 
     def __repr__(self) -> str:
         return f"<Reachability of {self._server}: {'up' if self.is_up else 'down'}>"
@@ -111,6 +112,18 @@ class Reachability:
             log.info("server_reachable_again", server=self._server, after_seconds=round(now - self._since, 1))
         waiting, self._changed = self._changed, anyio.Event()
         waiting.set()
+        callbacks, self._when_back = self._when_back, {}
+        for callback in callbacks.values():
+            self.clock.call_later(self._random() * self._options.return_spread, callback)
+
+    def call_when_back(self, name: Hashable, callback: Callable[[], object]) -> None:
+        """
+        Have `callback` called once the server is back, spread like everybody. Does nothing while it is there.
+
+        :param name: of what is to be done: it is done once, however often it is asked for
+        """
+        if not self.is_up:
+            self._when_back[name] = callback
 
     async def wait(self, seconds: float) -> bool:
         """

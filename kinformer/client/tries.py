@@ -171,6 +171,7 @@ class Tries:
             why = why_not_connected(error, transport.endpoint.proxy)
             unreachable = ServerUnreachable(transport.endpoint.server, why)
             unreachable.__cause__ = error
+            unreachable.reachability = transport.reachability
             transport.reachability.lost(unreachable)
             raise unreachable
         timed_out = isinstance(error, TimeoutError)

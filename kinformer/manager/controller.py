@@ -13,12 +13,14 @@ A controller watches objects through informers. Each change becomes a key in a w
     await controller.run()
 
 What is promised: a key is never synced twice at a time; a change during its sync has it synced once more; a sync that
-raises, whatever it raises, is tried again, later each time; no sync starts before every informer that is watched has
-its first list in the cache and the controller has been told of it.
+raises, whatever it raises, is tried again, later each time, and at once when it failed for a server that was gone and
+is back; no sync starts before every informer that is watched has its first list in the cache and the controller has
+been told of it.
 """
 
 from __future__ import annotations
 
+import functools
 import inspect
 from typing import Any, Protocol, TypeVar
 
@@ -27,7 +29,7 @@ import anyio
 from kinformer.blocking import warn_when_blocked
 from kinformer.cache import ResourceEventHandler, SharedIndexInformer
 from kinformer.cancellation import ends_this_task
-from kinformer.client.errors import Conflict
+from kinformer.client.errors import Conflict, ServerUnreachable
 from kinformer.clock import Clock, RealClock
 from kinformer.logs import get_logger
 from kinformer.manager.metrics import ControllerMetrics
@@ -187,6 +189,11 @@ class Controller:
             with self.queue.processing(key), self._metrics.active.track_inprogress():
                 await self._sync_key(key)
 
+    def _again(self, key: str) -> None:
+        """Sync a key now: what it failed for is over, and was not its fault."""
+        self.queue.forget(key)
+        self.queue.add(key)
+
     async def _sync_key(self, key: str) -> None:
         began = self._clock.monotonic()
         try:
@@ -199,6 +206,13 @@ class Controller:
             self._metrics.sync_failed()
             self._log.info("sync_conflicted", key=key, error=str(error))
             self.queue.add_rate_limited(key)
+        except ServerUnreachable as error:
+            self._metrics.sync_failed()
+            told = error.reachability is not None  # once for everybody
+            (self._log.debug if told else self._log.error)("sync_failed", key=key, error=str(error))
+            self.queue.add_rate_limited(key)
+            if error.reachability is not None:
+                error.reachability.call_when_back((id(self), key), functools.partial(self._again, key))
         except BaseException as error:  # whatever a sync raises, the other keys are to be synced
             if ends_this_task(error):
                 raise

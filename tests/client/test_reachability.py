@@ -194,3 +194,24 @@ async def test_how_far_those_who_come_back_are_spread_is_an_option(clock: FakeCl
         await clock.advance(options.return_spread)
 
     assert ended == [options.return_spread]
+
+
+async def test_what_is_to_be_done_when_the_server_is_back_is_done_once(clock: FakeClock) -> None:
+    server = Server(clock)
+    done: list[str] = []
+
+    server.reachability.call_when_back("early", lambda: done.append("early"))
+    server.reachability.lost(GONE)
+    for _ in range(3):
+        server.reachability.call_when_back("a", lambda: done.append("a"))
+    server.reachability.call_when_back("b", lambda: done.append("b"))
+    clock.turn(100)
+    assert done == []
+
+    server.reachability.found()
+    clock.turn(1)
+    assert done == ["a", "b"]
+    server.reachability.lost(GONE)
+    server.reachability.found()
+    clock.turn(1)
+    assert done == ["a", "b"]
