@@ -34,7 +34,7 @@ from kinformer_controllers.shared.owning.identity import OwnerId
 __all__ = ("LOOK_AGAIN", "WAIT_TIMEOUT", "ConsistencyStore", "VersionedStore", "is_older")
 
 #: Seconds after which a key that waits is looked at again, if nothing wakes it earlier.
-LOOK_AGAIN: Final = 1.0
+LOOK_AGAIN: Final = 15.0
 #: Seconds after which the cache is taken at its word: the server may have lost the write, in a restore from a backup.
 WAIT_TIMEOUT: Final = 5 * 60.0
 
