@@ -8,8 +8,14 @@ orderly end. So whatever calls functions of users in a loop asks here first.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-__all__ = ("ends_this_task",)
+__all__ = ("CancelledElsewhere", "cancellations_as_errors", "ends_this_task")
+
+
+class CancelledElsewhere(RuntimeError):
+    """Something that was awaited has been cancelled, by somebody who did not mean the one who awaited it."""
 
 
 def ends_this_task(error: BaseException) -> bool:
@@ -27,3 +33,19 @@ def ends_this_task(error: BaseException) -> bool:
         return True
     task = asyncio.current_task()
     return task is None or task.cancelling() > 0
+
+
+@contextmanager
+def cancellations_as_errors(what: str) -> Iterator[None]:
+    """
+    Have a cancellation that is not this task's come out as an exception, which nobody takes for an orderly end.
+
+    :param what: what is awaited here, as the error should call it
+    :raises CancelledElsewhere: in place of such a cancellation
+    """
+    try:
+        yield
+    except asyncio.CancelledError as error:
+        if ends_this_task(error):
+            raise
+        raise CancelledElsewhere(f"{what} awaited something that somebody else has cancelled") from error

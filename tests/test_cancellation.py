@@ -5,7 +5,9 @@ import asyncio
 import anyio
 import pytest
 
-from kinformer.cancellation import ends_this_task
+from kinformer.cancellation import CancelledElsewhere, cancellations_as_errors, ends_this_task
+from kinformer.clock import FakeClock
+from kinformer.workqueue import until
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(), GeneratorExit()])
@@ -37,3 +39,27 @@ async def test_the_tasks_own_cancellation_ends_it() -> None:
 
     assert scope.cancelled_caught
     assert answers == [True, True, False]
+
+
+async def test_another_ones_cancellation_can_be_had_as_an_error_and_the_tasks_own_as_it_is() -> None:
+    future = asyncio.get_running_loop().create_future()
+    future.cancel()
+    why = "the recount awaited something that somebody else has cancelled"
+    with pytest.raises(CancelledElsewhere, match=why), cancellations_as_errors("the recount"):
+        await future
+
+    with anyio.CancelScope() as scope, cancellations_as_errors("the recount"):
+        scope.cancel()
+        await anyio.sleep_forever()
+    assert scope.cancelled_caught
+
+
+async def test_a_loop_that_awaits_what_others_cancelled_raises_rather_than_ends() -> None:
+    async def recount() -> None:
+        future = asyncio.get_running_loop().create_future()
+        future.cancel()
+        await future
+
+    for sliding in (True, False):
+        with pytest.raises(CancelledElsewhere, match="recount awaited something"):
+            await until(recount, 1.0, sliding=sliding, clock=FakeClock())

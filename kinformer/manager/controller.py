@@ -96,6 +96,7 @@ class Controller:
         self._registrations: list[_Registration] = []
         self._informers: list[SharedIndexInformer[Any]] = []
         self._log = log.bind(controller=name)
+        self._has_run = False
         self._has_synced = False
         self._refused_answers: set[str] = set()
 
@@ -164,7 +165,11 @@ class Controller:
         The informers are started by whoever made them. While one is not, for some seconds, the log says so.
 
         :raises InformerStateError: if an informer stopped before it had synced
+        :raises RuntimeError: if it runs already, or has run
         """
+        if self._has_run:
+            raise RuntimeError(f"controller {self.name} has run already: make a new one")
+        self._has_run = True
         try:
             self._log.info("controller_starting")
             for registration in self._registrations:

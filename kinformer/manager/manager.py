@@ -17,12 +17,13 @@ from functools import partial
 from typing import Any
 
 from kinformer.cache.tasks import plain_task_group
+from kinformer.cancellation import cancellations_as_errors
 from kinformer.client import Client
 from kinformer.clock import Clock, RealClock
 from kinformer.informers import SharedInformerFactory
 from kinformer.logs import get_logger
 from kinformer.manager.beside import check_alone
-from kinformer.manager.context import ControllerContext, ControllerFactory, Options
+from kinformer.manager.context import ControllerContext, ControllerFactory, Options, Runnable
 from kinformer.manager.endpoint import Endpoint
 from kinformer.manager.loading import make_controllers
 from kinformer.options import OptionError
@@ -94,7 +95,7 @@ class Manager:
 
     async def run(self) -> None:
         """
-        Run everything until cancelled, or until a controller raises.
+        Run everything until cancelled, or until a controller raises. One that ends by itself is logged as an error.
 
         :raises KubeControllerManagerRuns: if a built-in controller would run beside the cluster's own
         """
@@ -107,7 +108,13 @@ class Manager:
                 tasks.start_soon(broadcaster.run)
             tasks.start_soon(self.context.informers.run)
             for name, controller in self.controllers.items():
-                tasks.start_soon(controller.run, name=name)
+                tasks.start_soon(self._run, name, controller, name=name)
+
+    async def _run(self, name: str, controller: Runnable) -> None:
+        with cancellations_as_errors(f"controller {name}"):
+            await controller.run()
+        # It runs until cancelled, so something has gone wrong that it did not tell.
+        log.error("controller_ended", controller=name)
 
 
 def _check_known(names: Iterable[str], known: Collection[str]) -> None:

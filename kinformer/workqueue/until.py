@@ -1,7 +1,8 @@
 """until: run something again and again, for as long as nobody cancels it.
 
 Workers are kept running this way, and so is whatever looks after something each so many seconds. The loop ends when its
-task is cancelled, or when the function raises: nothing is swallowed here.
+task is cancelled, or when the function raises: nothing is swallowed here. Where the function awaits something that was
+cancelled by others, the loop raises :exc:`~kinformer.cancellation.CancelledElsewhere`: it would seem to end in order.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Awaitable, Callable
 import anyio.lowlevel
 
 from kinformer.backoff import Backoff, jittered
+from kinformer.cancellation import cancellations_as_errors
 from kinformer.clock import Clock, RealClock
 
 __all__ = ("backoff_until", "jitter_until", "until")
@@ -57,12 +59,15 @@ async def _repeat(
     function: Callable[[], Awaitable[object]], next_wait: Callable[[], float], sliding: bool, clock: Clock | None
 ) -> None:
     clock = clock if clock is not None else RealClock()
+    what = getattr(function, "__qualname__", repr(function))
     while True:
         await anyio.lowlevel.checkpoint_if_cancelled()
         if sliding:
-            await function()
+            with cancellations_as_errors(what):
+                await function()
             await clock.sleep(next_wait())
         else:
             due = clock.monotonic() + next_wait()
-            await function()
+            with cancellations_as_errors(what):
+                await function()
             await clock.sleep(due - clock.monotonic())

@@ -365,6 +365,15 @@ async def test_a_sync_that_turns_out_not_to_be_async_is_told_in_one_line_and_sto
     assert "stack" not in line
 
 
+async def test_a_controller_that_has_run_says_that_it_cannot_run_again(syncs: Syncs) -> None:
+    controller = Controller("once", syncs)
+    async with running(controller):
+        with pytest.raises(RuntimeError, match="controller once has run already: make a new one"):
+            await controller.run()
+    with pytest.raises(RuntimeError, match="controller once has run already"):
+        await controller.run()
+
+
 async def test_functions_that_return_something_to_await_are_syncs(syncs: Syncs) -> None:
     for sync in (syncs, partial(syncs), lambda key: syncs(key), AsyncMock(return_value=None)):
         controller = Controller("test", sync)

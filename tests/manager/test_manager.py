@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from importlib import metadata
@@ -11,6 +12,7 @@ import anyio
 import pytest
 from structlog.testing import capture_logs
 
+from kinformer.cancellation import CancelledElsewhere
 from kinformer.client import Client, ServerUnreachable, Status, connect
 from kinformer.client.errors import error_from_status
 from kinformer.clock import FakeClock
@@ -307,6 +309,30 @@ async def test_it_is_no_longer_ready_when_its_caches_stop_following(client: Clie
                     await anyio.lowlevel.checkpoint()
                 await manager.context.informers.shutdown()
                 assert await ready() == "[+]noted\n[-]informers\nnot ready"
+
+
+async def test_a_controller_that_ends_by_itself_is_told(client: Client) -> None:
+    class Ending:
+        async def run(self) -> None:
+            return
+
+    with capture_logs() as logs:
+        async with running(Manager(client, known={"ending": lambda _: Ending()})):
+            await anyio.wait_all_tasks_blocked()
+
+    (line,) = [line for line in logs if line["log_level"] == "error"]
+    assert (line["event"], line["controller"]) == ("controller_ended", "ending")
+
+
+async def test_a_controller_that_is_cancelled_from_within_ends_the_manager_with_an_error(client: Client) -> None:
+    class Cancelled:
+        async def run(self) -> None:
+            future = asyncio.get_running_loop().create_future()
+            future.cancel()
+            await future
+
+    with pytest.raises(CancelledElsewhere, match="controller gone awaited something"):
+        await Manager(client, known={"gone": lambda _: Cancelled()}).run()
 
 
 async def test_what_is_not_ready_says_so_and_which(client: Client) -> None:
