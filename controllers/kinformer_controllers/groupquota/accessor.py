@@ -40,13 +40,17 @@ class Namespaces:
             return found.metadata.labels or {}
         return self._new.get(name, {})
 
+    def knows(self, name: str) -> bool:
+        """Whether a namespace's labels are known without asking."""
+        return self._informer.indexer.get_by_key(name) is not None or name in self._new
+
     async def know(self, name: str) -> None:
         """
         See to it that :meth:`labels` knows a namespace.
 
         :raises ClientError: if the server had to be asked, and could not be
         """
-        if self._informer.indexer.get_by_key(name) is not None or name in self._new:
+        if self.knows(name):
             return
         try:
             found = await self._server.get(name)

@@ -122,6 +122,10 @@ class GroupQuotaController:
         for name in self._quotas.list_keys():
             self.controller.queue.add(name)
 
+    def is_doubted(self, name: str) -> bool:
+        """Whether something may be stored that a quota's usage lacks."""
+        return name in self._doubted or name in self._counting
+
     async def counted(self, name: str) -> None:
         """Return when nothing is known to be stored that a quota's usage lacks, or when counting it was tried."""
         while (event := self._counting.get(name) or self._doubted.get(name)) is not None:

@@ -157,9 +157,7 @@ class WebhookServer:
         if encoding.lower() != "identity":
             return _status(415, "UnsupportedMediaType", f"the body is encoded ({encoding[:40]!r}): want it as it is")
         try:
-            with time_limit(_BODY_TIMEOUT, self._clock):
-                body = await http.read()
-            asked = read_review(body)
+            asked = read_review(await self._body(http))
         except web.HTTPRequestEntityTooLarge:
             return _status(413, "RequestEntityTooLarge", f"the request body is larger than {BODY_LIMIT} bytes")
         except EvaluationTimedOut:
@@ -168,6 +166,15 @@ class WebhookServer:
             return _status(400, "BadRequest", str(error))
         decision = await self._webhook.decide(asked, read_timeout(http.query.get("timeout", ""), TIMEOUT))
         return web.Response(body=answer(asked.uid, *decision), content_type=_JSON)
+
+    async def _body(self, http: web.Request) -> bytes:
+        """
+        :raises EvaluationTimedOut: if it has not come in time
+        """
+        if http.content.is_eof():
+            return await http.read()
+        with time_limit(_BODY_TIMEOUT, self._clock):
+            return await http.read()
 
     async def _health(self, http: web.Request) -> web.Response:
         trouble = await self._webhook.trouble()

@@ -173,9 +173,8 @@ class QuotaWebhook:
             return Decision(503, "ServiceUnavailable", "GroupQuotas are not known yet")
         seconds = timeout - min(MARGIN, timeout / 2)
         try:
-            with time_limit(seconds, self._clock):
-                request = _request(asked, asked.object, resource)
-                return await self._charge(request, self._clock.monotonic() + seconds)
+            request = _request(asked, asked.object, resource)
+            return await self._charge(request, self._clock.monotonic() + seconds)
         except QuotaRefused as refusal:
             return Decision(403, "Forbidden", str(refusal))
         except (UncoveredScopes, ValueError) as error:
@@ -190,7 +189,9 @@ class QuotaWebhook:
             return Decision(500, "InternalError", f"quota cannot be computed: {type(error).__name__}")
 
     async def _charge(self, request: Request, deadline: float) -> Decision:
-        await self.namespaces.know(request.namespace)
+        if not self.namespaces.knows(request.namespace):
+            with time_limit(deadline - self._clock.monotonic(), self._clock):
+                await self.namespaces.know(request.namespace)
         namespace, obj, old = request.namespace, request.object, request.old_object
         for invalid in self.accessor.invalid():
             if invalid.is_about(namespace, obj):
@@ -201,7 +202,9 @@ class QuotaWebhook:
         if old is not None and not all(quota.is_about(namespace, old) for quota in concerned):
             request = replace(request, has_moved=True)
         for quota in concerned:
-            await self.controller.counted(quota.name)
+            if self.controller.is_doubted(quota.name):
+                with time_limit(deadline - self._clock.monotonic(), self._clock):
+                    await self.controller.counted(quota.name)
         await self.evaluator.evaluate(request, deadline - self._clock.monotonic())
         return _YES
 

@@ -127,15 +127,18 @@ class QuotaEvaluator:
         batch = self._batch_of(request)
         self._waiting[batch].append(waiter)
         self._queue.add(batch)
+        # Not a time_limit(): a scope would be a tenth of what a request costs.
+        timer = self._clock.call_later(seconds, waiter.done.set)
+        decided = False
         try:
-            with time_limit(seconds, self._clock):
-                await waiter.done.wait()
-        except BaseException:
-            # Also in the midst of the write: what it charges is known to be nobody's then.
-            self._reservations.withdraw(waiter.token)
-            raise
+            await waiter.done.wait()
+            decided = not waiter.undecided
         finally:
+            timer.cancel()
             waiter.gone = True
+            if not decided:
+                # Also in the midst of the write: what it charges is known to be nobody's then.
+                self._reservations.withdraw(waiter.token)
         if waiter.undecided:
             raise EvaluationTimedOut
         if waiter.result is not None:
