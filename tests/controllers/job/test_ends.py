@@ -495,3 +495,61 @@ async def test_indexes_beyond_a_job_that_was_made_smaller_count_no_longer() -> N
 
     assert (world.status.completed_indexes, world.status.succeeded) == ("0-2,4", 4)
     assert world.created_indexes == [3]
+
+
+def restarted(times: int, phase: str = "Running") -> V1Pod:
+    state = {"name": "c", "image": "", "imageID": "", "ready": False, "restartCount": times, "state": {}}
+    return pod_of(phase, status={"containerStatuses": [state]})
+
+
+@pytest.mark.parametrize(
+    ("spec", "pods", "reasons", "active", "succeeded"),
+    [
+        pytest.param({}, [restarted(2), restarted(3)], ["BackoffLimitExceeded"], 0, 0, id="multiple running pods"),
+        pytest.param(
+            {}, [restarted(2, "Pending"), restarted(3, "Pending")], ["BackoffLimitExceeded"], 0, 0, id="pending ones"
+        ),
+        pytest.param({}, [restarted(2), restarted(2)], [], 2, 0, id="not enough failures"),
+        pytest.param({"suspend": True}, [restarted(1), restarted(1)], ["JobSuspended"], 0, 0, id="suspending a job"),
+        pytest.param(
+            {},
+            [restarted(1, "Succeeded"), restarted(9, "Succeeded")],
+            ["CompletionsReached", "CompletionsReached"],
+            0,
+            2,
+            id="finished job",
+        ),
+    ],
+)
+async def test_restarts_of_all_pods_at_work_are_added_up(
+    spec: dict[str, Any], pods: list[V1Pod], reasons: list[str], active: int, succeeded: int
+) -> None:
+    job = job_of(restart="OnFailure", parallelism=2, completions=2, backoff_limit=5, **spec)
+    world = World(job, pods)
+
+    await world.sync()
+
+    assert [each.reason for each in world.status.conditions or ()] == reasons
+    assert (world.status.active or 0, world.status.succeeded or 0) == (active, succeeded)
+
+
+@pytest.mark.parametrize(
+    ("limit", "wanted", "at_work", "failures", "active", "ends"),
+    [
+        pytest.param(0, 1, 1, 0, 1, False, id="not enough failures with backoffLimit 0 - single pod"),
+        pytest.param(1, 1, 0, 1, 1, False, id="not enough failures with backoffLimit 1 - single pod"),
+        pytest.param(1, 1, 0, 2, 0, True, id="too many failures with backoffLimit 1 - single pod"),
+        pytest.param(6, 2, 1, 6, 2, False, id="not enough failures with backoffLimit 6 - multiple pods"),
+        pytest.param(6, 2, 0, 7, 0, True, id="too many failures with backoffLimit 6 - multiple pods"),
+    ],
+)
+async def test_a_job_fails_when_more_pods_have_failed_than_its_limit(
+    limit: int, wanted: int, at_work: int, failures: int, active: int, ends: bool
+) -> None:
+    pods = [pod("Running") for _ in range(at_work)] + [pod(ended=NOW - timedelta(hours=1)) for _ in range(failures)]
+    world = World(job_of(parallelism=wanted, completions=wanted, backoff_limit=limit), pods)
+
+    await world.sync()
+
+    assert (world.status.active or 0, world.status.failed or 0) == (active, failures)
+    assert [each.type for each in world.status.conditions or ()] == (["FailureTarget", "Failed"] if ends else [])

@@ -289,6 +289,26 @@ async def test_a_pod_of_another_kind_keeps_its_finalizer(kind: str, version: str
     assert not world.pods.patches
 
 
+@pytest.mark.parametrize("kind", ["Job", "Workflow"])
+async def test_a_pod_that_is_owned_but_not_controlled_is_an_orphan(kind: str) -> None:
+    pod = orphan()
+    pod.metadata.owner_references[0].kind = kind
+    pod.metadata.owner_references[0].controller = None
+    world = Wired(job_of(), pod)
+
+    await world.controller.orphan_sync(OrphanKey.of_pod(pod).text)
+
+    assert len(world.pods.patches) == 1
+
+
+async def test_a_job_that_is_being_deleted_adopts_and_releases_nobody() -> None:
+    job = job_of(deleting=True)
+    world = World(job, [pod_of(owner="", tracked=False), pod_of(labels={"a": "b"})])
+
+    assert not await world.controller.claims.pods_of(job)
+    assert not world.pods.patches
+
+
 async def test_all_that_a_job_left_is_released_though_one_is_refused() -> None:
     job = job_of(status=DONE)
     left = [orphan(name="a"), orphan(name="b"), orphan(name="c", owner=""), orphan(name="d")]

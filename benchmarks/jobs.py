@@ -1,0 +1,155 @@
+"""What a completion of an Indexed Job costs, few or many of them: ``python -m benchmarks.jobs [COMPLETIONS ...]``.
+
+The Job controller works against objects in memory: what it creates, patches and writes is put into its cache, as a
+watch would, and the pods of each round end together. So what is counted is the controller's own CPU, and no server's.
+The pods that are done stay in the cache, as they stay in a cluster until their Job goes.
+
+What is to be seen is that a completion costs the same in a small Job and in a large one: no step of a sync may cost
+more the more is done already.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import itertools
+import time
+from typing import Any
+
+import anyio
+import structlog
+
+from kinformer.clock import FakeClock
+from kinformer.informers import SharedInformerFactory
+from kinformer.models import V1Job, V1Pod, from_dict
+from kinformer_controllers.job.controller import JobController
+from kinformer_controllers.job.spec import is_finished
+from kinformer_controllers.shared.owning.identity import owner_id
+
+PARALLELISM = 500
+UID = "00000000-0000-0000-0000-000000000001"
+KEY = "default/j"
+
+
+def manifest(completions: int, parallelism: int) -> V1Job:
+    labels = {"batch.kubernetes.io/controller-uid": UID}
+    return from_dict(
+        V1Job,
+        {
+            "metadata": {"name": "j", "namespace": "default", "uid": UID, "generation": 1},
+            "spec": {
+                "completions": completions,
+                "parallelism": parallelism,
+                "backoffLimit": 6,
+                "completionMode": "Indexed",
+                "selector": {"matchLabels": labels},
+                "template": {
+                    "metadata": {"labels": labels},
+                    "spec": {"containers": [{"name": "c", "image": "img"}], "restartPolicy": "Never"},
+                },
+            },
+            "status": {},
+        },
+    )
+
+
+class Cluster:
+    """A server, the caches that follow it, and the nodes that run pods."""
+
+    def __init__(self, job: V1Job) -> None:
+        self.clock = FakeClock()
+        self._versions = itertools.count(1)
+        informers = SharedInformerFactory(self)  # type: ignore[arg-type]  # nobody runs them
+        self.pods, self.jobs = informers.informer_for(V1Pod), informers.informer_for(V1Job)
+        self.controller = JobController(
+            self,  # type: ignore[arg-type]  # all of a client that is asked for
+            informers,
+            self,
+            pods=self,
+            clock=self.clock,
+        )
+        self.jobs.indexer.add(job)
+        self.owner = owner_id(job)
+
+    def resource(self, *_: Any, **__: Any) -> Any:
+        return self
+
+    def event(self, *_: Any) -> None: ...
+
+    async def create(self, pod: V1Pod, owner: Any) -> V1Pod:
+        pod = copy.deepcopy(pod)
+        number = next(self._versions)
+        pod.metadata.name, pod.metadata.uid = f"{pod.metadata.generate_name}{number}", f"uid-{number}"
+        self._show(pod, phase="Running")
+        self.controller.expectations.creation_observed(self.owner)
+        return pod
+
+    async def patch(self, namespace: str, name: str, patch: dict[str, Any]) -> None:
+        pod = copy.deepcopy(self._pod(f"{namespace}/{name}"))
+        pod.metadata.finalizers = None
+        self._show(pod, phase=pod.status.phase)
+        self.controller.released.observed(self.owner, pod.metadata.uid)
+
+    async def update_status(self, job: V1Job) -> V1Job:
+        job = copy.deepcopy(job)
+        job.metadata.resource_version = str(next(self._versions))
+        self.jobs.indexer.update(job)
+        return job
+
+    def end_pods(self) -> None:
+        """All that run succeed."""
+        for pod in self.pods.indexer.list():
+            if pod.status.phase == "Running":
+                self._show(copy.deepcopy(pod), phase="Succeeded")
+
+    @property
+    def job(self) -> V1Job:
+        job = self.jobs.indexer.get_by_key(KEY)
+        assert job is not None
+        return job
+
+    def _pod(self, key: str) -> V1Pod:
+        pod = self.pods.indexer.get_by_key(key)
+        assert pod is not None
+        return pod
+
+    def _show(self, pod: V1Pod, phase: str) -> None:
+        pod.metadata.resource_version = str(next(self._versions))
+        pod.status = from_dict(V1Pod, {"status": {"phase": phase}}).status
+        self.pods.indexer.update(pod)
+
+
+async def run(completions: int, parallelism: int) -> tuple[float, int, float]:
+    """
+    Bring a Job to its end.
+
+    :return: CPU seconds of the syncs, how many there were, and the CPU seconds of the longest
+    """
+    cluster = Cluster(manifest(completions, parallelism))
+    spent, longest, syncs = 0.0, 0.0, 0
+    while not is_finished(cluster.job):
+        began = time.process_time()
+        await cluster.controller.sync(KEY)
+        took = time.process_time() - began
+        spent, longest, syncs = spent + took, max(longest, took), syncs + 1
+        cluster.clock.turn(1.0)
+        if cluster.controller.expectations.satisfied(cluster.owner) and syncs % 2:
+            cluster.end_pods()
+    return spent, syncs, longest
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="CPU per completion of an Indexed Job.")
+    parser.add_argument("completions", nargs="*", type=int, default=[1_000, 10_000])
+    parser.add_argument("--parallelism", type=int, default=PARALLELISM)
+    arguments = parser.parse_args()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(40))
+    anyio.run(run, 500, 100)  # models are made when they are first asked for
+    for completions in arguments.completions:
+        spent, syncs, longest = anyio.run(run, completions, arguments.parallelism)
+        each = 1e6 * spent / completions
+        print(f"{completions:6} completions: {each:6.0f} µs each, {syncs} syncs, the longest {1e3 * longest:.0f} ms")
+
+
+if __name__ == "__main__":
+    main()
