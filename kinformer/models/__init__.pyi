@@ -1,8 +1,5 @@
-# What type checkers see: kubernetes_asyncio's stubs for the models, and this package's own functions.
+# What type checkers see: the models, whose fields are in _models.pyi, and this package's own functions.
 from typing import Any
-
-from kubernetes_asyncio.client.models import *  # noqa: F403  # 767 names that are that library's to list
-from kubernetes_asyncio.client.models import V1ObjectMeta
 
 from kinformer.meta import GroupVersionKind
 from kinformer.models._base import MicroTime as MicroTime
@@ -24,15 +21,9 @@ from kinformer.models._identity import members_of as members_of
 from kinformer.models._keeping import detacher_for as detacher_for
 from kinformer.models._keeping import interner_for as interner_for
 from kinformer.models._keeping import successor_for as successor_for
+from kinformer.models._models import *  # noqa: F403  # all models
 from kinformer.models._resources import ResourceInfo as ResourceInfo
 from kinformer.models._resources import builtin_resources as builtin_resources
-
-class PartialObjectMetadata(Model):
-    """What the server sends of an object to whoever asks for its metadata only."""
-
-    api_version: str | None
-    kind: str | None
-    metadata: V1ObjectMeta
 
 def resource_for(type_: type[Any]) -> ResourceInfo: ...
 def model_for(gvk: GroupVersionKind) -> type[Model]: ...

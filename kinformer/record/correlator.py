@@ -109,7 +109,7 @@ class _Group:
 
 class _Observed(NamedTuple):
     times: int
-    first: datetime
+    first: datetime | None
     name: str
     resource_version: str
 

@@ -158,10 +158,10 @@ class CronJobSync:
                 continue
             try:
                 # The cache may be behind.
-                await self._server.get(reference.name, reference.namespace)
+                await self._server.get(reference.name or "", reference.namespace or "")
             except NotFound:
                 self._tell(NORMAL, "MissingJob", f"Active job went missing: {reference.name}")
-                self._drop(reference.uid)
+                self._drop(reference.uid or "")
 
     def _schedule(self) -> Schedule | None:
         """The schedule, if there is one to go by; what is wrong with it is told."""
@@ -230,7 +230,7 @@ class CronJobSync:
     async def _replace(self) -> None:
         for reference in active(self._cron_job):
             try:
-                job = await self._server.get(reference.name, reference.namespace)
+                job = await self._server.get(reference.name or "", reference.namespace or "")
             except Exception as error:
                 self._tell(WARNING, "FailedGet", f"Get job: {error}")
                 raise

@@ -53,7 +53,7 @@ _UNLIMITED: Final = 2**31 - 1
 Conditions = list[V1DeploymentCondition]
 
 
-def condition(type_: str, status: str, reason: str, message: str, now: datetime) -> V1DeploymentCondition:
+def condition(type_: str, status: str, reason: str, message: str, now: datetime | None) -> V1DeploymentCondition:
     return V1DeploymentCondition(
         type=type_, status=status, reason=reason, message=message, last_update_time=now, last_transition_time=now
     )
@@ -169,7 +169,9 @@ def replica_failure(new: V1ReplicaSet | None, replica_sets: Iterable[V1ReplicaSe
     for each in (*([new] if new is not None else []), *replica_sets):
         found = get_condition(each.status.conditions if each.status else None, REPLICA_FAILURE)
         if found is not None:
-            return condition(found.type, found.status, found.reason, found.message, found.last_transition_time)
+            return condition(
+                found.type, found.status, found.reason or "", found.message or "", found.last_transition_time
+            )
     return None
 
 
@@ -178,4 +180,5 @@ def _outdated(status: V1DeploymentStatus) -> int:
 
 
 def _deadline(deployment: V1Deployment, progress: V1DeploymentCondition) -> datetime:
-    return progress.last_update_time + timedelta(seconds=deployment.spec.progress_deadline_seconds)
+    assert progress.last_update_time is not None
+    return progress.last_update_time + timedelta(seconds=deployment.spec.progress_deadline_seconds or 0)

@@ -47,7 +47,7 @@ def without_hash(template: V1PodTemplateSpec) -> V1PodTemplateSpec:
         return template
     template = copy.copy(template)
     template.metadata = copy.copy(meta)
-    template.metadata.labels = {key: it for key, it in meta.labels.items() if key != HASH_LABEL}
+    template.metadata.labels = {key: it for key, it in (meta.labels or {}).items() if key != HASH_LABEL}
     return template
 
 

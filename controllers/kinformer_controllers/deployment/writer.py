@@ -99,7 +99,7 @@ class DeploymentWriter:
                 self.warn(deployment, FAILED_CREATE, message)
             raise
         self._wrote(rollout, rollout.new)
-        if made.spec.replicas > 0:
+        if (made.spec.replicas or 0) > 0:
             message = f"Scaled up replica set {name} from 0 to {made.spec.replicas}"
             self.tell(deployment, "ScalingReplicaSet", message)
         rollout.tell_progress("True", NEW_CREATED, f'Created new replica set "{name}"')

@@ -266,7 +266,7 @@ def address_types(service: V1Service) -> tuple[str, ...]:
     if families:
         return tuple(families)
     if has_cluster_ip(service):
-        return ("IPv6",) if is_ipv6(service.spec.cluster_ip) else ("IPv4",)
+        return ("IPv6",) if is_ipv6(service.spec.cluster_ip or "") else ("IPv4",)
     return ("IPv4", "IPv6")
 
 

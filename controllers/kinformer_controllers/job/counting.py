@@ -147,7 +147,7 @@ def _has_failed_its_index(job: V1Job, pod: V1Pod) -> bool:
     verdict = match_failure_policy(job, pod)
     if verdict.action == "FailIndex":
         return True
-    return verdict.counts and index_failures(pod) >= job.spec.backoff_limit_per_index
+    return verdict.counts and index_failures(pod) >= (job.spec.backoff_limit_per_index or 0)
 
 
 def pods_kept_for_their_index(stock: JobPods) -> dict[int, V1Pod]:

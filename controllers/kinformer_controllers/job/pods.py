@@ -37,8 +37,7 @@ def phase_of(pod: V1Pod) -> str:
 
 def is_tracked(pod: V1Pod) -> bool:
     """Whether it has the finalizer that keeps it until it is counted."""
-    finalizers = pod.metadata.finalizers
-    return bool(finalizers) and TRACKING_FINALIZER in finalizers
+    return TRACKING_FINALIZER in (pod.metadata.finalizers or ())
 
 
 def is_pod_failed(pod: V1Pod, job: V1Job) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from datetime import datetime
 from typing import Protocol
 
 import anyio
@@ -164,13 +163,12 @@ class JobTracker:
     def _end(self, job: V1Job, finished: V1JobCondition) -> None:
         job.status.conditions, _ = ensure_condition(job.status.conditions, finished)
         if finished.type == "Complete":
-            moment: datetime = finished.last_transition_time
-            job.status.completion_time = moment
+            job.status.completion_time = finished.last_transition_time
 
     def _tell(self, job: V1Job, finished: V1JobCondition) -> None:
         mode = completion_mode(job)
         if finished.type != "Complete":
-            self._recorder.event(job, WARNING, finished.reason, finished.message)
+            self._recorder.event(job, WARNING, finished.reason or "", finished.message or "")
             FINISHED.labels(mode, "failed", finished.reason).inc()
             return
         if job.spec.completions is not None and (job.status.succeeded or 0) > job.spec.completions:

@@ -42,7 +42,7 @@ def expires_at(job: V1Job) -> datetime | None:
     """
     if job.metadata.deletion_timestamp is not None or not has_ttl(job):
         return None
-    return finished_at(job) + timedelta(seconds=job.spec.ttl_seconds_after_finished)
+    return finished_at(job) + timedelta(seconds=job.spec.ttl_seconds_after_finished or 0)
 
 
 def _condition_time(job: V1Job) -> tuple[bool, datetime | None]:

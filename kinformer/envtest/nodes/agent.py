@@ -165,7 +165,7 @@ class FakeNodes:
         uid, placed = self._placed.get(key, ("", None))
         if placed is None or uid != pod.metadata.uid:
             self._release(key)
-            placed = Placement(self._address(pod), self.nodes[pod.spec.node_name], self._clock.now())
+            placed = Placement(self._address(pod), self.nodes[pod.spec.node_name or ""], self._clock.now())
             self._placed[key] = (pod.metadata.uid, placed)
         return placed
 

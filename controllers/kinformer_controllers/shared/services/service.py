@@ -49,7 +49,7 @@ def wants_ipv6(service: V1Service) -> bool | None:
     spec = service.spec
     if spec.ip_families:
         return bool(spec.ip_families[0] == "IPv6")
-    return is_ipv6(spec.cluster_ip) if has_cluster_ip(service) else None
+    return is_ipv6(spec.cluster_ip or "") if has_cluster_ip(service) else None
 
 
 class ResolvedPort(NamedTuple):

@@ -128,7 +128,7 @@ class ServiceSyncer(ABC, Generic[There]):
             log.warning("write_never_seen", controller=self.controller.name, service=key)
             self._written.forget(key)
         self._catching_up.forget(key)
-        pods = self.selection.pods_of(key, service.spec.selector)
+        pods = self.selection.pods_of(key, service.spec.selector or {})
         if pods is None:
             return None
         # Even if nothing is written: what was seen now is no news next time.

@@ -19,8 +19,8 @@ class Condition(Protocol):
 
     type: str
     status: str
-    reason: str
-    last_transition_time: datetime
+    reason: str | None
+    last_transition_time: datetime | None
 
 
 C = TypeVar("C", bound=Condition)
