@@ -192,24 +192,33 @@ async def test_what_fails_for_another_reason_than_a_conflict_is_tried_three_time
             assert [type(answer) for answer in answers] == [type(None) if failures == 3 else OSError]
 
 
-@pytest.mark.parametrize("seed", range(3))
-async def test_several_evaluators_of_one_quota_let_through_all_that_fit(seed: int) -> None:
-    """Each has its own cache, as the API servers of a cluster have: their writes meet conflicts all the time."""
-    rng = random.Random(seed)
-    refused: list[Exception] = []
+@asynccontextmanager
+async def several_evaluators(
+    rng: random.Random, hard: str, count: int = 4
+) -> AsyncIterator[tuple[Any, list[QuotaEvaluator], Any]]:
+    """Evaluators of one quota, each with its own cache, as the API servers of a cluster; quotas, and the client."""
     async with quota_server(enforce=False) as (_, client), anyio.create_task_group() as tasks:
         quotas: Any = client.resource(dict, ("", "v1", "resourcequotas"))
-        created = await quotas.create(make_quota(pods="60"))
-        created["status"] = {"hard": {"pods": "60"}, "used": {"pods": "0"}}
+        created = await quotas.create(make_quota(pods=hard))
+        created["status"] = {"hard": {"pods": hard}, "used": {"pods": "0"}}
         await quotas.update_status(created)
         evaluators = []
-        for _ in range(4):
+        for _ in range(count):
             informers = SharedInformerFactory(client, clock=client.clock)
             accessor = ResourceQuotaAccessor(client, informers.informer_for(V1ResourceQuota))
             evaluator = QuotaEvaluator(accessor, core_registry(), clock=client.clock, random=rng.random)
             tasks.start_soon(informers.run)
             tasks.start_soon(evaluator.run)
             evaluators.append(evaluator)
+        yield client, evaluators, quotas
+        tasks.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_several_evaluators_of_one_quota_let_through_all_that_fit(seed: int) -> None:
+    rng = random.Random(seed)
+    refused: list[Exception] = []
+    async with several_evaluators(rng, "60") as (client, evaluators, quotas), anyio.create_task_group() as tasks:
         answered = 0
 
         async def one(number: int) -> None:
@@ -217,8 +226,7 @@ async def test_several_evaluators_of_one_quota_let_through_all_that_fit(seed: in
             await client.clock.sleep(rng.random())
             name = f"p{number}"
             try:
-                request = Request(CREATE, PODS, "default", name, make_pod(name))
-                await evaluators[number % 4].evaluate(request)
+                await evaluators[number % 4].evaluate(Request(CREATE, PODS, "default", name, make_pod(name)))
             except Exception as error:
                 refused.append(error)
             answered += 1
@@ -227,9 +235,39 @@ async def test_several_evaluators_of_one_quota_let_through_all_that_fit(seed: in
             tasks.start_soon(one, number)
         await eventually(lambda: answered == 60, client.clock)
         assert (await quotas.get("q", "default"))["status"]["used"] == {"pods": "60"}
-        tasks.cancel_scope.cancel()
 
     assert refused == []
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_several_evaluators_whose_callers_go_away_admit_no_more_than_is_charged(seed: int) -> None:
+    rng = random.Random(seed)
+    admitted, ended = 0, 0
+    refused: list[Exception] = []
+    async with several_evaluators(rng, "20") as (client, evaluators, quotas), anyio.create_task_group() as tasks:
+
+        async def one(number: int) -> None:
+            nonlocal admitted, ended
+            await client.clock.sleep(rng.randrange(20) * 0.001)
+            name = f"p{number}"
+            with anyio.CancelScope() as scope:
+                timer = client.clock.call_later(rng.choice([0.0, 0.002, 0.01, 60.0, 60.0]), scope.cancel)
+                try:
+                    await evaluators[number % 4].evaluate(Request(CREATE, PODS, "default", name, make_pod(name)))
+                    admitted += 1
+                except Exception as error:
+                    refused.append(error)
+                finally:
+                    timer.cancel()
+            ended += 1
+
+        for number in range(80):
+            tasks.start_soon(one, number)
+        await eventually(lambda: ended == 80, client.clock)
+        used = int((await quotas.get("q", "default"))["status"]["used"]["pods"])
+
+    assert 0 < admitted <= used <= 20
+    assert all(isinstance(error, QuotaRefused) for error in refused)
 
 
 @pytest.mark.parametrize("moment", ["before its turn", "while quotas are read", "between two tries"])
