@@ -12,7 +12,12 @@ import structlog
 
 from kinformer import blocking
 from kinformer.blocking import warn_when_blocked
+from kinformer.cache import ResourceEventHandlerFuncs, SharedIndexInformer
+from kinformer.cache.testing import FakeControllerSource
+from kinformer.clock import FakeClock
 from kinformer.manager import Controller
+from tests.cache.informers import running
+from tests.cache.scripted import obj
 
 
 class Told:
@@ -61,6 +66,23 @@ async def test_a_sync_that_blocks_the_loop_is_told_of_with_its_stack_while_it_do
     assert "told.blocked.wait(30)" in line["stack"]
     assert "_run_once" not in line["stack"]
     assert "c4nary" not in str(line)
+
+
+async def test_a_handler_that_blocks_the_loop_is_told_of_by_its_name(told: Told) -> None:
+    def block(_: object) -> None:
+        assert told.blocked.wait(30)
+
+    clock = FakeClock()
+    source: FakeControllerSource[dict[str, Any]] = FakeControllerSource()
+    source.add(obj("a", 1))
+    informer = SharedIndexInformer(source, dict, name="pods", clock=clock)
+    informer.add_event_handler(ResourceEventHandlerFuncs(add=block))
+    async with running(informer.run):
+        await clock.settle()
+
+    (line,) = [line for line in told.lines if line["event"] == "event_loop_blocked"]
+    assert line["task"].startswith("pods + event handler tests.test_blocking")
+    assert "in block" in line["stack"]
 
 
 async def test_the_same_task_is_told_of_once(told: Told) -> None:

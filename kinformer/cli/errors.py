@@ -7,6 +7,7 @@ from kinformer.cli.demo_webhook import WebhookNotStarted
 from kinformer.cli.manifests import ManifestError
 from kinformer.client import ClientError
 from kinformer.envtest import ServerError
+from kinformer.logs import escaped
 from kinformer.manager import (
     ControllerLoadError,
     EndpointError,
@@ -34,7 +35,8 @@ _USERS = (
 def plain_error(error: BaseException) -> str | None:
     """One line for a user, None where the error is not theirs."""
     if isinstance(error, _USERS):
-        return " ".join(str(error).split())
+        # A server may have chosen the words; a terminal would obey its control characters.
+        return escaped(" ".join(str(error).split()))
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
     return None

@@ -10,6 +10,7 @@ import click
 
 from kinformer.client import OutageOptions, connect
 from kinformer.informers import SharedInformerFactory
+from kinformer.logs import escaped
 from kinformer.manager import Manager, OptionError
 from kinformer.manager.loading import builtin_controllers, known_controllers
 from kinformer.manager.selection import BUILTIN
@@ -66,7 +67,7 @@ async def run(
         await client.server_resources()
         version = await client.server_version()
         await manager.check_alone()
-        click.echo(f"running {', '.join(manager.controllers)} for {client.server} ({version.git_version})")
+        click.echo(f"running {', '.join(manager.controllers)} for {client.server} ({escaped(version.git_version)})")
         await manager.run()
     return 0
 
