@@ -18,7 +18,7 @@ $(STAMP): requirements.txt pyproject.toml
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
-demo: $(STAMP) ## a ReplicationController gets its pods, on an API server in this process
+demo: $(STAMP) ## a ReplicationController gets its pods, a Deployment is rolled out, on an API server in this process
 	@$(BIN)/kinformer demo
 
 test: lint types contract unit ## lint, types, the import contract and the tests

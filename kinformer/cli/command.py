@@ -160,7 +160,7 @@ def manager(**options: Any) -> None:
 @click.option("--timeout", type=click.FloatRange(min=0.1), default=30.0, show_default=True, help="Seconds per step.")
 @logging_flags
 def demo(**options: Any) -> None:
-    """Watch a ReplicationController get its pods, on an API server in this process."""
+    """Watch a ReplicationController get its pods and a Deployment be rolled out, on an API server in this process."""
     from kinformer.cli.demo import run
 
     # Interrupted, it has not shown what it was to show.

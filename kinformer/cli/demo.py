@@ -1,8 +1,9 @@
 """``kinformer demo``: a cluster in this process, and what happens in it.
 
 An embedded API server, fake nodes and the controllers are started; manifests are applied; every ReplicationController
-among them is scaled up, loses some pods, and is scaled down. Each of these steps is over when every
-ReplicationController has exactly the pods that it should have, all of them ready, and has said so in its status; every
+among them is scaled up, loses some pods, and is scaled down; every Deployment is rolled out, and that is undone. Each
+of these steps is over when every ReplicationController has exactly the pods that it should have, all of them ready, and
+has said so in its status; every Deployment's pods are all of its template and available; every
 ResourceQuota has counted them, and the Endpoints of every Service have their addresses. With the documentation's
 examples, the quota webhook is asked as well, where it is installed.
 """

@@ -8,10 +8,19 @@ from typing import Any, TypeVar
 import anyio
 
 from kinformer.cache import ProcessorListener, ResourceEventHandlerFuncs, SharedIndexInformer
+from kinformer.cli.demo_rollout import Rollout
 from kinformer.cli.demo_view import Gauge, Row, Scene, is_ready
 from kinformer.informers import SharedInformerFactory
 from kinformer.meta import GroupVersionResource, get_controller_of, selector_from_set
-from kinformer.models import CoreV1Event, V1Endpoints, V1Pod, V1ReplicationController, V1ResourceQuota, V1Service
+from kinformer.models import (
+    CoreV1Event,
+    V1Deployment,
+    V1Endpoints,
+    V1Pod,
+    V1ReplicationController,
+    V1ResourceQuota,
+    V1Service,
+)
 
 __all__ = ("GROUP_QUOTAS", "Cluster")
 
@@ -34,13 +43,14 @@ class Cluster:
         self._quotas = informers.informer_for(V1ResourceQuota)
         self._services = informers.informer_for(V1Service)
         self._endpoints = informers.informer_for(V1Endpoints)
+        self._deployments = informers.informer_for(V1Deployment)
         self._group_quotas: SharedIndexInformer[dict[str, Any]] | None = None
         self._changed = anyio.Event()
         #: What the controllers told, newest last.
         self.events: list[str] = []
         self._registrations: list[ProcessorListener[Any]] = [
             informer.add_event_handler(ResourceEventHandlerFuncs(self._note, self._note, self._note))
-            for informer in (self._controllers, self._pods, self._quotas, self._endpoints)
+            for informer in (self._controllers, self._deployments, self._pods, self._quotas, self._endpoints)
         ]
         self._registrations.append(
             informers.informer_for(CoreV1Event).add_event_handler(ResourceEventHandlerFuncs(self._tell))
@@ -68,7 +78,9 @@ class Cluster:
             if (owner := get_controller_of(pod)) is not None:
                 pods.setdefault(owner.uid, []).append(pod)
         rows = [Row.of(rc, pods.get(rc.metadata.uid, [])) for rc in _by_name(self._controllers)]
-        return Scene(rows, [*self._quota_gauges(), *self._service_gauges()], list(self._group_gauges()))
+        runs = {"deployment", "replicaset"}.issubset(self._running)
+        rollouts = [Rollout.of(each) for each in _by_name(self._deployments)] if runs else []
+        return Scene(rows, [*self._quota_gauges(), *self._service_gauges()], list(self._group_gauges()), rollouts)
 
     def _quota_gauges(self) -> Iterator[Gauge]:
         for quota in _by_name(self._quotas) if "resourcequota" in self._running else ():

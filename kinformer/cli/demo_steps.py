@@ -5,16 +5,21 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
+from typing import Final
 
 import anyio
 
 from kinformer.cli.demo_cluster import Cluster
+from kinformer.cli.demo_rollout import roll_out, undo
 from kinformer.cli.demo_view import DemoView, Scene, StepResult
 from kinformer.cli.manifests import Manifest, apply_manifests
 from kinformer.client import Client
 from kinformer.models import V1Pod, V1ReplicationController
 
-__all__ = ("Step", "steps", "take")
+__all__ = ("NEW_TAG", "Step", "steps", "take")
+
+#: What is rolled out.
+NEW_TAG: Final = "2.0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +38,7 @@ def steps(client: Client, cluster: Cluster, objects: list[Manifest]) -> Iterator
     controllers = client.resource(V1ReplicationController)
     pods = client.resource(V1Pod)
     expected = sum(manifest.obj["kind"] == "ReplicationController" for manifest in objects)
+    deployments = sum(manifest.obj["kind"] == "Deployment" for manifest in objects)
 
     async def apply() -> None:
         await apply_manifests(client, objects)
@@ -62,7 +68,21 @@ def steps(client: Client, cluster: Cluster, objects: list[Manifest]) -> Iterator
         return scaled(scene) and not any(pod.metadata.uid in lost for row in scene.rows for pod in cluster.pods_of(row))
 
     def applied(scene: Scene) -> bool:
-        return len(scene.rows) >= expected and scaled(scene)
+        return len(scene.rows) >= expected and len(scene.rollouts) >= deployments and scaled(scene)
+
+    async def set_image() -> None:
+        for rollout in cluster.scene().rollouts:
+            await roll_out(client, rollout, NEW_TAG)
+
+    async def go_back() -> None:
+        for rollout in cluster.scene().rollouts:
+            await undo(client, rollout)
+
+    def rolled_out(scene: Scene) -> bool:
+        return scaled(scene) and all(rollout.image.endswith(NEW_TAG) for rollout in scene.rollouts)
+
+    def undone(scene: Scene) -> bool:
+        return scaled(scene) and not any(rollout.image.endswith(NEW_TAG) for rollout in scene.rollouts)
 
     def full(scene: Scene) -> bool:
         """Whether there are as many pods as the group quotas let through, and no more."""
@@ -79,6 +99,9 @@ def steps(client: Client, cluster: Cluster, objects: list[Manifest]) -> Iterator
             yield Step("ask for 20 again", scale(lambda _: 20), scaled)
         yield Step("delete a quarter of the pods", lose_some, replaced)
         yield Step("scale down to two", scale(lambda _: 2), scaled)
+    if cluster.scene().rollouts:
+        yield Step(f"roll out {NEW_TAG}", set_image, rolled_out)
+        yield Step("undo the roll-out", go_back, undone)
 
 
 async def take(step: Step, cluster: Cluster, view: DemoView, timeout: float) -> StepResult:

@@ -13,6 +13,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from kinformer.cli.demo_rollout import Rollout
+
 __all__ = ("DemoView", "Gauge", "Row", "Scene", "StepResult", "is_ready")
 
 _EVENTS_SHOWN = 6
@@ -101,10 +103,11 @@ class Scene:
     rows: Sequence[Row] = ()
     gauges: Sequence[Gauge] = ()
     groups: Sequence[Gauge] = ()
+    rollouts: Sequence[Rollout] = ()
 
     @property
-    def parts(self) -> list[Row | Gauge]:
-        return [*self.rows, *self.gauges, *self.groups]
+    def parts(self) -> list[Row | Gauge | Rollout]:
+        return [*self.rows, *self.rollouts, *self.gauges, *self.groups]
 
     @property
     def converged(self) -> bool:
@@ -205,7 +208,8 @@ class DemoView:
             table.add_row(row.namespace, row.name, *map(str, counts), bar)
         gauges = Text("   ".join(map(str, (*scene.gauges, *scene.groups))))
         told = Text("\n".join(events[-_EVENTS_SHOWN:]), style="dim", no_wrap=True, overflow="ellipsis")
-        return Group(table, gauges, told)
+        rollouts = Text("\n".join(map(str, scene.rollouts)))
+        return Group(table, rollouts, gauges, told)
 
 
 def is_ready(pod: Any) -> bool:

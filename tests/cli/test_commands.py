@@ -263,7 +263,9 @@ async def test_the_demo_converges_and_says_how_fast() -> None:
     done = await kinformer("demo")
 
     assert done.status == 0, done.err
-    assert "6 of 6 steps converged" in done.out  # two of them with the quota webhook, which is installed here
+    assert "8 of 8 steps converged" in done.out  # two of them with the quota webhook, which is installed here
+    assert "deployment rollout/site 2.0 (revision 2): 4 of 4 updated, 4 available, 4 in all" in done.out
+    assert "deployment rollout/site 1.0 (revision 3): 4 of 4 updated, 4 available, 4 in all" in done.out
     assert "demo/web: 20 desired, 20 current" in done.out
 
 

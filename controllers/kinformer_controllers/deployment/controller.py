@@ -9,7 +9,7 @@ was complete and has lost a pod is not looked at again and again.
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any
+from typing import cast
 
 from kinformer.cache import ResourceEventHandler
 from kinformer.client import Client
@@ -79,10 +79,10 @@ class DeploymentController:
         owners = OwnersByReference(V1Deployment, DEPLOYMENT.kind, self._deployments, selects)
         self.controller.handle(deployments, OwnerHandler(queue.add, self._seen.forget, self._templates.forget))
         # To a Deployment, ReplicaSets are what pods are to a ReplicaSet.
-        own: ResourceEventHandler[Any] = PodHandler(queue, None, owners)
-        self.controller.handle(replica_sets, own)
-        last_pod = LastPodHandler(queue.add, self._deployments, self._replica_sets, self._pods)
-        self.controller.handle(pods, last_pod)
+        self.replica_set_handler = cast("ResourceEventHandler[V1ReplicaSet]", PodHandler(queue, None, owners))
+        self.controller.handle(replica_sets, self.replica_set_handler)
+        self.pod_handler = LastPodHandler(queue.add, self._deployments, self._replica_sets, self._pods)
+        self.controller.handle(pods, self.pod_handler)
 
     async def sync(self, key: str) -> float | None:
         """

@@ -19,7 +19,7 @@ from kinformer_controllers.deployment.scaling import Size, plan_scaling
 from kinformer_controllers.deployment.writer import DeploymentWriter
 from kinformer_controllers.shared.owning.status import is_pod_terminal
 
-__all__ = ("clean_up", "recreate", "roll", "scale", "sync_revision")
+__all__ = ("clean_up", "ensure_new", "old_pods_run", "recreate", "roll", "scale", "sync_revision")
 
 #: Stands for no limit.
 _UNLIMITED: Final = 2**31 - 1
@@ -73,7 +73,7 @@ async def recreate(writer: DeploymentWriter, rollout: Rollout, pods: Mapping[str
     :param pods: by the uid of the ReplicaSet that controls them
     """
     scaled = [await writer.scale(rollout, Size(each, 0)) for each in active(rollout.old)]
-    if any(scaled) or _old_pods_run(rollout, pods):
+    if any(scaled) or old_pods_run(rollout, pods):
         return
     new = await ensure_new(writer, rollout)
     await writer.scale(rollout, Size(new, desired(rollout.deployment)))
@@ -103,7 +103,8 @@ def _is_in_use(replica_set: V1ReplicaSet) -> bool:
     return bool(actual_replicas([replica_set]) or desired(replica_set) or unseen)
 
 
-def _old_pods_run(rollout: Rollout, pods: Mapping[str, Sequence[V1Pod]]) -> bool:
+def old_pods_run(rollout: Rollout, pods: Mapping[str, Sequence[V1Pod]]) -> bool:
+    """Whether a pod of an old ReplicaSet has not ended, or one of these says that it has any."""
     if actual_replicas(rollout.old) > 0:
         return True
     new = rollout.new.metadata.uid if rollout.new is not None else None
