@@ -5,7 +5,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test lint types contract unit format clean
+LOWEST := .venv-lowest
+
+.PHONY: help demo test lint types contract unit lowest sbom format clean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -14,7 +16,7 @@ $(STAMP): requirements.txt pyproject.toml
 	@test -n "$(PYTHON)" || { echo "kinformer needs Python 3.11 or newer; set PYTHON=/path/to/python3"; exit 1; }
 	@echo "making $(VENV) with $(PYTHON) ..."
 	@$(PYTHON) -m venv --clear $(VENV)
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check -r requirements.txt
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --require-hashes -r requirements.txt
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
@@ -36,9 +38,21 @@ contract: $(STAMP)
 unit: $(STAMP)
 	$(BIN)/python -m pytest
 
+lowest: $(STAMP) ## the core of the tests, with the lowest versions that pyproject.toml allows
+	@$(PYTHON) -m venv --clear $(LOWEST)
+	@$(BIN)/python scripts/lowest.py > $(LOWEST)/requirements.txt
+	@$(LOWEST)/bin/python -m pip install -qq --disable-pip-version-check -r $(LOWEST)/requirements.txt
+	@$(LOWEST)/bin/python -m pip install -qq --disable-pip-version-check pytest pytest-timeout pytest-asyncio hypothesis
+	@$(LOWEST)/bin/python -m pip install -qq --disable-pip-version-check --no-deps --editable .
+	$(LOWEST)/bin/python -m pytest -q -p no:cacheprovider tests/cache tests/client tests/manager tests/meta tests/models \
+		tests/envtest/custom tests/envtest/expressions tests/envtest/test_server.py tests/envtest/test_tls.py tests/fuzz
+
+sbom: $(STAMP) ## a bill of materials of what `make` installs: dist/sbom.json
+	@scripts/sbom
+
 format: $(STAMP) ## put the code into the project's format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 clean: ## remove what was made
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(LOWEST) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

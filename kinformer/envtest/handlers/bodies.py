@@ -168,7 +168,8 @@ def _check_custom_kind(data: Obj, resource: Resource, name: str = "") -> None:
         text = f"the API version in the data () does not match the expected API version ({resource.api_version})"
         raise status.bad_request(text)
     if api_version == resource.api_version and isinstance(kind, str) and kind != resource.kind:
-        name = (data.get("metadata") or {}).get("name") or name
+        metadata = data.get("metadata")
+        name = (metadata.get("name") if isinstance(metadata, dict) else None) or name
         cause = status.Cause("kind", "FieldValueInvalid", f'Invalid value: "{kind}": must be {resource.kind}')
         raise status.invalid(GroupKind(resource.group, kind), str(name), [cause])
 
