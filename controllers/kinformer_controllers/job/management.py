@@ -118,7 +118,8 @@ class PodManager:
         wait = min(waits, default=0.0)
         if wait > 0:
             self._look_again(meta_namespace_key(job), max(wait, BATCH_SECONDS))
-            return Managed(0, "pods_created")  # Kubernetes' own number in this case
+            # Kubernetes' own number in this case, which the API refuses where there are more ready pods than that.
+            return Managed(len(stock.active) if stock.ready else 0, "pods_created")
         if not indexes:
             return Managed(len(stock.active), "pods_created")
         make = pod_maker(stock)

@@ -87,6 +87,24 @@ STEPS: dict[str, list[dict[str, Any]]] = {
         WAIT,
         SHOW,
     ],
+    "a success policy is met where no failure is allowed": [
+        job(
+            completions=3,
+            parallelism=3,
+            completionMode="Indexed",
+            backoffLimit=0,
+            successPolicy={"rules": [{"succeededIndexes": "0"}]},
+        ),
+        WAIT,
+        all_end("Succeeded", selector=f"{_INDEX}=0"),
+        WAIT,
+        SHOW,
+    ],
+    "a deadline is over where no failure is allowed": [
+        job(completions=2, parallelism=2, backoffLimit=0, activeDeadlineSeconds=20),
+        WAIT,
+        SHOW,
+    ],
     "a work queue": [
         job(parallelism=3),
         WAIT,

@@ -506,6 +506,17 @@ async def test_a_job_waits_before_it_replaces_a_failed_pod() -> None:
     assert world.controller.backoffs[KEY] == Backoff(1, NOW)
 
 
+@pytest.mark.parametrize(("ready", "active"), [(True, 1), (False, None)])
+async def test_no_more_pods_are_ready_than_active_while_a_job_waits(ready: bool, active: int | None) -> None:
+    pods = [pod_of("Failed", ended=NOW), pod_of(ready=ready)]
+    world = World(job_of(parallelism=2, completions=5), pods)
+
+    await world.sync()
+
+    assert (world.status.active, world.status.ready) == (active, int(ready))
+    assert world.looks_again_in == 10
+
+
 @pytest.mark.parametrize(("failures", "wait"), [(1, 10), (2, 20), (3, 40), (7, 600), (40, 600)])
 async def test_the_wait_doubles_with_each_failure_up_to_ten_minutes(failures: int, wait: int) -> None:
     pods = [pod_of("Failed", ended=NOW) for _ in range(failures)]
