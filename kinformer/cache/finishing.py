@@ -85,7 +85,7 @@ class Finisher(Generic[T]):
             cache=self._name,
             object=_key(obj),
             field=field,
-            hint="objects of a cache are shared: change a copy (copy.deepcopy); the next version is the server's again",
+            hint="objects of a cache are shared: change a copy (copy.deepcopy); this version is the server's again",
         )
 
 

@@ -52,14 +52,16 @@ class Mark:
     :ivar bytes: the bytes' fingerprint
     :ivar awaited: whether the same bytes came before, so that what they are decoded to is worth a fingerprint
     :ivar encoded: the fingerprint of what was decoded, encoded again, before anybody could change it
+    :ivar taken: how many later objects have taken it over
     """
 
-    __slots__ = ("awaited", "bytes", "encoded")
+    __slots__ = ("awaited", "bytes", "encoded", "taken")
 
     def __init__(self, bytes_: int, *, awaited: bool = False):
         self.bytes = bytes_
         self.awaited = awaited
         self.encoded: int | None = None
+        self.taken = 0
 
 
 #: One for each of an object's lazy fields; None where nothing is known.
