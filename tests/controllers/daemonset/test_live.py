@@ -1,0 +1,357 @@
+"""DaemonSets against the embedded server, from being made to being updated and rolled back."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import pytest
+
+from kinformer.client import Client, PatchType, connect
+from kinformer.client.types import DeleteOptions
+from kinformer.clock import FakeClock
+from kinformer.envtest import ApiServer
+from kinformer.manager import Manager
+from kinformer.models import V1ControllerRevision, V1DaemonSet, V1Node, V1Pod, to_dict
+from kinformer_controllers.daemonset.history import template_patch
+from kinformer_controllers.daemonset.template import HASH_LABEL, target_node
+from tests.controllers.daemonset.objects import make_daemonset, make_node, rolling
+from tests.golden.pace import scenario_clock
+from tests.turning import turn
+
+
+class World:
+    def __init__(self, client: Client, clock: FakeClock) -> None:
+        self.client = client
+        self.clock = clock
+        self.sets = client.resource(V1DaemonSet)
+        self.pods = client.resource(V1Pod)
+        self.nodes = client.resource(V1Node)
+        self.revisions = client.resource(V1ControllerRevision)
+
+    async def settle(self, seconds: float = 2.0) -> None:
+        await turn(self.clock, seconds)
+
+    async def add_nodes(self, *nodes: V1Node) -> None:
+        for node in nodes:
+            body = to_dict(node)
+            body["metadata"].pop("resourceVersion")
+            await self.nodes.create(body)
+            # The server taints a new node as not ready, until somebody takes that off.
+            taints = body["spec"].get("taints")
+            await self.nodes.patch(node.metadata.name, {"spec": {"taints": taints}}, patch_type=PatchType.MERGE)
+        await self.settle()
+
+    async def apply(self, daemonset: V1DaemonSet) -> None:
+        body = to_dict(daemonset)
+        body["metadata"] = {"name": "agent", "namespace": "default"}
+        await self.sets.create(body)
+        await self.settle()
+
+    async def change(self, **spec: Any) -> None:
+        await self.sets.patch("agent", {"spec": spec}, "default", patch_type=PatchType.MERGE)
+        await self.settle()
+
+    async def image(self, image: str) -> None:
+        await self.change(template={"spec": {"containers": [{"name": "c", "image": image}]}})
+
+    async def run(self, *, ready: bool = True, phase: str = "Running") -> None:
+        """What a scheduler and a kubelet do: all pods that are pending run."""
+        for pod in (await self.pods.list("default")).items:
+            name = pod.metadata.name
+            if pod.status is None or pod.status.phase != "Pending":
+                continue
+            await self.pods.bind(name, target_node(pod) or "", "default")
+            since = self.clock.now().isoformat().replace("+00:00", "Z")
+            conditions = [{"type": "Ready", "status": str(ready), "lastTransitionTime": since}]
+            status = {"phase": phase, "conditions": conditions}
+            await self.pods.patch(name, {"status": status}, "default", subresource="status")
+        await self.settle()
+
+    async def finish(self) -> None:
+        """What a kubelet does: pods that are being deleted are gone."""
+        for pod in (await self.pods.list("default")).items:
+            if pod.metadata.deletion_timestamp:
+                await self.pods.delete(pod.metadata.name, "default", DeleteOptions(grace_period_seconds=0))
+        await self.settle()
+
+    async def shown(self) -> list[str]:
+        """The pods: ``node image``, with ``!`` after one that is being deleted, by node."""
+        return sorted(
+            f"{target_node(pod)} {pod.spec.containers[0].image if pod.spec else ''}"
+            f"{'!' if pod.metadata.deletion_timestamp else ''}"
+            for pod in (await self.pods.list("default")).items
+        )
+
+    async def status(self) -> dict[str, Any]:
+        found = await self.sets.get("agent", "default")
+        return to_dict(found.status) if found.status is not None else {}
+
+    async def history(self) -> list[tuple[int, str]]:
+        """The number and the image of each revision, the oldest first."""
+        found = (await self.revisions.list("default")).items
+        return sorted((one.revision, one.data["spec"]["template"]["spec"]["containers"][0]["image"]) for one in found)
+
+
+@asynccontextmanager
+async def running(*nodes: str) -> AsyncIterator[World]:
+    clock = scenario_clock()
+    async with (
+        ApiServer(clock=clock, controllers=False) as server,
+        connect(url=server.url, token=server.token, clock=clock) as client,
+        anyio.create_task_group() as tasks,
+    ):
+        tasks.start_soon(Manager(client, controllers=["daemonset"], clock=clock).run)
+        world = World(client, clock)
+        await world.add_nodes(*map(make_node, nodes))
+        yield world
+        tasks.cancel_scope.cancel()
+
+
+async def test_every_node_gets_a_pod_those_that_join_later_too() -> None:
+    async with running("n1", "n2") as world:
+        await world.apply(make_daemonset())
+        await world.run()
+        assert await world.shown() == ["n1 img", "n2 img"]
+
+        await world.add_nodes(make_node("n3"), make_node("n4", taints=[("k", "NoSchedule")]))
+        await world.run()
+
+        assert await world.shown() == ["n1 img", "n2 img", "n3 img"]
+        status = await world.status()
+        assert (status["desiredNumberScheduled"], status["numberAvailable"]) == (3, 3)
+
+
+async def test_without_nodes_there_is_nothing_to_do() -> None:
+    async with running() as world:
+        await world.apply(make_daemonset())
+
+        assert await world.shown() == []
+        assert (await world.status())["desiredNumberScheduled"] == 0
+
+
+async def test_a_pod_leaves_a_node_whose_labels_change_and_comes_back() -> None:
+    async with running() as world:
+        await world.add_nodes(make_node("n1", {"color": "blue"}))
+        await world.apply(make_daemonset(template={"nodeSelector": {"color": "blue"}}))
+        await world.run()
+        assert await world.shown() == ["n1 img"]
+
+        await world.nodes.patch("n1", {"metadata": {"labels": {"color": "red"}}})
+        await world.settle()
+        assert await world.shown() == ["n1 img!"]
+        await world.finish()
+
+        await world.nodes.patch("n1", {"metadata": {"labels": {"color": "blue"}}})
+        await world.settle()
+        assert await world.shown() == ["n1 img"]
+
+
+async def test_a_taint_that_forbids_scheduling_leaves_the_pod_and_counts_it_misscheduled() -> None:
+    async with running("n1") as world:
+        await world.apply(make_daemonset())
+        await world.run()
+        await world.nodes.patch("n1", {"spec": {"taints": [{"key": "k", "effect": "NoSchedule"}]}})
+        await world.sets.patch("agent", {"metadata": {"labels": {"wake": "up"}}}, "default")
+        await world.settle()
+        assert await world.shown() == ["n1 img"]
+        assert (await world.status())["numberMisscheduled"] == 1
+
+        await world.nodes.patch("n1", {"spec": {"taints": None}}, patch_type=PatchType.MERGE)
+        await world.settle()
+
+        assert (await world.status())["numberMisscheduled"] == 0
+
+
+async def test_failed_pods_are_replaced_later_each_time() -> None:
+    async with running("n1") as world:
+        await world.apply(make_daemonset())
+        first = (await world.pods.list("default")).items[0].metadata.name
+        await world.run(phase="Failed", ready=False)
+        await world.finish()
+        second = (await world.pods.list("default")).items[0].metadata.name
+        assert second != first
+
+        await world.settle(60)
+        for seconds in (2, 4):
+            await world.run(phase="Failed", ready=False)
+            await world.finish()
+            await world.settle(seconds)
+        assert len(await world.shown()) == 1
+
+
+async def test_an_update_replaces_one_node_after_the_other() -> None:
+    async with running("n1", "n2") as world:
+        await world.apply(make_daemonset())
+        await world.run()
+        await world.image("new")
+        assert sorted(each.endswith("!") for each in await world.shown()) == [False, True]
+        await world.finish()
+        assert sorted(each.split()[1] for each in await world.shown()) == ["img", "new"]
+        await world.run()
+        await world.finish()
+        await world.run()
+
+        assert await world.shown() == ["n1 new", "n2 new"]
+        assert (await world.status())["updatedNumberScheduled"] == 2
+
+
+async def test_with_surge_the_new_pod_is_there_before_the_old_one_goes() -> None:
+    async with running("n1") as world:
+        await world.apply(make_daemonset(strategy=rolling(maxUnavailable=0, maxSurge=1)))
+        await world.run()
+        await world.image("new")
+        assert await world.shown() == ["n1 img", "n1 new"]
+
+        await world.run()
+        assert await world.shown() == ["n1 img!", "n1 new"]
+        await world.finish()
+
+        assert await world.shown() == ["n1 new"]
+
+
+async def test_on_delete_a_pod_is_updated_when_somebody_deletes_it() -> None:
+    async with running("n1", "n2") as world:
+        await world.apply(make_daemonset(strategy={"type": "OnDelete"}))
+        await world.run()
+        await world.image("new")
+        assert await world.shown() == ["n1 img", "n2 img"]
+
+        pod = next(pod for pod in (await world.pods.list("default")).items if target_node(pod) == "n1")
+        await world.pods.delete(pod.metadata.name, "default", DeleteOptions(grace_period_seconds=0))
+        await world.settle()
+
+        assert await world.shown() == ["n1 new", "n2 img"]
+
+
+async def test_a_rollback_makes_the_old_revision_the_newest_again() -> None:
+    async with running("n1") as world:
+        await world.apply(make_daemonset())
+        await world.run()
+        await world.image("new")
+        assert await world.history() == [(1, "img"), (2, "new")]
+
+        await world.image("img")
+
+        assert await world.history() == [(2, "new"), (3, "img")]
+
+
+async def test_the_oldest_revisions_that_no_pod_has_go_beyond_the_limit() -> None:
+    async with running("n1") as world:
+        await world.apply(make_daemonset(revisionHistoryLimit=1, strategy={"type": "OnDelete"}))
+        await world.run()
+        for image in ("two", "three", "four"):
+            await world.image(image)
+
+        # The pod is still of the first template.
+        assert await world.history() == [(1, "img"), (4, "four")]
+
+
+async def test_two_revisions_of_one_template_become_one_and_pods_are_labelled_anew() -> None:
+    async with running("n1") as world:
+        await world.apply(make_daemonset())
+        await world.run()
+        (revision,) = (await world.revisions.list("default")).items
+        twin = copy.copy(revision)
+        twin.metadata = copy.copy(revision.metadata)
+        twin.metadata.name, twin.metadata.resource_version, twin.revision = "agent-twin", None, 7  # type: ignore[assignment]
+        twin.metadata.labels = {**(revision.metadata.labels or {}), HASH_LABEL: "twin"}
+        await world.revisions.create(twin)
+        await world.sets.patch("agent", {"metadata": {"labels": {"wake": "up"}}}, "default")
+        await world.settle()
+
+        (left,) = (await world.revisions.list("default")).items
+        (pod,) = (await world.pods.list("default")).items
+        assert left.metadata.name == "agent-twin"
+        assert (pod.metadata.labels or {})[HASH_LABEL] == "twin"
+
+
+async def test_an_orphan_revision_is_adopted_and_given_its_hash() -> None:
+    async with running("n1") as world:
+        await world.apply(make_daemonset())
+        daemonset = await world.sets.get("agent", "default")
+        data = template_patch(daemonset)
+        data["spec"]["template"]["spec"]["containers"][0]["image"] = "ancient"
+        meta = {"name": "agent-ancient", "namespace": "default", "labels": {"app": "agent"}}
+        await world.revisions.create({"metadata": meta, "data": data, "revision": 1})
+        await world.settle()
+
+        adopted = await world.revisions.get("agent-ancient", "default")
+        assert [one.name for one in adopted.metadata.owner_references or ()] == ["agent"]
+        assert (adopted.metadata.labels or {})[HASH_LABEL] == "agent-ancient"
+        assert max(await world.history()) == (2, "img")
+
+
+async def test_a_hash_that_another_template_has_is_counted_and_another_one_taken() -> None:
+    async with running("n1") as world:
+        await world.apply(make_daemonset())
+        (revision,) = (await world.revisions.list("default")).items
+        name = revision.metadata.name
+        await world.sets.delete("agent", "default", DeleteOptions(propagation_policy="Orphan"))
+        await world.settle()
+        await world.revisions.delete(name, "default")
+        data = {"spec": {"template": {"$patch": "replace", "spec": {"containers": [{"name": "c", "image": "x"}]}}}}
+        await world.revisions.create({"metadata": {"name": name, "namespace": "default"}, "data": data, "revision": 1})
+
+        await world.sets.patch("agent", {"metadata": {"finalizers": None}}, "default", patch_type=PatchType.MERGE)
+        await world.settle()
+        await world.apply(make_daemonset())
+        await world.settle(10)
+
+        assert (await world.status())["collisionCount"] == 1
+        assert len((await world.revisions.list("default")).items) == 2
+
+
+async def test_a_selector_that_selects_everything_is_refused_with_an_event() -> None:
+    async with running("n1") as world:
+        body = to_dict(make_daemonset())
+        body["metadata"] = {"name": "agent", "namespace": "default"}
+        with pytest.raises(Exception, match="empty selector is invalid"):
+            await world.sets.create({**body, "spec": {**body["spec"], "selector": {}}})
+
+
+async def test_one_that_is_being_deleted_makes_nothing() -> None:
+    async with running("n1") as world:
+        await world.apply(make_daemonset())
+        await world.run()
+        await world.sets.patch("agent", {"metadata": {"finalizers": ["example.com/wait"]}}, "default")
+        await world.sets.delete("agent", "default")
+        for pod in (await world.pods.list("default")).items:
+            await world.pods.delete(pod.metadata.name, "default", DeleteOptions(grace_period_seconds=0))
+        await world.settle()
+
+        assert await world.shown() == []
+
+
+async def test_a_pod_is_available_after_min_ready_seconds_and_the_clock_tells_when() -> None:
+    async with running("n1") as world:
+        await world.apply(make_daemonset(minReadySeconds=30))
+        await world.run()
+        assert (await world.status())["numberReady"] == 1
+        assert (await world.status()).get("numberAvailable", 0) == 0
+
+        await world.settle(31)
+
+        assert (await world.status())["numberAvailable"] == 1
+
+
+async def test_pods_are_adopted_and_released_by_their_labels() -> None:
+    async with running("n1") as world:
+        await world.apply(make_daemonset())
+        await world.run()
+        (pod,) = (await world.pods.list("default")).items
+        await world.pods.patch(pod.metadata.name, {"metadata": {"labels": {"app": "other"}}}, "default")
+        await world.settle()
+        assert await world.shown() == ["n1 img", "n1 img"]
+        released = await world.pods.get(pod.metadata.name, "default")
+        assert not released.metadata.owner_references
+
+        await world.pods.patch(pod.metadata.name, {"metadata": {"labels": {"app": "agent"}}}, "default")
+        await world.settle()
+
+        # The older one, which is bound, stays.
+        (left,) = [one for one in (await world.pods.list("default")).items if not one.metadata.deletion_timestamp]
+        assert left.metadata.name == pod.metadata.name

@@ -1,0 +1,142 @@
+"""On which nodes a DaemonSet runs, and what a changed node has to do with it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kinformer.models import V1Node, V1Pod
+from kinformer.workqueue import RateLimitingQueue
+from kinformer_controllers.daemonset.nodes import NodeHandler, concerned
+from kinformer_controllers.daemonset.placement import placement
+from kinformer_controllers.shared.owning.index import add_pod_node_index
+from tests.controllers.daemonset.objects import make_daemonset, make_node, make_pod
+from tests.controllers.objects import FakeInformers
+
+NOT_READY = "node.kubernetes.io/not-ready"
+TOLERATES_ALL = {"tolerations": [{"operator": "Exists"}]}
+
+
+def affinity(operator: str, *values: str) -> dict[str, Any]:
+    term = {"matchExpressions": [{"key": "color", "operator": operator, "values": list(values)}]}
+    required = {"nodeSelectorTerms": [term]}
+    return {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}}
+
+
+@pytest.mark.parametrize(
+    ("template", "node", "should_run", "should_continue"),
+    [
+        ({}, {}, True, True),
+        ({"nodeName": "n1"}, {}, True, True),
+        ({"nodeName": "other"}, {}, False, False),
+        ({"nodeSelector": {"color": "blue"}}, {"labels": {"color": "blue"}}, True, True),
+        ({"nodeSelector": {"color": "blue"}}, {"labels": {"color": "red"}}, False, False),
+        ({"nodeName": "n1", "nodeSelector": {"color": "blue"}}, {"labels": {"color": "blue"}}, True, True),
+        ({"nodeName": "n1", "nodeSelector": {"color": "blue"}}, {}, False, False),
+        (affinity("In", "blue"), {"labels": {"color": "blue"}}, True, True),
+        (affinity("In", "blue"), {"labels": {"color": "red"}}, False, False),
+        (affinity("Nonsense", "blue"), {"labels": {"color": "blue"}}, False, False),
+        ({}, {"taints": [("k", "NoSchedule")]}, False, True),
+        ({}, {"taints": [("k", "NoExecute")]}, False, False),
+        ({}, {"taints": [("k", "PreferNoSchedule")]}, True, True),
+        (TOLERATES_ALL, {"taints": [("k", "NoSchedule"), ("j", "NoExecute")]}, True, True),
+        ({}, {"taints": [(NOT_READY, "NoExecute")]}, True, True),
+        ({}, {"taints": [("node.kubernetes.io/unreachable", "NoExecute")]}, True, True),
+        ({}, {"taints": [("node.kubernetes.io/disk-pressure", "NoSchedule")]}, True, True),
+        ({}, {"taints": [("node.kubernetes.io/network-unavailable", "NoSchedule")]}, False, True),
+        ({"hostNetwork": True}, {"taints": [("node.kubernetes.io/network-unavailable", "NoSchedule")]}, True, True),
+        ({}, {"unschedulable": True, "taints": [("node.kubernetes.io/unschedulable", "NoSchedule")]}, True, True),
+    ],
+    ids=[
+        "anywhere",
+        "its name",
+        "another name",
+        "its labels",
+        "other labels",
+        "name and labels",
+        "name without labels",
+        "affinity",
+        "no affinity",
+        "affinity not understood",
+        "no schedule",
+        "no execute",
+        "prefer no schedule",
+        "tolerated",
+        "not ready",
+        "unreachable",
+        "disk pressure",
+        "no network",
+        "no network, but the host's",
+        "cordoned",
+    ],
+)
+def test_a_node_runs_a_daemon_pod(
+    template: dict[str, Any], node: dict[str, Any], should_run: bool, should_continue: bool
+) -> None:
+    assert placement(make_daemonset(template=template), make_node(**node)) == (should_run, should_continue)
+
+
+def pods_on_nodes(*pods: V1Pod) -> Any:
+    informers = FakeInformers()
+    informer = informers.informer_for(V1Pod)
+    add_pod_node_index(informer)
+    for pod in pods:
+        informer.indexer.add(pod)
+    return informer.indexer
+
+
+BLUE = make_daemonset(template={"nodeSelector": {"color": "blue"}})
+MISSCHEDULED = make_daemonset(template={"nodeSelector": {"color": "blue"}}, status={"numberMisscheduled": 1})
+
+
+@pytest.mark.parametrize(
+    ("daemonset", "labels", "has_pod", "is_concerned"),
+    [
+        (BLUE, {"color": "blue"}, False, True),
+        (BLUE, {"color": "blue"}, True, False),
+        (BLUE, {}, False, False),
+        (BLUE, {}, True, True),
+        (MISSCHEDULED, {"color": "blue"}, True, True),
+        (MISSCHEDULED, {}, False, False),
+    ],
+    ids=["lacks a pod", "has its pod", "wants none", "is to lose its pod", "may be right again", "has nothing to do"],
+)
+def test_a_node_concerns_those_that_have_something_to_do_there(
+    daemonset: Any, labels: dict[str, str], has_pod: bool, is_concerned: bool
+) -> None:
+    pods = pods_on_nodes(*[make_pod("n1", owner=daemonset)] * has_pod)
+
+    assert concerned(make_node("n1", labels), [daemonset], pods) == (["ns/agent"] if is_concerned else [])
+
+
+def test_pods_of_others_on_the_node_are_nobodys() -> None:
+    foreign = make_pod("n1", ownerReferences=[{"apiVersion": "v1", "kind": "Job", "name": "agent", "uid": "u"}])
+
+    assert concerned(make_node("n1"), [make_daemonset()], pods_on_nodes(foreign)) == ["ns/agent"]
+
+
+@pytest.mark.parametrize(
+    ("new", "queued"),
+    [
+        (make_node("n1", {"a": "b"}), 0),
+        (make_node("n1", {"a": "c"}), 1),
+        (make_node("n1", {"a": "b"}, [("k", "NoSchedule")]), 1),
+        (make_node("n1", {"a": "b"}, podCIDR="10.0.0.0/24"), 0),
+    ],
+    ids=["nothing", "labels", "taints", "something else"],
+)
+async def test_only_labels_and_taints_of_a_node_matter(new: V1Node, queued: int) -> None:
+    queue: RateLimitingQueue[str] = RateLimitingQueue("nodes")
+
+    NodeHandler(queue).on_update(make_node("n1", {"a": "b"}), new)
+
+    assert len(queue) == queued
+
+
+async def test_a_new_node_is_looked_at() -> None:
+    queue: RateLimitingQueue[str] = RateLimitingQueue("nodes")
+
+    NodeHandler(queue).on_add(make_node("n7"), False)
+
+    assert await queue.get() == "n7"
