@@ -165,7 +165,7 @@ def _says_the_same(revision: V1ControllerRevision, wanted: V1ControllerRevision)
 def _template_of(revision: V1ControllerRevision) -> V1PodTemplateSpec:
     name = revision.metadata.name
     try:
-        template = dict(revision.data["spec"]["template"])
+        template = {**revision.data["spec"]["template"]}
         template.pop("$patch", None)
         return from_dict(V1PodTemplateSpec, template)
     except (TypeError, KeyError, ValueError) as error:
