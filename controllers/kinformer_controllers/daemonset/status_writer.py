@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 
 from kinformer.cache import Indexer
 from kinformer.client import Resource
@@ -10,6 +10,7 @@ from kinformer.clock import Clock
 from kinformer.models import V1DaemonSet, V1Node, V1Pod
 from kinformer_controllers.daemonset.plan import pods_by_node
 from kinformer_controllers.daemonset.status import count_nodes, rebased, same_counts
+from kinformer_controllers.shared.owning.status import next_availability_check
 from kinformer_controllers.shared.writing.status import write_status
 
 __all__ = ("DaemonSetStatusWriter",)
@@ -33,7 +34,7 @@ class DaemonSetStatusWriter:
         self._wrote = wrote
         self._clock = clock
 
-    async def write(self, daemonset: V1DaemonSet, pods: Iterable[V1Pod], hash_: str, *, observed: bool) -> float | None:
+    async def write(self, daemonset: V1DaemonSet, pods: Sequence[V1Pod], hash_: str, *, observed: bool) -> float | None:
         """
         :param hash_: of the current template
         :param observed: whether this generation of the spec was acted upon
@@ -44,5 +45,8 @@ class DaemonSetStatusWriter:
         if not same_counts(daemonset, status):
             self._wrote(await write_status(self._server, daemonset, status, same=lambda *_: False, rebase=rebased))
         min_ready_seconds = daemonset.spec.min_ready_seconds or 0
-        waits = min_ready_seconds > 0 and (status.number_ready or 0) != (status.number_available or 0)
-        return float(min_ready_seconds) if waits else None
+        if min_ready_seconds <= 0 or (status.number_ready or 0) == (status.number_available or 0):
+            return None
+        # kube-controller-manager waits for all of minReadySeconds once more, whenever it looks.
+        check = next_availability_check(pods, min_ready_seconds, now, self._clock)
+        return check if check is not None else float(min_ready_seconds)
