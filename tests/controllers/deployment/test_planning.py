@@ -107,6 +107,7 @@ def test_the_new_one_grows_as_far_as_surge_allows(replicas: int, surge: int, old
         (2, 10, 0, 8, 0, [8]),  # the unhealthy ones go
         (2, 10, 0, 9, 0, [9, 8]),  # the unhealthy one goes, then one that works
         (2, 8, 2, 8, 0, []),  # new ones that do not come up cost no old one
+        (2, 8, 2, 7, 0, []),  # not even one that is unhealthy
         (2, 10, 0, 1, 0, [8]),  # no more unhealthy ones than may go
         (2, 0, 10, 0, 10, []),
     ],
