@@ -6,10 +6,12 @@ policy OrderedReady each step waits until the step before it is complete; with P
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum, auto
+from itertools import chain, islice
+from typing import overload
 
 from kinformer.meta import scaled_value
 from kinformer.models import V1Pod, V1StatefulSet
@@ -30,7 +32,7 @@ from kinformer_controllers.statefulset.identity import (
 )
 from kinformer_controllers.statefulset.pods import Version, pod_for_ordinal
 
-__all__ = ("Layout", "Step", "lay_out", "may_remove", "pods_to_update", "step_for")
+__all__ = ("Layout", "Replicas", "Step", "lay_out", "may_remove", "pods_to_update", "step_for")
 
 
 class Step(Enum):
@@ -46,18 +48,58 @@ class Step(Enum):
     KEEP = auto()
 
 
+class Replicas(Sequence[V1Pod]):
+    """
+    The pods that a StatefulSet asks for, by ordinal. One that is missing stands here as it is to be created.
+
+    It is made only when it is looked at. A StatefulSet may ask for two thousand million pods, of which one at a time
+    is made.
+
+    :param current: what the pods were made from
+    :param update: what they are to be made from
+    :param there: the pods that there are, by ordinal
+    :param ordinals: which ones it asks for
+    """
+
+    __slots__ = ("_current", "_ordinals", "_there", "_update")
+
+    def __init__(self, current: Version, update: Version, there: Mapping[int, V1Pod], ordinals: range) -> None:
+        self._current = current
+        self._update = update
+        self._there = there
+        self._ordinals = ordinals
+
+    def __len__(self) -> int:
+        return len(self._ordinals)
+
+    @overload
+    def __getitem__(self, index: int, /) -> V1Pod: ...
+
+    @overload
+    def __getitem__(self, index: slice, /) -> Replicas: ...
+
+    def __getitem__(self, index: int | slice, /) -> V1Pod | Replicas:
+        if isinstance(index, slice):
+            return Replicas(self._current, self._update, self._there, self._ordinals[index])
+        ordinal = self._ordinals[index]
+        pod = self._there.get(ordinal)
+        return pod if pod is not None else pod_for_ordinal(self._current, self._update, ordinal)
+
+
 @dataclass(frozen=True, slots=True)
 class Layout:
     """
     The pods of a StatefulSet, sorted.
 
-    :ivar replicas: those that it asks for, by ordinal; one that is missing stands here as it is to be created
+    :ivar replicas: those that it asks for, by ordinal
     :ivar condemned: those that are to go, the highest ordinal first
+    :ivar there: those of both that there are
     :ivar first_unavailable: the lowest of `replicas` that is not available, or else of `condemned`
     """
 
-    replicas: list[V1Pod]
+    replicas: Replicas
     condemned: list[V1Pod]
+    there: list[V1Pod]
     first_unavailable: V1Pod | None
 
 
@@ -74,15 +116,12 @@ def lay_out(
         elif ordinal >= 0:
             condemned.append(pod)
     start = start_ordinal(statefulset)
-    replicas = [
-        there[ordinal] if ordinal in there else pod_for_ordinal(current, update, ordinal)
-        for ordinal in range(start, start + replicas_of(statefulset))
-    ]
+    replicas = Replicas(current, update, there, range(start, start + replicas_of(statefulset)))
     condemned.sort(key=ordinal_of, reverse=True)
     min_ready_seconds = statefulset.spec.min_ready_seconds or 0
-    in_order = (*replicas, *reversed(condemned))
+    in_order = chain(replicas, reversed(condemned))
     first = next((pod for pod in in_order if is_unavailable(pod, min_ready_seconds, now)), None)
-    return Layout(replicas, condemned, first)
+    return Layout(replicas, condemned, [*there.values(), *condemned], first)
 
 
 def step_for(statefulset: V1StatefulSet, pod: V1Pod, *, ordered: bool, now: datetime) -> Step:
@@ -134,7 +173,7 @@ def pods_to_update(statefulset: V1StatefulSet, replicas: Sequence[V1Pod], revisi
         return []
     rolling = strategy.rolling_update if strategy is not None else None
     partition = (rolling.partition or 0) if rolling is not None else 0
-    candidates = list(reversed(replicas[partition:]))
+    candidates = reversed(replicas[partition:])
     if rolling is not None and rolling.max_unavailable is not None:
         return _as_many_as_allowed(statefulset, replicas, candidates, rolling.max_unavailable, revision, now)
     min_ready_seconds = statefulset.spec.min_ready_seconds or 0
@@ -157,7 +196,7 @@ def _as_many_as_allowed(
     allowed = max(scaled_value(limit, replicas_of(statefulset), round_up=False), 1)
     min_ready_seconds = statefulset.spec.min_ready_seconds or 0
     left = allowed - sum(is_unavailable(pod, min_ready_seconds, now) for pod in replicas)
-    return [pod for pod in candidates if _is_outdated(pod, revision)][: max(left, 0)]
+    return list(islice((pod for pod in candidates if _is_outdated(pod, revision)), max(left, 0)))
 
 
 def _is_outdated(pod: V1Pod, revision: str) -> bool:

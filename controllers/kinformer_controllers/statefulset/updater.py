@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kinformer.models import V1Pod, V1StatefulSet, V1StatefulSetStatus
 from kinformer_controllers.shared.writing.slow_start import slow_start
@@ -21,6 +21,9 @@ from kinformer_controllers.statefulset.status import count_pods
 from kinformer_controllers.statefulset.writer import StatefulPodWriter
 
 __all__ = ("Outcome", "StatefulSetUpdater")
+
+#: How many pods of one StatefulSet are written at once, at most.
+_AT_ONCE: Final = 500
 
 
 class Outcome(NamedTuple):
@@ -70,7 +73,7 @@ class StatefulSetUpdater:
         if statefulset.metadata.deletion_timestamp:
             return Outcome(status(pods), None)
         layout = lay_out(current, update, statefulset, pods, now)
-        counted = [*layout.replicas, *layout.condemned]
+        counted = layout.there
         replaced: list[V1Pod] = []
         ordered = statefulset.spec.pod_management_policy != "Parallel"
 
@@ -128,7 +131,7 @@ async def _for_each(pods: Sequence[V1Pod], step: Callable[[V1Pod], Awaitable[boo
     :return: whether none has to be waited for
     """
     if not ordered:
-        if (failure := (await slow_start(pods, step)).error) is not None:
+        if (failure := (await slow_start(pods, step, most=_AT_ONCE)).error) is not None:
             raise failure
         return True
     for pod in pods:

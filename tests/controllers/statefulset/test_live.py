@@ -50,6 +50,16 @@ async def test_in_parallel_all_are_made_at_once_and_removed_at_once() -> None:
         assert await world.names() == ["web-0"]
 
 
+async def test_a_set_that_asks_for_two_thousand_million_pods_is_brought_up_one_by_one_like_any_other() -> None:
+    async with running() as world:
+        await world.apply(make_set((1 << 31) - 1))
+        assert await world.names() == ["web-0"]
+        await world.run(0)
+
+        assert await world.names() == ["web-0", "web-1"]
+        assert (await world.status())["replicas"] == 2
+
+
 async def test_ordinals_begin_where_the_set_says() -> None:
     async with running() as world:
         await make_running(world, 2, ordinals={"start": 3})

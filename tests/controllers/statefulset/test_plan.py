@@ -26,6 +26,16 @@ def test_missing_pods_are_planned_and_those_out_of_range_condemned_highest_first
     assert found.replicas[0].status is None
 
 
+def test_the_largest_number_of_replicas_is_laid_out_without_making_them_all() -> None:
+    most = (1 << 31) - 1
+    found = layout(make_set(most), make_pod(0), make_pod(1, ready=False))
+
+    assert len(found.replicas) == most
+    assert found.replicas[-1].metadata.name == f"web-{most - 1}"
+    assert [pod.metadata.name for pod in found.there] == ["web-0", "web-1"]
+    assert found.first_unavailable.metadata.name == "web-1"
+
+
 def test_with_a_start_ordinal_lower_pods_are_condemned_too() -> None:
     found = layout(make_set(2, ordinals={"start": 2}), make_pod(0), make_pod(2))
 

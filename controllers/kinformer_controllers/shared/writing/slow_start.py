@@ -30,13 +30,19 @@ class SlowStart(NamedTuple):
 
 
 async def slow_start(
-    items: Sequence[T], call: Callable[[T], Awaitable[object]], initial: int = SLOW_START_INITIAL_BATCH_SIZE
+    items: Sequence[T],
+    call: Callable[[T], Awaitable[object]],
+    initial: int = SLOW_START_INITIAL_BATCH_SIZE,
+    *,
+    most: int | None = None,
 ) -> SlowStart:
     """
     Await `call` with each item, in their order, a batch at a time and the calls of one batch at once.
 
     After a failure the batch that it is in is waited for, and no other is started. Errors are returned, not raised:
     what succeeded counts all the same.
+
+    :param most: how many calls are made at once at most; None if that does not matter
     """
     successes = 0
     errors: list[Exception] = []
@@ -60,5 +66,5 @@ async def slow_start(
                 for item in batch:
                     tasks.start_soon(one_call, item)
         start += size
-        size *= 2
+        size = 2 * size if most is None else min(2 * size, most)
     return SlowStart(successes, errors[0] if errors else None)

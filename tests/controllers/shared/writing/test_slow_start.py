@@ -67,3 +67,11 @@ async def test_a_first_batch_may_be_larger() -> None:
     await slow_start(range(25), calls, initial=10)
 
     assert calls.batches == [10, 15]
+
+
+async def test_batches_grow_no_larger_than_is_allowed() -> None:
+    calls = Calls()
+
+    await slow_start(range(40), calls, most=10)
+
+    assert calls.batches == [1, 2, 4, 8, 10, 10, 5]
