@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from kinformer.meta import SelectorError
 from kinformer.models import V1DaemonSet, V1Node, V1Taint
+from kinformer.placement.affinity import matches_node
+from kinformer.placement.taints import NO_EXECUTE, find_untolerated
 from kinformer_controllers.daemonset.template import with_tolerations
-from kinformer_controllers.shared.nodes.affinity import matches_node
-from kinformer_controllers.shared.nodes.taints import NO_EXECUTE, find_untolerated
 
 __all__ = ("Placement", "placement")
 

@@ -1,15 +1,16 @@
 """The agent of the fake nodes: scheduler and kubelet of a cluster in which nothing runs.
 
-Pods come in through an informer. One without a node is bound to the next one in turn; one on a node of this agent gets
-the status that :func:`~kinformer.envtest.nodes.phases.status_at` says, each time that changes; one that is being
-deleted is deleted for good. Nodes are registered at the start, and renew their Leases.
+Pods come in through an informer. One without a node is bound to the next one in turn that it may run on
+(:mod:`~kinformer.envtest.nodes.scheduling`). One on a node of this agent gets the status that
+:func:`~kinformer.envtest.nodes.phases.status_at` says, each time that changes. One that is being deleted is deleted for
+good. Nodes are registered at the start, and renew their Leases.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any
@@ -30,6 +31,7 @@ from kinformer.client import (
 from kinformer.clock import Clock, RealClock
 from kinformer.envtest.discovery import VERSION
 from kinformer.envtest.nodes.phases import Placement, PodScript, status_at
+from kinformer.envtest.nodes.scheduling import first_fitting, unschedulable
 from kinformer.logs import get_logger
 from kinformer.manager import Controller
 from kinformer.models import V1Lease, V1Namespace, V1Node, V1Pod, from_dict, to_dict
@@ -43,6 +45,8 @@ _LEASES = "kube-node-lease"
 _RENEW = 10.0
 _LEASE_SECONDS = 40
 _ENDED = ("Succeeded", "Failed")
+#: The server puts it on each new node; where there is a cluster, its node lifecycle controller takes it off.
+_NOT_READY = "node.kubernetes.io/not-ready"
 
 
 class FakeNodes:
@@ -73,6 +77,8 @@ class FakeNodes:
         #: The nodes' own addresses, by name.
         self.nodes = {f"{prefix}-{n}": str(IPv4Address("192.168.0.0") + n + 2) for n in range(count)}
         self._next_node: Iterator[str] = itertools.cycle(self.nodes)
+        #: Keys of the pods that no node takes.
+        self._waiting: set[str] = set()
         self._fresh = itertools.islice(IPv4Network(pod_network).hosts(), 1, None)
         self._released: list[str] = []
         self._taken: set[str] = set()
@@ -80,6 +86,10 @@ class FakeNodes:
         self._informer = SharedIndexInformer(ListWatch(self._pods), V1Pod, name="fake-nodes pods", clock=self._clock)
         self._controller = Controller("fake-nodes", self._sync, workers=workers, clock=self._clock)
         self._controller.watch(self._informer)
+        self._node_informer = SharedIndexInformer(
+            ListWatch(self._nodes), V1Node, name="fake-nodes nodes", clock=self._clock
+        )
+        self._controller.watch_mapped(self._node_informer, self._pods_that_wait)
         self._registered = anyio.Event()
 
     async def wait_registered(self) -> None:
@@ -92,6 +102,7 @@ class FakeNodes:
         self._registered.set()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._informer.run)
+            tasks.start_soon(self._node_informer.run)
             tasks.start_soon(self._controller.run)
             tasks.start_soon(self._keep_renewing)
 
@@ -108,6 +119,10 @@ class FakeNodes:
                 node = await self._nodes.get(name)
             status = {"status": _node_status(name, address, self._now(), node.metadata.labels or {})}
             await self._nodes.patch(name, status, subresource="status", patch_type=PatchType.MERGE)
+            taints = node.spec.taints or []
+            if any(taint.key == _NOT_READY for taint in taints):
+                others = [to_dict(taint) for taint in taints if taint.key != _NOT_READY]
+                await self._nodes.patch(name, {"spec": {"taints": others or None}}, patch_type=PatchType.MERGE)
             with suppress(AlreadyExists):
                 await self._leases.create(from_dict(V1Lease, _lease(name, self._micro_now())))
 
@@ -129,6 +144,7 @@ class FakeNodes:
 
     async def _sync(self, key: str) -> float | None:
         pod = self._informer.indexer.get_by_key(key)
+        self._waiting.discard(key)
         if pod is None:
             self._release(key)
             return None
@@ -140,13 +156,27 @@ class FakeNodes:
                     await self._pods.delete(meta.name, meta.namespace, now)
             elif pod.spec.node_name is None:
                 if pod.spec.scheduler_name in (None, "default-scheduler"):
-                    await self._pods.bind(meta.name, next(self._next_node), meta.namespace)
+                    await self._schedule(key, pod)
             elif pod.spec.node_name in self.nodes:
                 return await self._report(key, pod)
         except (NotFound, Conflict) as error:
             # It has gone, or changed, under our hands; the watch brings what it is now.
             log.debug("pod_overtaken", pod=key, error=str(error))
         return None
+
+    async def _schedule(self, key: str, pod: V1Pod) -> None:
+        nodes = (self._node_informer.indexer.get_by_key(next(self._next_node)) for _ in self.nodes)
+        found = first_fitting(pod.spec, nodes)
+        if isinstance(found, str):
+            await self._pods.bind(pod.metadata.name, found, pod.metadata.namespace)
+            return
+        self._waiting.add(key)
+        status = unschedulable(pod, found, self._clock.now())
+        if status is not None:
+            await self._pods.patch(pod.metadata.name, {"status": status}, pod.metadata.namespace, subresource="status")
+
+    def _pods_that_wait(self, _node: V1Node) -> Iterable[str]:
+        return tuple(self._waiting)
 
     async def _report(self, key: str, pod: V1Pod) -> float | None:
         """Write what is to be said of a pod now; in how many seconds there will be something else to say."""

@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from kinformer.client import Client, connect
+from kinformer.client import Client, PatchType, connect
 from kinformer.envtest import ApiServer
 from kinformer.envtest.nodes import EXIT_CODE, RUN_SECONDS, FakeNodes
 from kinformer.models import V1Lease, V1Node, V1Pod, from_dict
@@ -55,6 +55,55 @@ async def test_nodes_are_registered_with_their_leases(client: Client) -> None:
     assert [node.metadata.name for node in nodes] == ["node-0", "node-1"]
     assert nodes[0].status.conditions[0].type == "Ready"
     assert [lease.spec.holder_identity for lease in leases] == ["node-0", "node-1"]
+
+
+async def test_a_registered_node_has_only_the_taints_that_somebody_gave_it(client: Client) -> None:
+    taints = [{"key": "gpu", "value": "yes", "effect": "NoSchedule"}]
+    await client.resource(V1Node).create({"metadata": {"name": "node-0"}, "spec": {"taints": taints}})
+    async with anyio.create_task_group() as tasks:
+        agent = FakeNodes(client, 2)
+        tasks.start_soon(agent.run)
+        await agent.wait_registered()
+        tasks.cancel_scope.cancel()
+
+    nodes = (await client.resource(V1Node).list()).items
+    assert [[taint.key for taint in node.spec.taints or []] for node in nodes] == [["gpu"], []]
+
+
+async def test_a_pod_is_put_on_the_node_that_its_affinity_names(client: Client) -> None:
+    field = {"key": "metadata.name", "operator": "In", "values": ["node-2"]}
+    terms = {"nodeSelectorTerms": [{"matchFields": [field]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(FakeNodes(client).run)
+        await client.resource(V1Pod).create(pod("daemon", affinity=affinity))
+        seen = await until(client, "daemon", lambda it: it is not None and it.status.phase == "Running")
+        tasks.cancel_scope.cancel()
+
+    assert seen is not None
+    assert seen.spec.node_name == "node-2"
+
+
+async def test_a_pod_waits_while_all_nodes_are_cordoned_and_says_why(client: Client) -> None:
+    nodes = client.resource(V1Node)
+    async with anyio.create_task_group() as tasks:
+        agent = FakeNodes(client, 1)
+        await client.resource(V1Node).create({"metadata": {"name": "node-0"}, "spec": {"unschedulable": True}})
+        tasks.start_soon(agent.run)
+        await client.resource(V1Pod).create(pod("web"))
+        seen = await until(client, "web", lambda it: it is not None and bool(it.status.conditions))
+        assert seen is not None
+        assert seen.spec.node_name is None
+        told = seen.status.conditions[0]
+        assert (told.type, told.status, told.reason) == ("PodScheduled", "False", "Unschedulable")
+        assert told.message == "0/1 nodes are available: 1 node(s) were unschedulable."
+
+        await nodes.patch("node-0", {"spec": {"unschedulable": None}}, patch_type=PatchType.MERGE)
+        seen = await until(client, "web", lambda it: it is not None and it.status.phase == "Running")
+        tasks.cancel_scope.cancel()
+
+    assert seen is not None
+    assert seen.spec.node_name == "node-0"
 
 
 async def test_an_agent_takes_over_the_nodes_of_the_one_before_it(client: Client) -> None:

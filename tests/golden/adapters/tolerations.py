@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kinformer.models import V1Taint, V1Toleration, from_dict, to_dict
-from kinformer_controllers.shared.nodes.taints import (
+from kinformer.placement.taints import (
     PREFER_NO_SCHEDULE,
     find_untolerated,
     min_toleration_seconds,

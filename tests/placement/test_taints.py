@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from kinformer.models import V1Taint, V1Toleration
-from kinformer_controllers.shared.nodes.taints import find_untolerated, matching_tolerations, min_toleration_seconds
+from kinformer.placement.taints import find_untolerated, matching_tolerations, min_toleration_seconds
 
 
 def test_what_merely_advises_against_keeps_nobody_away() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kinformer.models import V1Node, V1PodSpec, from_dict
-from kinformer_controllers.shared.nodes.affinity import NodeSelectorError, matches_node
+from kinformer.placement.affinity import NodeSelectorError, matches_node
 
 
 def node(name: str = "n1", **labels: str) -> V1Node:

@@ -1,4 +1,4 @@
-"""Which nodes a pod may run on, as the scheduler and the DaemonSet controller see it. No I/O.
+"""Which nodes a pod may run on. The DaemonSet controller and the fake nodes go by it. No I/O.
 
 ====================  ====================================================================================
 :mod:`taints`         what tolerations tolerate, and for how long
