@@ -23,6 +23,7 @@ from kinformer_controllers.daemonset.kind import KIND
 from kinformer_controllers.daemonset.metrics import STALE_SYNC_SKIPS
 from kinformer_controllers.daemonset.nodes import NodeUpdates
 from kinformer_controllers.daemonset.options import DaemonSetOptions
+from kinformer_controllers.daemonset.placement import Placements
 from kinformer_controllers.daemonset.plan import pods_by_node
 from kinformer_controllers.daemonset.status_writer import DaemonSetStatusWriter
 from kinformer_controllers.daemonset.syncing import BURST_REPLICAS, DaemonPods
@@ -83,8 +84,9 @@ class DaemonSetController:
         self._seen = ConsistencyStore(stores, clock, skips=STALE_SYNC_SKIPS)
         control = PodControl(client, recorder, lambda owner, version: self._seen.wrote(owner, PODS, version))
         self._owned = OwnedPods(KIND, self._server, pods, control.patch)
-        self._daemon_pods = DaemonPods(control, nodes.indexer, self.expectations, recorder, clock, burst)
-        self._status = DaemonSetStatusWriter(self._server, nodes.indexer, self._wrote, clock)
+        self.placements = placements = Placements()
+        self._daemon_pods = DaemonPods(control, nodes.indexer, placements, self.expectations, recorder, clock, burst)
+        self._status = DaemonSetStatusWriter(self._server, nodes.indexer, placements, self._wrote, clock)
         self._history = DaemonSetHistory(client, revisions)
         self.controller = Controller("daemonset", self.sync, workers=workers, clock=clock)
         updates = NodeUpdates(nodes.indexer, sets.indexer, pods.indexer, self.controller.queue.add)
@@ -114,6 +116,7 @@ class DaemonSetController:
         daemonset = self._sets.get_by_key(key)
         if daemonset is None:
             self.expectations.forget(key)
+            self.placements.forget(key)
             self._seen.forget(key)
             return None
         try:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
-from kinformer.models import V1DaemonSet, V1Node, V1Pod
+from kinformer.models import V1DaemonSet, V1Pod
 from kinformer_controllers.daemonset.limits import allows_surge
-from kinformer_controllers.daemonset.placement import placement
+from kinformer_controllers.daemonset.placement import Placement
 from kinformer_controllers.daemonset.template import HASH_LABEL, target_node
 from kinformer_controllers.shared.owning.status import is_pod_available, is_pod_ready, is_pod_terminal, pod_status
 
@@ -62,7 +62,7 @@ def oldest_first(pods: Iterable[V1Pod]) -> list[V1Pod]:
 
 def plan_nodes(
     daemonset: V1DaemonSet,
-    nodes: Sequence[V1Node],
+    nodes: Mapping[str, Placement],
     there: Mapping[str, Sequence[V1Pod]],
     hash_: str,
     backoff: Backoff,
@@ -71,17 +71,14 @@ def plan_nodes(
     """
     Which nodes lack a pod, and which pods are one too many. A rolling update is planned apart from this.
 
+    :param nodes: the names of all nodes, and whether they are to run a pod
     :param there: the DaemonSet's pods by node
     :param hash_: of the current template
     :param backoff: asked of each pod that has failed
     """
     plan = Plan()
     surging = allows_surge(daemonset)
-    names = set()
-    for node in nodes:
-        name = node.metadata.name
-        names.add(name)
-        should_run, should_continue = placement(daemonset, node)
+    for name, (should_run, should_continue) in nodes.items():
         pods = there.get(name)
         if should_run and not pods:
             plan.create.append(name)
@@ -98,7 +95,7 @@ def plan_nodes(
             plan.delete += [pod for pod in pods if not pod.metadata.deletion_timestamp]
     # The scheduler never binds a pod to a node that is gone, and the pod garbage collector sees to bound ones only.
     for name, pods in there.items():
-        if name not in names:
+        if name not in nodes:
             plan.delete += [pod for pod in pods if pod.spec is None or not pod.spec.node_name]
     return plan
 

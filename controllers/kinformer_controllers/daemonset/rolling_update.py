@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from kinformer.models import V1DaemonSet, V1Node, V1Pod
+from kinformer.models import V1DaemonSet, V1Pod
 from kinformer_controllers.daemonset.limits import surge, unavailable
-from kinformer_controllers.daemonset.placement import placement
+from kinformer_controllers.daemonset.placement import Placement
 from kinformer_controllers.daemonset.template import is_updated, template_generation
 from kinformer_controllers.shared.owning.status import is_pod_available
 
@@ -46,7 +46,7 @@ class _OnNode:
 
 def plan_update(
     daemonset: V1DaemonSet,
-    nodes: Sequence[V1Node],
+    nodes: Mapping[str, Placement],
     there: Mapping[str, Sequence[V1Pod]],
     hash_: str,
     now: datetime,
@@ -54,11 +54,12 @@ def plan_update(
     """
     What a rolling update may do now.
 
+    :param nodes: the names of all nodes, and whether they are to run a pod
     :param there: the DaemonSet's pods by node
     :param hash_: of the current template
     :raises ValueError: if ``maxSurge`` or ``maxUnavailable`` is neither an integer nor a percentage
     """
-    wanted = {node.metadata.name: placement(daemonset, node).should_run for node in nodes}
+    wanted = {name: placed.should_run for name, placed in nodes.items()}
     desired = sum(wanted.values())
     may_be_unavailable = unavailable(daemonset, desired)
     may_surge = surge(daemonset, desired)

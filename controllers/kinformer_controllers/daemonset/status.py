@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from kinformer.models import V1DaemonSet, V1DaemonSetStatus, V1Node, V1Pod
-from kinformer_controllers.daemonset.placement import placement
+from kinformer.models import V1DaemonSet, V1DaemonSetStatus, V1Pod
+from kinformer_controllers.daemonset.placement import Placement
 from kinformer_controllers.daemonset.plan import oldest_first
 from kinformer_controllers.daemonset.template import is_updated, template_generation
 from kinformer_controllers.shared.owning.status import is_pod_available, is_pod_ready
@@ -17,7 +17,7 @@ __all__ = ("count_nodes", "rebased", "same_counts")
 
 def count_nodes(
     daemonset: V1DaemonSet,
-    nodes: Iterable[V1Node],
+    nodes: Mapping[str, Placement],
     there: Mapping[str, Sequence[V1Pod]],
     hash_: str,
     now: datetime,
@@ -27,6 +27,7 @@ def count_nodes(
     """
     The status for these nodes and pods. Of several pods on a node the oldest counts.
 
+    :param nodes: the names of all nodes, and whether they are to run a pod
     :param there: the DaemonSet's pods by node
     :param hash_: of the current template
     :param observed: whether this generation of the spec was acted upon
@@ -34,16 +35,16 @@ def count_nodes(
     min_ready_seconds = daemonset.spec.min_ready_seconds or 0
     generation = template_generation(daemonset)
     desired = current = misscheduled = ready = available = updated = 0
-    for node in nodes:
-        pods = there.get(node.metadata.name)
-        if not placement(daemonset, node).should_run:
+    for name, placed in nodes.items():
+        pods = there.get(name)
+        if not placed.should_run:
             misscheduled += bool(pods)
             continue
         desired += 1
         if not pods:
             continue
         current += 1
-        pod = oldest_first(pods)[0]
+        pod = pods[0] if len(pods) == 1 else oldest_first(pods)[0]
         if is_pod_ready(pod):
             ready += 1
             available += is_pod_available(pod, min_ready_seconds, now)

@@ -8,6 +8,7 @@ from kinformer.cache import Indexer
 from kinformer.client import Resource
 from kinformer.clock import Clock
 from kinformer.models import V1DaemonSet, V1Node, V1Pod
+from kinformer_controllers.daemonset.placement import Placements
 from kinformer_controllers.daemonset.plan import pods_by_node
 from kinformer_controllers.daemonset.status import count_nodes, rebased, same_counts
 from kinformer_controllers.shared.owning.status import next_availability_check
@@ -19,6 +20,7 @@ __all__ = ("DaemonSetStatusWriter",)
 class DaemonSetStatusWriter:
     """
     :param nodes: the cache of nodes
+    :param placements: which of them are to run a DaemonSet's pod
     :param wrote: told of each DaemonSet as it was written
     """
 
@@ -26,11 +28,13 @@ class DaemonSetStatusWriter:
         self,
         server: Resource[V1DaemonSet],
         nodes: Indexer[V1Node],
+        placements: Placements,
         wrote: Callable[[V1DaemonSet], object],
         clock: Clock,
     ) -> None:
         self._server = server
         self._nodes = nodes
+        self._placements = placements
         self._wrote = wrote
         self._clock = clock
 
@@ -41,7 +45,8 @@ class DaemonSetStatusWriter:
         :return: seconds until a pod that is ready becomes available, None if none is on its way
         """
         there, now = pods_by_node(pods), self._clock.now()
-        status = count_nodes(daemonset, self._nodes.list(), there, hash_, now, observed=observed)
+        nodes = self._placements.of(daemonset, self._nodes.list())
+        status = count_nodes(daemonset, nodes, there, hash_, now, observed=observed)
         if not same_counts(daemonset, status):
             self._wrote(await write_status(self._server, daemonset, status, same=lambda *_: False, rebase=rebased))
         min_ready_seconds = daemonset.spec.min_ready_seconds or 0

@@ -15,6 +15,7 @@ from kinformer.models import V1DaemonSet, V1Node, V1Pod
 from kinformer.record import NORMAL, WARNING, EventRecorder
 from kinformer_controllers.daemonset.backoff import FailedPodsBackoff
 from kinformer_controllers.daemonset.kind import KIND
+from kinformer_controllers.daemonset.placement import Placements
 from kinformer_controllers.daemonset.plan import FAILED_DAEMON_POD, Plan, plan_nodes, pods_by_node
 from kinformer_controllers.daemonset.rolling_update import plan_update
 from kinformer_controllers.daemonset.template import daemon_template, template_for_node
@@ -34,6 +35,7 @@ class DaemonPods:
     Plans and writes the pods of DaemonSets.
 
     :param nodes: the cache of nodes
+    :param placements: which of them are to run a DaemonSet's pod
     :param burst: how many pods one sync makes, and deletes, at most
     """
 
@@ -41,6 +43,7 @@ class DaemonPods:
         self,
         pods: PodWriter,
         nodes: Indexer[V1Node],
+        placements: Placements,
         expectations: Expectations,
         recorder: EventRecorder,
         clock: Clock,
@@ -48,6 +51,7 @@ class DaemonPods:
     ) -> None:
         self._pods = pods
         self._nodes = nodes
+        self._placements = placements
         self._expectations = expectations
         self._recorder = recorder
         self._clock = clock
@@ -65,7 +69,7 @@ class DaemonPods:
         :return: seconds after which a failed pod may be replaced, None if there is none
         :raises ExceptionGroup: with each error, if pods could not be written; one error comes alone
         """
-        nodes = self._nodes.list()
+        nodes = self._placements.of(daemonset, self._nodes.list())
         observed = (daemonset.status.observed_generation if daemonset.status is not None else None) or 0
 
         def backoff(pod: V1Pod, node: str) -> float | None:

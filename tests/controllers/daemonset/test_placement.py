@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from kinformer.models import V1Node, V1Pod
+from kinformer.models import V1Node, V1Pod, V1PodSpec
+from kinformer.placement.affinity import matches_node
 from kinformer.workqueue import RateLimitingQueue
 from kinformer_controllers.daemonset.nodes import NodeHandler, concerned
-from kinformer_controllers.daemonset.placement import placement
+from kinformer_controllers.daemonset.placement import Placement, Placements, placement
 from kinformer_controllers.shared.owning.index import add_pod_node_index
 from tests.controllers.daemonset.objects import make_daemonset, make_node, make_pod
 from tests.controllers.objects import FakeInformers
@@ -140,3 +141,34 @@ async def test_a_new_node_is_looked_at() -> None:
     NodeHandler(queue).on_add(make_node("n7"), False)
 
     assert await queue.get() == "n7"
+
+
+def test_placements_are_found_out_once_for_as_long_as_node_and_pod_template_stay(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[str] = []
+
+    def matches(spec: V1PodSpec, node: V1Node) -> bool:
+        asked.append(node.metadata.name)
+        return matches_node(spec, node)
+
+    monkeypatch.setattr("kinformer_controllers.daemonset.placement.matches_node", matches)
+    placements = Placements()
+    red, blue = make_node("n1", {"color": "red"}), make_node("n2", {"color": "blue"})
+    wants_red = {"nodeSelector": {"color": "red"}}
+    runs, not_at_all = Placement(True, True), Placement(False, False)
+
+    assert placements.of(make_daemonset(template=wants_red), [red, blue]) == {"n1": runs, "n2": not_at_all}
+    # A DaemonSet whose status was written is another object, which asks for the same.
+    assert placements.of(make_daemonset(template=wants_red), [red, blue]) == {"n1": runs, "n2": not_at_all}
+    assert asked == ["n1", "n2"]
+
+    assert placements.of(make_daemonset(template=wants_red), [red, make_node("n2", {"color": "red"})])["n2"] == runs
+    assert asked == ["n1", "n2", "n2"]
+
+    wants_blue = {"nodeSelector": {"color": "blue"}}
+    assert placements.of(make_daemonset(template=wants_blue), [red]) == {"n1": not_at_all}
+    assert placements.of(make_daemonset(name="other", template=wants_red), [red]) == {"n1": runs}
+    assert len(placements) == 2
+    placements.forget("ns/agent")
+    assert len(placements) == 1

@@ -10,6 +10,7 @@ import pytest
 from kinformer.clock import FakeClock
 from kinformer.models import V1DaemonSet, V1Pod
 from kinformer_controllers.daemonset.backoff import FailedPodsBackoff
+from kinformer_controllers.daemonset.placement import Placements
 from kinformer_controllers.daemonset.plan import Plan, oldest_first, plan_nodes, pods_by_node
 from kinformer_controllers.daemonset.status import count_nodes, rebased, same_counts
 from tests.controllers.daemonset.objects import NOW, make_daemonset, make_node, make_pod, rolling, stamp
@@ -24,7 +25,8 @@ def plan(
     backoff: Any = lambda pod, node: None,
 ) -> Plan:
     nodes = [make_node("n1")] if nodes is None else nodes
-    return plan_nodes(daemonset or make_daemonset(), nodes, pods_by_node(pods), "new", backoff, NOW)
+    daemonset = daemonset or make_daemonset()
+    return plan_nodes(daemonset, Placements().of(daemonset, nodes), pods_by_node(pods), "new", backoff, NOW)
 
 
 def names(pods: Any) -> list[str]:
@@ -173,7 +175,7 @@ def test_failures_are_forgotten_after_half_an_hour() -> None:
 
 
 def counts(daemonset: V1DaemonSet, nodes: Any, *pods: V1Pod, observed: bool = True) -> Any:
-    return count_nodes(daemonset, nodes, pods_by_node(pods), "new", NOW, observed=observed)
+    return count_nodes(daemonset, Placements().of(daemonset, nodes), pods_by_node(pods), "new", NOW, observed=observed)
 
 
 def test_the_status_counts_nodes() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from kinformer.models import V1Pod
 from kinformer_controllers.daemonset.limits import allows_surge, surge, unavailable
+from kinformer_controllers.daemonset.placement import Placements
 from kinformer_controllers.daemonset.plan import pods_by_node
 from kinformer_controllers.daemonset.rolling_update import Update, plan_update
 from tests.controllers.daemonset.objects import NOW, make_daemonset, make_node, make_pod, rolling, stamp
@@ -19,7 +20,7 @@ NODES = 5
 def update(*pods: V1Pod, nodes: Any = None, min_ready_seconds: int = 0, **limits: Any) -> Update:
     nodes = [make_node(f"n{number}") for number in range(NODES)] if nodes is None else nodes
     daemonset = make_daemonset(strategy=rolling(**limits), minReadySeconds=min_ready_seconds)
-    return plan_update(daemonset, nodes, pods_by_node(pods), "new", NOW)
+    return plan_update(daemonset, Placements().of(daemonset, nodes), pods_by_node(pods), "new", NOW)
 
 
 def on(*numbers: int, hash_: str = "old", **pod: Any) -> list[V1Pod]:
