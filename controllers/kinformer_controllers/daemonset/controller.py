@@ -144,7 +144,12 @@ class DaemonSetController:
             await self._history.truncate(daemonset, history, pods_by_node(await pods(), with_ended=True))
         except Exception as error:  # what could be done is told first
             failure = error
-        later = await self._status.write(daemonset, await pods(), history.hash, observed=True)
+        try:
+            later = await self._status.write(daemonset, await pods(), history.hash, observed=True)
+        except Exception as error:
+            if failure is None:
+                raise
+            log.warning("status_not_written", kind=KIND.kind, key=key, error=str(error))
         if failure is not None:
             raise failure
         return min((seconds for seconds in (wait, later) if seconds is not None), default=None)

@@ -27,6 +27,7 @@ from kinformer.models import (
 )
 from kinformer_controllers.daemonset.kind import KIND
 from kinformer_controllers.daemonset.template import HASH_LABEL
+from kinformer_controllers.shared.history.revisions import next_revision, number_of
 from kinformer_controllers.shared.history.template import template_hash
 from kinformer_controllers.shared.owning.claim import ControllerRefManager
 from kinformer_controllers.shared.owning.index import add_controller_index, owned_by
@@ -89,13 +90,13 @@ class DaemonSetHistory:
         for revision in await manager.claim(owned_by(self._cached, daemonset, KIND.kind)):
             labelled = await self._labelled(revision)
             (current if labelled.data == wanted else old).append(labelled)
-        number = max((one.revision for one in old), default=0) + 1
+        number = next_revision(old)
         if not current:
             return History(await self._create(daemonset, wanted, number), old)
-        kept = max(current, key=lambda one: one.revision)
+        kept = max(current, key=number_of)
         if len(current) > 1:
             await self._merge(kept, current, await pods())
-        if kept.revision < number:
+        if number_of(kept) < number:
             renumbered = copy.copy(kept)
             renumbered.revision = number
             kept = await self._revisions.update(renumbered)
@@ -110,7 +111,7 @@ class DaemonSetHistory:
         limit = daemonset.spec.revision_history_limit
         surplus = len(history.old) - (10 if limit is None else limit)
         live = {(pod.metadata.labels or {}).get(HASH_LABEL) for pods in there.values() for pod in pods}
-        for revision in sorted(history.old, key=lambda one: one.revision):
+        for revision in sorted(history.old, key=number_of):
             if surplus <= 0:
                 return
             if _hash_of(revision) in live:

@@ -12,7 +12,16 @@ import copy
 import anyio
 
 from kinformer.client import Client
-from kinformer.client.errors import Conflict
+from kinformer.client.errors import (
+    Conflict,
+    ConnectionLost,
+    InternalError,
+    ServerTimeout,
+    ServerUnreachable,
+    ServiceUnavailable,
+    Timeout,
+    TooManyRequests,
+)
 from kinformer.clock import Clock, RealClock
 from kinformer.informers import SharedInformerFactory
 from kinformer.logs import get_logger
@@ -37,6 +46,17 @@ from kinformer_controllers.disruption.status import failed_status, is_up_to_date
 __all__ = ("DisruptionController", "make_controller")
 
 log = get_logger(__name__)
+
+#: What is wrong with the server for a while, rather than with the budget or its pods.
+_PASSING = (
+    ConnectionLost,
+    InternalError,
+    ServerTimeout,
+    ServerUnreachable,
+    ServiceUnavailable,
+    Timeout,
+    TooManyRequests,
+)
 
 #: The component that its Events are from.
 COMPONENT = "controllermanager"
@@ -110,8 +130,12 @@ class DisruptionController:
             raise
         except Exception as error:
             # Whatever is wrong with it: nothing may be evicted until it is right again.
-            log.error("budget_not_computed", budget=key, error=str(error))
-            await self._write(budget, failed_status(budget, error, self._clock.now()))
+            status = failed_status(budget, error, self._clock.now())
+            if status != budget.status:
+                log.error("budget_not_computed", budget=key, error=str(error))
+                await self._write(budget, status)
+            if isinstance(error, _PASSING):
+                raise  # no event will tell that it has passed, and the budget would stay as it is
             return None
         return count.recheck
 

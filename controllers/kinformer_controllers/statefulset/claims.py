@@ -23,7 +23,12 @@ __all__ = ("claim_name", "claims_of", "has_storage", "set_storage")
 
 
 def claim_name(statefulset: V1StatefulSet, template: V1PersistentVolumeClaim, ordinal: int) -> str:
-    return f"{template.metadata.name}-{statefulset.metadata.name}-{ordinal}"
+    return f"{_name(template)}-{statefulset.metadata.name}-{ordinal}"
+
+
+def _name(template: V1PersistentVolumeClaim) -> str:
+    """Empty if it has none: the server takes such a template, and refuses the claim."""
+    return template.metadata.name or ""
 
 
 def claims_of(statefulset: V1StatefulSet, pod: V1Pod) -> dict[str, V1PersistentVolumeClaim]:
@@ -42,7 +47,7 @@ def claims_of(statefulset: V1StatefulSet, pod: V1Pod) -> dict[str, V1PersistentV
             finalizers=meta.finalizers,
             owner_references=meta.owner_references,
         )
-        claims[meta.name] = claim
+        claims[_name(template)] = claim
     return claims
 
 
@@ -57,7 +62,7 @@ def has_storage(statefulset: V1StatefulSet, pod: V1Pod) -> bool:
         if volume.persistent_volume_claim is not None
     }
     return all(
-        mounted.get(template.metadata.name) == claim_name(statefulset, template, ordinal)
+        mounted.get(_name(template)) == claim_name(statefulset, template, ordinal)
         for template in statefulset.spec.volume_claim_templates or ()
     )
 

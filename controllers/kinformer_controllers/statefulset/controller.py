@@ -11,7 +11,7 @@ from kinformer.clock import Clock, RealClock
 from kinformer.informers import SharedInformerFactory
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext
-from kinformer.meta import GroupResource, Selector, SelectorError, label_selector_as_selector
+from kinformer.meta import GroupResource, Selector, SelectorError, label_selector_as_selector, meta_namespace_key
 from kinformer.models import (
     V1ControllerRevision,
     V1PersistentVolumeClaim,
@@ -136,8 +136,13 @@ class StatefulSetController:
         outcome = await self._updater.update(
             statefulset, pods, revisions.current, revisions.update, revisions.collisions, self._clock.now()
         )
-        await self._status.write(statefulset, outcome.status)
-        await self._revisions.truncate(statefulset, revisions, pods)
+        try:
+            await self._status.write(statefulset, outcome.status)
+            await self._revisions.truncate(statefulset, revisions, pods)
+        except Exception as error:
+            if outcome.failure is None:
+                raise
+            log.warning("status_not_written", kind=KIND.kind, key=meta_namespace_key(statefulset), error=str(error))
         if outcome.failure is not None:
             raise outcome.failure
         return outcome.status

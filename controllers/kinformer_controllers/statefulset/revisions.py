@@ -122,14 +122,21 @@ def template_patch(statefulset: V1StatefulSet) -> dict[str, Any]:
 
 def restore(statefulset: V1StatefulSet, revision: V1ControllerRevision) -> V1StatefulSet:
     """
-    The StatefulSet with the template that a revision keeps.
+    The StatefulSet with the template that a revision keeps. One that keeps none changes nothing.
 
-    :raises SyncError: if the revision keeps something else
+    :raises SyncError: if the revision keeps something else in its place
     """
     restored = copy.copy(statefulset)
     restored.spec = copy.copy(statefulset.spec)
-    restored.spec.template = _template_of(revision)
+    if _keeps_template(revision):
+        restored.spec.template = _template_of(revision)
     return restored
+
+
+def _keeps_template(revision: V1ControllerRevision) -> bool:
+    """Whether anything stands where a revision keeps its template."""
+    spec = revision.data.get("spec", {}) if isinstance(revision.data, dict) else {}
+    return not isinstance(spec, dict) or "template" in spec
 
 
 def _wanted(statefulset: V1StatefulSet, number: int, collisions: int) -> V1ControllerRevision:

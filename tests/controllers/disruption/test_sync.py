@@ -6,9 +6,11 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
-from kinformer.client.errors import Conflict
-from tests.controllers.disruption.world import NOW, World
+from kinformer.client.errors import Conflict, ServerUnreachable
+from kinformer.models import V1Pod
+from tests.controllers.disruption.world import NOW, World, webapps
 from tests.controllers.objects import conflict
 
 
@@ -223,6 +225,44 @@ async def test_a_number_that_is_none_allows_nothing(world: World, limit: str) ->
 
     assert world.status.disruptions_allowed == 0
     assert [condition.reason for condition in world.status.conditions or ()] == ["SyncFailed"]
+
+
+async def test_what_is_wrong_with_a_budget_is_written_and_logged_once_until_it_is_something_else(
+    world: World,
+) -> None:
+    world.budget(maxUnavailable="ten")
+    world.pod("p", world.owner("ReplicaSet", "rs", 1))
+
+    with capture_logs() as logs:
+        for _ in range(3):
+            await world.sync()
+
+    assert world.writes == 1
+    assert [entry["event"] for entry in logs] == ["budget_not_computed"]
+
+    world.pod("q", {"apiVersion": "a/b/c", "kind": "Old", "name": "old", "uid": "u", "controller": True})
+    world.cache(V1Pod).delete(world.cache(V1Pod).get_by_key("ns/p"))
+    await world.sync()
+
+    assert world.writes == 2
+    (condition,) = world.status.conditions or ()
+    assert condition.message.startswith("the owner reference to Old old: ")
+
+
+async def test_a_budget_whose_controllers_could_not_be_asked_allows_nothing_and_is_tried_again(world: World) -> None:
+    world.budget(minAvailable="50%")
+    owner = {"apiVersion": "example.com/v1", "kind": "WebApp", "name": "app", "uid": "u", "controller": True}
+    world.pod("p", owner)
+    world.discovery_errors.append(ServerUnreachable("http://server", "connection refused"))
+
+    with pytest.raises(ServerUnreachable):
+        await world.sync()
+    assert [condition.reason for condition in world.status.conditions or ()] == ["SyncFailed"]
+
+    world.served.append(webapps())
+    world.scales["app"] = {"metadata": {"name": "app", "uid": "u"}, "spec": {"replicas": 2}}
+    await world.sync()
+    assert [condition.reason for condition in world.status.conditions or ()] == ["InsufficientPods"]
 
 
 async def test_conditions_of_others_stay_and_ones_own_keeps_the_time_of_its_last_change(world: World) -> None:

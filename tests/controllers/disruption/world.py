@@ -66,6 +66,8 @@ class World:
         self.scales: dict[str, dict[str, Any]] = {}
         #: Raised by the next writes of a status.
         self.write_errors: list[Exception] = []
+        #: Raised when discovery is asked next.
+        self.discovery_errors: list[Exception] = []
         self.writes = 0
         client = SimpleNamespace(resource=self._resource, discovery=SimpleNamespace(resource_for_kind=self._discover))
         self.disruption = DisruptionController(client, self.informers, self.recorder, clock=self.clock)  # type: ignore[arg-type]
@@ -115,7 +117,7 @@ class World:
 
     @property
     def status(self) -> V1PodDisruptionBudgetStatus:
-        status: V1PodDisruptionBudgetStatus = self._cache(V1PodDisruptionBudget).get_by_key("ns/b").status
+        status: V1PodDisruptionBudgetStatus = self.cache(V1PodDisruptionBudget).get_by_key("ns/b").status
         return status
 
     @property
@@ -126,7 +128,7 @@ class World:
 
     # The server
 
-    def _cache(self, model: type[Any]) -> Any:
+    def cache(self, model: type[Any]) -> Any:
         return self.informers.informer_for(model).indexer
 
     def _resource(self, model: type[Any], *_: Any, **__: Any) -> Any:
@@ -134,7 +136,7 @@ class World:
             self.writes += 1
             if self.write_errors:
                 raise self.write_errors.pop(0)
-            self._cache(model).update(obj)
+            self.cache(model).update(obj)
             return obj
 
         async def get_scale(name: str, namespace: str) -> V1Scale:
@@ -145,6 +147,8 @@ class World:
         return SimpleNamespace(update_status=update_status, get_scale=get_scale)
 
     async def _discover(self, kind: Any) -> ApiResource:
+        if self.discovery_errors:
+            raise self.discovery_errors.pop(0)
         for one in self.served:
             if one.kind == kind.kind and one.gvr.group == kind.group:
                 return one

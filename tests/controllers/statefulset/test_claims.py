@@ -58,3 +58,11 @@ def test_a_pod_is_given_its_claims_and_keeps_its_other_volumes() -> None:
 
     assert has_storage(SET, pod)
     assert [volume.name for volume in (pod.spec.volumes if pod.spec else None) or ()] == ["data", "logs", "tmp"]
+
+
+def test_a_claim_template_without_a_name_is_called_nothing() -> None:
+    statefulset = make_set(volumes=("data",))
+    (statefulset.spec.volume_claim_templates or [])[0].metadata.name = None
+
+    assert list(claims_of(statefulset, make_pod(2))) == [""]
+    assert claims_of(statefulset, make_pod(2))[""].metadata.name == "-web-2"

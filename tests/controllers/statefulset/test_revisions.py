@@ -150,7 +150,7 @@ def test_a_revision_restores_the_template_that_it_keeps() -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [{}, {"spec": 1}, {"spec": {"template": []}}, {"spec": {"template": {"metadata": 3}}}], ids=str
+    "data", [{"spec": 1}, {"spec": {"template": []}}, {"spec": {"template": {"metadata": 3}}}], ids=str
 )
 def test_a_revision_that_keeps_something_else_is_named(data: Any) -> None:
     revision = World().keep(make_set(), 1, "web-one")
@@ -158,6 +158,30 @@ def test_a_revision_that_keeps_something_else_is_named(data: Any) -> None:
 
     with pytest.raises(SyncError, match="ControllerRevision web-one does not keep the template of a StatefulSet"):
         restore(make_set(), revision)
+
+
+@pytest.mark.parametrize("data", [{"spec": {"replicas": 3}}, {"garbage": True}], ids=str)
+def test_a_revision_that_keeps_no_template_leaves_that_of_the_set(data: Any) -> None:
+    statefulset = make_set(image="new")
+
+    assert restore(statefulset, World().keep(statefulset, 1, "web-one", data)) == statefulset
+
+
+async def test_garbage_that_calls_itself_a_revision_of_a_set_holds_up_nothing() -> None:
+    async with running() as world:
+        await world.apply(make_set(1))
+        await world.bring_up()
+        for name, data in (("web-junk", {"garbage": True}), ("web-worse", {"spec": {"template": "garbage"}})):
+            meta = {"name": name, "namespace": "default", "labels": {"app": "web"}}
+            # Without a number, too.
+            await world.client.resource(V1ControllerRevision).create({"metadata": meta, "data": data})
+        await world.image("second")
+        await world.remove()
+        await world.bring_up()
+
+        assert await world.shown() == ["web-0 second Running"]
+        status = await world.status()
+        assert status["currentRevision"] == status["updateRevision"] not in ("web-junk", "web-worse")
 
 
 async def test_an_orphan_revision_is_adopted() -> None:

@@ -18,6 +18,7 @@ __all__ = (
     "equal_revisions",
     "next_revision",
     "new_revision",
+    "number_of",
     "revision_hash",
     "revision_name",
     "same_revision",
@@ -89,11 +90,17 @@ def sorted_revisions(revisions: Iterable[V1ControllerRevision]) -> list[V1Contro
     return sorted(revisions, key=_order)
 
 
+def number_of(revision: V1ControllerRevision) -> int:
+    """A revision's number; 0 where it was made without one."""
+    number: int | None = revision.revision
+    return number or 0
+
+
 def next_revision(revisions: Iterable[V1ControllerRevision]) -> int:
     """The number of the next one: one more than the highest."""
-    return max((each.revision for each in revisions), default=0) + 1
+    return max((number_of(each) for each in revisions), default=0) + 1
 
 
 def _order(revision: V1ControllerRevision) -> tuple[int, datetime, str]:
     meta = revision.metadata
-    return revision.revision, meta.creation_timestamp or _LONG_AGO, meta.name
+    return number_of(revision), meta.creation_timestamp or _LONG_AGO, meta.name

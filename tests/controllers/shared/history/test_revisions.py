@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from typing import Any, cast
 
 import pytest
 
@@ -102,3 +103,11 @@ def test_a_revision_has_the_name_that_kubernetes_gives_it() -> None:
     hashes = {revision_hash(revision["data"], 0): revision["metadata"]["labels"][HASH_LABEL] for revision in revisions}
     assert len(hashes) == 2
     assert all(mine == theirs for mine, theirs in hashes.items())
+
+
+def test_a_revision_without_a_number_is_the_oldest() -> None:
+    numbered = V1ControllerRevision(metadata=V1ObjectMeta(name="b"), revision=1)
+    without = V1ControllerRevision(metadata=V1ObjectMeta(name="a"), revision=cast("Any", None))
+
+    assert sorted_revisions([numbered, without]) == [without, numbered]
+    assert next_revision([without]) == 1
