@@ -1,6 +1,6 @@
 # Everything a newcomer needs: `make demo` and `make test`. Each makes .venv from the pinned versions first.
 
-PYTHON ?= $(firstword $(foreach v,python3 python3.13 python3.12 python3.11,$(shell command -v $(v) >/dev/null 2>&1 && $(v) -c 'import sys; sys.exit(sys.version_info < (3, 11))' && echo $(v))))
+PYTHON ?= $(firstword $(foreach v,python3 python3.13 python3.12 python3.11,$(shell $(v) -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $(v))))
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed

@@ -75,7 +75,12 @@ def logging_flags(command: F) -> F:
 @click.option(
     "--tls", is_flag=True, help="Serve HTTPS, with a CA of its own: what kubectl wants before it sends tokens."
 )
-@click.option("--fake-nodes", type=click.IntRange(0), default=0, help="Nodes on which every pod comes up.")
+@click.option(
+    "--fake-nodes",
+    type=click.IntRange(0),
+    default=0,
+    help="Nodes on which pods come up at once, or as their annotations say.",
+)
 @click.option(
     "--controllers/--no-controllers",
     default=True,

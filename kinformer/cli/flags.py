@@ -47,6 +47,17 @@ class ControllersCommand(click.Command):
         flags = [_flag(it) for it in _installed()]
         return [*others, *flags, help_] if help_ is not None else [*others, *flags]
 
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The names that ``--controllers`` takes."""
+        from kinformer.manager.loading import builtin_controllers, known_controllers  # only who reads help pays for it
+
+        known = known_controllers()
+        builtin = builtin_controllers(known)
+        others = [name for name in known if name not in builtin]
+        rows = [("built in", ", ".join(builtin) or "none"), ("other packages", ", ".join(others) or "none")]
+        with formatter.section("Controllers"):
+            formatter.write_dl(rows)
+
 
 def _installed() -> list[Option]:
     """The options of all controllers, each name once, the controllers in the order of their names."""

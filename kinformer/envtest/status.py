@@ -28,6 +28,7 @@ __all__ = (
     "invalid_options",
     "method_not_allowed",
     "modified",
+    "no_protobuf",
     "not_acceptable",
     "not_found",
     "server_timeout",
@@ -203,6 +204,15 @@ def not_acceptable() -> StatusError:
 
 def unsupported_media_type(accepted: str = _MEDIA_TYPES) -> StatusError:
     text = f"the body of the request was in an unknown format - accepted media types include: {accepted}"
+    return StatusError(415, "UnsupportedMediaType", text)
+
+
+def no_protobuf() -> StatusError:
+    """What kubectl's ``create deployment`` and its kin send. The real server reads it, so this text is our own."""
+    text = (
+        "the embedded server reads JSON and YAML, and no protobuf; for kubectl's create, "
+        "add --dry-run=client -o yaml | kubectl apply -f -"
+    )
     return StatusError(415, "UnsupportedMediaType", text)
 
 

@@ -171,7 +171,7 @@ class Controller:
             raise RuntimeError(f"controller {self.name} has run already: make a new one")
         self._has_run = True
         try:
-            self._log.info("controller_starting")
+            self._log.debug("controller_starting")
             for registration in self._registrations:
                 await registration.wait_synced()
             self._has_synced = True
@@ -207,9 +207,9 @@ class Controller:
                 raise NotAsync(self.name, self._sync)
             after = await answer
         except Conflict as error:
-            # Somebody else wrote first, which optimistic locking is for: nothing has gone wrong.
+            # Somebody else wrote first, which optimistic locking is for: nothing has gone wrong, nothing is to be done.
             self._metrics.sync_failed()
-            self._log.info("sync_conflicted", key=key, error=str(error))
+            self._log.debug("sync_conflicted", key=key, error=str(error))
             self.queue.add_rate_limited(key)
         except ServerUnreachable as error:
             self._metrics.sync_failed()

@@ -142,6 +142,15 @@ def test_two_controllers_that_share_an_option_declare_it_in_the_same_way() -> No
             assert declared.setdefault(it.name, it) == it
 
 
+def test_the_help_of_the_manager_names_the_built_in_controllers_and_those_of_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("kinformer.manager.loading.known_controllers", lambda: dict.fromkeys(("fleet", "job")))
+    monkeypatch.setattr("kinformer.manager.loading.builtin_controllers", lambda known: ("job",))
+
+    assert help_of(monkeypatch).endswith("Controllers: built in job other packages fleet")
+
+
 def test_the_help_of_the_manager_loads_no_controller() -> None:
     script = (
         "import sys, json; from click.testing import CliRunner; from kinformer.cli.command import main;"

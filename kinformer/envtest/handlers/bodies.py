@@ -33,6 +33,7 @@ __all__ = (
 
 _JSON = "application/json"
 _YAML = "application/yaml"
+_PROTOBUF = "application/vnd.kubernetes.protobuf"
 _OF_DELETES = ("dryRun", "gracePeriodSeconds", "orphanDependents", "propagationPolicy")
 Refuse = Callable[[str], status.StatusError]
 _POLICIES = ("Foreground", "Background", "Orphan")
@@ -88,6 +89,8 @@ def _read(call: Call, refuse: Refuse) -> tuple[Any, str]:
             return read_yaml_body(call.body)
         except BadYaml as error:
             raise refuse(str(error)) from None
+    if type_ == _PROTOBUF:
+        raise status.no_protobuf()
     raise status.unsupported_media_type()
 
 

@@ -30,7 +30,7 @@ from kinformer.client import (
 )
 from kinformer.clock import Clock, RealClock
 from kinformer.envtest.discovery import VERSION
-from kinformer.envtest.nodes.phases import Placement, PodScript, status_at
+from kinformer.envtest.nodes.phases import Placement, PodScript, PodScriptError, status_at
 from kinformer.envtest.nodes.scheduling import first_fitting, unschedulable
 from kinformer.logs import get_logger
 from kinformer.manager import Controller
@@ -162,6 +162,9 @@ class FakeNodes:
         except (NotFound, Conflict) as error:
             # It has gone, or changed, under our hands; the watch brings what it is now.
             log.debug("pod_overtaken", pod=key, error=str(error))
+        except PodScriptError as error:
+            # Another try would not help; a pod whose annotations are changed comes by itself.
+            log.error("pod_script_not_understood", pod=key, error=str(error))
         return None
 
     async def _schedule(self, key: str, pod: V1Pod) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import anyio
 import pytest
+import structlog
 
 from kinformer.client import Client, PatchType, connect
 from kinformer.envtest import ApiServer
@@ -167,6 +168,21 @@ async def test_a_pod_ends_as_its_annotations_say(client: Client) -> None:
 
     assert ended is not None
     assert ended.status.container_statuses[0].state.terminated.exit_code == 2
+
+
+async def test_an_annotation_that_makes_no_sense_is_one_error_that_names_the_pod(client: Client) -> None:
+    with structlog.testing.capture_logs() as logs:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(FakeNodes(client).run)
+            await client.resource(V1Pod).create(pod("odd", {RUN_SECONDS: "soon"}))
+            await until(client, "odd", lambda it: it is not None and it.spec.node_name is not None)
+            await client.resource(V1Pod).create(pod("fine"))
+            await until(client, "fine", lambda it: it is not None and it.status.phase == "Running")
+            tasks.cancel_scope.cancel()
+
+    [told] = [one for one in logs if one["log_level"] == "error"]
+    assert (told["event"], told["pod"]) == ("pod_script_not_understood", "default/odd")
+    assert RUN_SECONDS in told["error"]
 
 
 async def test_pods_of_other_schedulers_and_other_nodes_are_left_alone(client: Client) -> None:
