@@ -43,7 +43,7 @@ class VersionedStore(Protocol):
     """What is asked of an informer's indexer."""
 
     def last_store_sync_resource_version(self) -> str:
-        """The version that the cache has come to; empty where it does not know."""
+        """The version that the cache has come to; empty before its first object."""
 
     def get_by_key(self, key: str, /) -> Any:
         """The object of that key, None if there is none."""
@@ -127,7 +127,11 @@ class ConsistencyStore:
     def _behind(self, writes: _Writes) -> GroupResource | None:
         for resource, version in writes.versions.items():
             store = self._stores.get(resource)
-            if store is not None and is_older(store.last_store_sync_resource_version(), version):
+            if store is None:
+                continue
+            shown = store.last_store_sync_resource_version()
+            # A cache that is empty since its first list has no version until the first event: it cannot show a write.
+            if not shown or is_older(shown, version):
                 return resource
         for (resource, key), uid in writes.deleted.items():
             store = self._stores.get(resource)

@@ -51,6 +51,14 @@ def test_an_owner_waits_until_the_cache_has_come_to_the_newest_of_its_writes(see
     assert seen.store.wait(OWNER.key) is None
 
 
+def test_a_cache_that_has_been_empty_from_the_first_shows_no_write_yet(seen: Seen) -> None:
+    seen.store.wrote(OWNER, PODS, "10")
+
+    assert seen.store.wait(OWNER.key) == LOOK_AGAIN
+    seen.comes_to(10)
+    assert seen.store.wait(OWNER.key) is None
+
+
 def test_a_bookmark_brings_the_cache_up_to_date_too(seen: Seen) -> None:
     seen.comes_to(8)
     seen.store.wrote(OWNER, PODS, "10")
