@@ -153,6 +153,12 @@ def _check_object(value: Obj, prefix: str) -> Iterator[Cause]:
             text = f"may have mixed case, but should otherwise match: {','.join(wrong)}"
             yield invalid(f"{prefix}{name}", value[name], text)
     if isinstance(metadata := value.get("metadata"), dict):
+        found = Problems()
+        check_model("V1ObjectMeta", metadata, found)
+        if found.error is not None:
+            # Of its fields one has the wrong type: what they say cannot be looked at.
+            yield invalid(f"{prefix}metadata", metadata, found.error)
+            return
         named = {**metadata, "name": metadata.get("name") or "fakename"}
         for cause in validate_metadata(named, path_segment):
             yield cause._replace(field=prefix + cause.field)

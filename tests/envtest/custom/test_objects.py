@@ -347,6 +347,21 @@ async def test_an_embedded_object_is_an_object_of_the_api(http: Http) -> None:
     await http.create(WIDGETS, widget(template={"apiVersion": "v1", "kind": "Pod", "metadata": {}}))
 
 
+async def test_the_metadata_of_an_embedded_object_has_the_types_that_metadata_has(http: Http) -> None:
+    embedded = {
+        "type": "object",
+        "x-kubernetes-embedded-resource": True,
+        "x-kubernetes-preserve-unknown-fields": True,
+    }
+    await define(http, of_spec(template=embedded))
+    template = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": 7}}
+
+    (cause,) = await refused(http, "POST", WIDGETS, widget(template=template))
+
+    assert cause["field"] == "spec.template.metadata"
+    assert "json: cannot unmarshal number into Go struct field ObjectMeta.name of type string" in cause["message"]
+
+
 async def test_the_metadata_of_an_embedded_object_has_only_what_metadata_has(http: Http) -> None:
     embedded = {
         "type": "object",
