@@ -177,12 +177,11 @@ class _Group:
         made.__lazy_fields__ = {
             attribute: LazyField(
                 made.__dict__[attribute],
-                number,
                 json_names[attribute],
                 partial(self._type_of, types[attribute]),
                 partial(self._make_reader, types[attribute]),
             )
-            for number, attribute in enumerate(lazy)
+            for attribute in lazy
         }
         for attribute, field in made.__lazy_fields__.items():
             setattr(made, attribute, field)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from typing import Any, TypeAlias, TypeVar, cast
 
@@ -17,6 +18,8 @@ import msgspec
 from kinformer.meta import accessor_for
 from kinformer.models._base import Model
 from kinformer.models._build import slots_can_be_covered
+from kinformer.models._complete import complete
+from kinformer.models._errors import ObjectDecodeError
 from kinformer.models._lazy import LazyField, Mark, fingerprint, fingerprint_of, marks_of
 
 __all__ = ("OnChanged", "detacher_for", "interner_for", "successor_for")
@@ -78,8 +81,8 @@ def successor_for(
     The bytes themselves are not kept beside what they were decoded to: that would be a third of a pod's memory.
 
     Each sixteenth time it is made sure that nobody has changed what is taken over: it is encoded, and that must give
-    what it gave when it was decoded. If it does not, the new object is decoded from its own bytes, so that a change
-    that somebody made to a shared object does not stay for ever.
+    what the same bytes give that are decoded and encoded now. If it does not, the new object is decoded from its own
+    bytes, so that a change that somebody made to a shared object does not stay for ever.
 
     :param on_changed: called where such a change was found, with the object that was changed
     """
@@ -149,9 +152,10 @@ def _successor_for(
     slots = tuple((field.peek, field.poke) for field in fields)
     raw = msgspec.Raw
     managed: LazyField | None = None
+    drop_managed: Callable[[Any, Any], None] | None = None
 
     def succeed(old: Any, new: Any) -> None:
-        nonlocal managed
+        nonlocal managed, drop_managed
         read = False
         for peek, poke in slots:
             now = peek(new)
@@ -169,18 +173,19 @@ def _successor_for(
         before = old.metadata
         if managed is None:  # with the first object: the type of its metadata is the same for all
             managed = type(after).__lazy_fields__["managed_fields"]
-        if not keep_managed_fields:
-            managed.poke(after, None)
+            drop_managed = None if keep_managed_fields else managed.poke
+        if drop_managed is not None:
+            drop_managed(after, None)
         elif before is not None:
             _succeed_decoded((managed,), before, after, on_changed)
         if before is None:
             return
-        if after.labels == before.labels:
-            after.labels = before.labels
-        if after.annotations == before.annotations:
-            after.annotations = before.annotations
-        if after.owner_references == before.owner_references:
-            after.owner_references = before.owner_references
+        if after.labels == (labels := before.labels):
+            after.labels = labels
+        if after.annotations == (annotations := before.annotations):
+            after.annotations = annotations
+        if after.owner_references == (owners := before.owner_references):
+            after.owner_references = owners
 
     def succeed_eagerly(old: Any, new: Any) -> None:
         succeed(old, new)
@@ -192,32 +197,58 @@ def _successor_for(
 
 def _succeed_decoded(fields: tuple[LazyField, ...], old: Any, new: Any, on_changed: OnChanged | None) -> None:
     """What remains to be done where fields of `old` may have been read."""
+    raw = msgspec.Raw
+    known = marks_of(old)
     marks: list[Mark | None] = []
-    for field, known in zip(fields, marks_of(old) or (None,) * len(fields), strict=True):
-        was, now = field.peek(old), field.peek(new)
+    for number, field in enumerate(fields):
         mark = None
-        if type(now) is msgspec.Raw and now is not was:
-            if was is None or type(was) is msgspec.Raw:
-                field.poke(new, was if was == now else now.copy())
+        now = field.peek(new)
+        if type(now) is raw:
+            was = field.peek(old)
+            if was is None or type(was) is raw:
+                if now is not was:
+                    field.poke(new, was if was == now else now.copy())
             else:
                 bytes_ = fingerprint(now)
-                if known is None or known.bytes != bytes_:
+                mark = None if known is None else known[number]
+                if mark is None or mark.bytes != bytes_:
                     mark = Mark(bytes_)
-                elif known.encoded is None:
-                    # Only bytes that come a second time are likely to come a third time.
-                    mark = Mark(bytes_, awaited=True)
-                elif known.taken % _CHECKED_EACH or known.encoded == fingerprint_of(was):
-                    known.taken += 1
-                    field.poke(new, was)
-                    marks.append(known)
-                    continue
+                    field.poke(new, now.copy())
                 else:
-                    mark = Mark(bytes_, awaited=True)
-                    if on_changed is not None:
-                        on_changed(old, field.json_name)
-                field.poke(new, now.copy())
+                    mark.taken += 1
+                    if mark.taken % _CHECKED_EACH or _is_unchanged(mark, field, was, old, now, on_changed):
+                        field.poke(new, was)
+                    else:
+                        mark = Mark(bytes_)
+                        field.poke(new, now.copy())
         marks.append(mark)
     new._marks = tuple(marks)
+
+
+def _is_unchanged(
+    mark: Mark, field: LazyField, was: Any, obj: Any, now: msgspec.Raw, on_changed: OnChanged | None
+) -> bool:
+    """
+    Whether what is to be taken over is still what its bytes say.
+
+    :param was: what is to be taken over, of `obj`
+    :param now: the bytes
+    """
+    if mark.encoded is None:
+        # Once for these bytes, and not when they are decoded first: most are not taken over so often.
+        mark.encoded = fingerprint_of(complete(field.decoded(obj, now)))
+    if mark.encoded is None:  # it cannot be told: such a thing is decoded again
+        return False
+    found = fingerprint_of(was)
+    if found is not None and found != mark.encoded:
+        # Bytes within it that nobody has read are not what they are when they have been.
+        with suppress(ObjectDecodeError):
+            found = fingerprint_of(complete(was))
+    if found == mark.encoded:
+        return True
+    if on_changed is not None:
+        on_changed(obj, field.json_name)
+    return False
 
 
 def _intern(obj: Any) -> None:

@@ -50,16 +50,14 @@ class Mark:
     What is remembered of a lazy field's bytes when they have been decoded.
 
     :ivar bytes: the bytes' fingerprint
-    :ivar awaited: whether the same bytes came before, so that what they are decoded to is worth a fingerprint
-    :ivar encoded: the fingerprint of what was decoded, encoded again, before anybody could change it
-    :ivar taken: how many later objects have taken it over
+    :ivar encoded: the fingerprint of what they are decoded to, encoded again; None until somebody wants to know
+    :ivar taken: how many later objects have taken over what was decoded
     """
 
-    __slots__ = ("awaited", "bytes", "encoded", "taken")
+    __slots__ = ("bytes", "encoded", "taken")
 
-    def __init__(self, bytes_: int, *, awaited: bool = False):
+    def __init__(self, bytes_: int):
         self.bytes = bytes_
-        self.awaited = awaited
         self.encoded: int | None = None
         self.taken = 0
 
@@ -85,18 +83,16 @@ class LazyField:
     A descriptor over a Struct's own slot, which holds the decoded value, the server's bytes of it, or None.
 
     :param slot: the Struct's member descriptor that this stands in front of
-    :param number: which of its object's lazy fields it is
     :param json_name: what errors call it
     :param type_of: gives the type of what the bytes are, with all that it refers to; it may be costly the first time
     :param make_reader: called once, when the first such field is read; what it gives may be used by any thread
     """
 
-    __slots__ = ("_make_reader", "_number", "_reader", "json_name", "peek", "poke", "slot", "type_of")
+    __slots__ = ("_make_reader", "_reader", "json_name", "peek", "poke", "slot", "type_of")
 
     def __init__(
         self,
         slot: MemberDescriptorType,
-        number: int,
         json_name: str,
         type_of: Callable[[], Any],
         make_reader: Callable[[], Reader],
@@ -108,7 +104,6 @@ class LazyField:
         self.poke: Callable[[Any, Any], None] = slot.__set__
         self.json_name = json_name
         self.type_of = type_of
-        self._number = number
         self._make_reader = make_reader
         self._reader: Reader | None = None
 
@@ -131,9 +126,15 @@ class LazyField:
         :raises ObjectDecodeError: if it does not fit its type
         """
         value = self.peek(obj)
-        return self._decoded(obj, value) if type(value) is msgspec.Raw else value
+        return self.decoded(obj, value) if type(value) is msgspec.Raw else value
 
-    def _decoded(self, obj: Any, raw: msgspec.Raw) -> Any:
+    def decoded(self, obj: Any, raw: msgspec.Raw) -> Any:
+        """
+        What becomes of some bytes of this field.
+
+        :param obj: whose bytes they are, for the error
+        :raises ObjectDecodeError: if they do not fit its type
+        """
         try:
             return (self._reader or self._made_reader())(raw)
         except DECODE_ERRORS as error:
@@ -147,13 +148,7 @@ class LazyField:
         return reader
 
     def _read(self, obj: Any, raw: msgspec.Raw) -> Any:
-        value = self._decoded(obj, raw)
-        marks = marks_of(obj)
-        if marks is not None and (mark := marks[self._number]) is not None and mark.awaited and mark.encoded is None:
-            # Before anybody else has it. Whole, since reading a lazy field within it later is no change.
-            from kinformer.models._complete import complete
-
-            mark.encoded = fingerprint_of(complete(value))
+        value = self.decoded(obj, raw)
         with _filling:
             now = self.peek(obj)
             if now is not raw:  # another thread was faster, or somebody assigned something

@@ -1,0 +1,202 @@
+"""What an object that is kept has in common with those before it, and what becomes of what somebody changed in one."""
+
+from __future__ import annotations
+
+import copy
+from itertools import pairwise
+
+import msgspec
+import pytest
+
+from kinformer.models import (
+    V1Container,
+    V1Pod,
+    V1StatefulSet,
+    _keeping,
+    decoder_for,
+    encode,
+    from_dict,
+    interner_for,
+    successor_for,
+    to_dict,
+)
+from kinformer.models._lazy import LazyField
+
+OWNED = {
+    "metadata": {
+        "namespace": "team-1",
+        "labels": {"app": "web-2"},
+        "annotations": {"a": "on-1"},
+        "generateName": "web-1-",
+        "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-1", "uid": "u-1"}],
+    },
+    "spec": {"nodeName": "n"},
+    "status": {"phase": "Running"},
+}
+
+
+def watched(text: dict[str, object]) -> V1Pod:
+    return decoder_for(V1Pod).decode(encode(text))
+
+
+def test_interned_objects_share_the_strings_that_recur() -> None:
+    one, other = from_dict(V1Pod, OWNED), from_dict(V1Pod, OWNED)
+    for pod in (one, other):
+        interner_for(V1Pod)(pod)
+
+    assert one.metadata.labels["app"] is other.metadata.labels["app"]
+    assert one.metadata.namespace is other.metadata.namespace
+    assert one.metadata.generate_name is other.metadata.generate_name
+    assert one.metadata.annotations["a"] is other.metadata.annotations["a"]
+    for attribute in ("api_version", "kind", "name", "uid"):
+        assert getattr(one.metadata.owner_references[0], attribute) is getattr(
+            other.metadata.owner_references[0], attribute
+        )
+    assert to_dict(one) == OWNED
+
+
+def test_an_object_shares_what_has_not_changed_with_the_one_before_it() -> None:
+    old, new = watched(OWNED), watched({**OWNED, "status": {"phase": "Failed"}})
+    successor_for(V1Pod)(old, new)
+
+    assert to_dict(new) == {**OWNED, "status": {"phase": "Failed"}}
+    assert new.metadata.labels is old.metadata.labels
+    assert new.metadata.annotations is old.metadata.annotations
+    assert new.metadata.owner_references is old.metadata.owner_references
+    spec, status = (V1Pod.__lazy_fields__[name].peek for name in ("spec", "status"))
+    assert spec(new) is spec(old)
+    assert status(new) is not status(old)
+
+
+def test_what_was_read_of_an_object_is_not_taken_for_what_the_next_one_has() -> None:
+    old, new = watched(OWNED), watched({**OWNED, "spec": {"nodeName": "m"}})
+    assert old.spec.node_name == "n"
+    successor_for(V1Pod)(old, new)
+
+    assert new.spec.node_name == "m"
+
+
+def test_a_spec_that_is_read_is_not_decoded_again_while_its_bytes_stay_the_same() -> None:
+    succeed = successor_for(V1Pod)
+    phases = ("Pending", "Running", "Succeeded", "Failed")
+    pods = [watched({**OWNED, "status": {"phase": phase}}) for phase in phases]
+    for old, new in pairwise(pods):
+        _ = old.spec, old.status
+        succeed(old, new)
+
+    assert pods[3].spec is pods[2].spec
+    assert pods[3].status.phase == "Failed"
+
+
+def test_a_spec_that_is_read_is_decoded_again_when_its_bytes_change() -> None:
+    succeed = successor_for(V1Pod)
+    pods = [watched({**OWNED, "spec": {"nodeName": node}}) for node in ("n", "n", "m", "m", "m", "m", "n")]
+    for old, new in pairwise(pods):
+        _ = old.spec, old.status
+        succeed(old, new)
+
+    assert [pod.spec.node_name for pod in pods] == ["n", "n", "m", "m", "m", "m", "n"]
+
+
+def test_a_copy_of_an_object_that_took_over_a_decoded_spec_has_a_spec_of_its_own() -> None:
+    succeed = successor_for(V1Pod)
+    pods = [watched(OWNED) for _ in range(4)]
+    for old, new in pairwise(pods):
+        _ = old.spec
+        succeed(old, new)
+    mine = copy.deepcopy(pods[3])
+    mine.spec.node_name = "m"
+
+    assert pods[3].spec is pods[2].spec
+    assert pods[3].spec.node_name == "n"
+    succeed(mine, after := watched(OWNED))
+    assert after.spec.node_name == "n"
+
+
+@pytest.mark.parametrize("change", ["a field", "a list", "a model in a list"])
+def test_what_somebody_changed_in_a_kept_object_is_found_and_gone_after_some_versions(change: str) -> None:
+    found: list[tuple[V1Pod, str]] = []
+    succeed = successor_for(V1Pod, on_changed=lambda obj, field: found.append((obj, field)))
+    text = {**OWNED, "spec": {"nodeName": "n", "containers": [{"name": "c"}]}}
+    pods = [watched(text) for _ in range(24)]
+    for old, new in pairwise(pods[:4]):
+        _ = old.spec, old.status
+        succeed(old, new)
+    assert pods[3].spec is pods[2].spec
+    match change:
+        case "a field":
+            pods[3].spec.node_name = "m"
+        case "a list":
+            pods[3].spec.containers.append(V1Container(name="d"))
+        case _:
+            pods[3].spec.containers[0].image = "i"
+    for old, new in pairwise(pods[3:]):
+        succeed(old, new)
+
+    assert [(pods.index(obj), field) for obj, field in found] == [(pods.index(found[0][0]), "spec")]
+    assert [to_dict(pod) for pod in pods[20:]] == [text] * 4
+
+
+@pytest.mark.parametrize("read_from", [0, 20, 40])
+def test_reading_what_was_taken_over_is_not_taken_for_a_change(read_from: int) -> None:
+    found: list[object] = []
+    succeed = successor_for(V1StatefulSet, on_changed=lambda *changed: found.append(changed))
+    claim = {"metadata": {"name": "data", "managedFields": [{"manager": "m", "unheardOf": 1}]}}
+    text = encode({"metadata": {"name": "db"}, "spec": {"volumeClaimTemplates": [claim]}})
+    sets = [decoder_for(V1StatefulSet).decode(text) for _ in range(60)]
+    for number, (old, new) in enumerate(pairwise(sets)):
+        template = old.spec.volume_claim_templates[0]
+        if number >= read_from:
+            assert template.metadata.managed_fields[0].manager == "m"
+        succeed(old, new)
+
+    assert found == []
+    assert sets[59].spec is sets[2].spec
+
+
+def test_what_is_not_changed_is_decoded_twice_and_never_encoded_before_it_is_checked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    succeed = successor_for(V1Pod)
+    counted = {"decoded": 0, "encoded": 0}
+    decoded, fingerprint_of = LazyField.decoded, _keeping.fingerprint_of
+
+    def decoding(field: LazyField, obj: object, raw: msgspec.Raw) -> object:
+        counted["decoded"] += 1
+        return decoded(field, obj, raw)
+
+    def encoding(value: object) -> int | None:
+        counted["encoded"] += 1
+        return fingerprint_of(value)
+
+    monkeypatch.setattr(LazyField, "decoded", decoding)
+    monkeypatch.setattr(_keeping, "fingerprint_of", encoding)
+    pods = [watched(OWNED) for _ in range(50)]
+    counts = []
+    for old, new in pairwise(pods):
+        _ = old.spec
+        succeed(old, new)
+        counts.append((counted["decoded"], counted["encoded"]))
+
+    # The first reading says that somebody reads; the second one is of bytes that are noted.
+    assert counts[:16] == [(1, 0)] + [(2, 0)] * 15
+    # The sixteenth taking-over is checked, for which the bytes are decoded once more; the next ones go without.
+    assert counts[16:32] == [(3, 2)] * 16
+    assert counts[32:48] == [(3, 3)] * 16
+
+
+def test_what_cannot_be_encoded_any_more_is_found_and_gone_after_some_versions() -> None:
+    found: list[str] = []
+    succeed = successor_for(V1Pod, on_changed=lambda _, field: found.append(field))
+    pods = [watched(OWNED) for _ in range(24)]
+    for number, (old, new) in enumerate(pairwise(pods)):
+        if number < 4:
+            _ = old.spec
+        if number == 4:
+            endless: dict[str, object] = {}
+            endless["itself"] = endless
+            old.spec.node_selector = endless
+        succeed(old, new)
+
+    assert found == ["spec"]
+    assert pods[23].spec.node_selector is None
