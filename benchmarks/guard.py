@@ -51,7 +51,7 @@ def count() -> int:
 
 def _instructions(events: int) -> int:
     command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"]
-    command += [sys.executable, "-m", "benchmarks.guard_run", str(events)]
+    command += [sys.executable, "-m", "benchmarks.guard_run", str(events), "metadata"]
     environment = {
         **os.environ,
         "PYTHONHASHSEED": "0",

@@ -1,4 +1,6 @@
-"""A small fixed run of the informer, to count its instructions: ``python -m benchmarks.guard_run EVENTS``.
+"""A small fixed run of the informer, to count its instructions: ``python -m benchmarks.guard_run EVENTS HANDLER``.
+
+A handler of `metadata` reads metadata alone, one of `fields` reads a field of spec and one of status, too.
 
 The bytes of a list and of so many events are decoded, and go through Reflector, queue, store with a namespace index
 and listener to a handler, as a watch's would. There are no sockets, and the clock stands still: the same run takes the
@@ -12,6 +14,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 import anyio
+import anyio.lowlevel
 
 from kinformer.bench.pods import pod_bytes
 from kinformer.cache import NAMESPACE_INDEX, ResourceEventHandlerFuncs, SharedIndexInformer
@@ -31,11 +34,16 @@ BATCH = 50
 
 
 class RecordedPods:
-    """A lister-watcher whose bytes are at hand. Its one watch ends, so to say, in silence."""
+    """
+    A lister-watcher whose bytes are at hand. Its one watch ends, so to say, in silence.
+
+    :param in_turn: let handlers see each read before the next one comes
+    """
 
     supports_watch_list = False
 
-    def __init__(self, events: int):
+    def __init__(self, events: int, *, in_turn: bool):
+        self._in_turn = in_turn
         pods = [pod_bytes(number) for number in range(OBJECTS)]
         self._codec = ObjectCodec(V1Pod, "v1", "Pod")
         self._list = b'{"metadata":{"resourceVersion":"1000"},"items":[%b]}' % b",".join(pod.at(1000) for pod in pods)
@@ -52,6 +60,9 @@ class RecordedPods:
     async def _events(self) -> AsyncIterator[Sequence[WatchEvent[V1Pod]]]:
         for read in self._reads:
             yield self._decoded(read)
+            if self._in_turn:
+                await anyio.lowlevel.checkpoint()
+                await anyio.lowlevel.checkpoint()
         await anyio.sleep_forever()
 
     def _decoded(self, read: bytes) -> list[WatchEvent[V1Pod]]:
@@ -60,10 +71,11 @@ class RecordedPods:
         return events
 
 
-async def follow(events: int) -> int:
+async def follow(events: int, handler: str = "metadata") -> int:
     """
     Sync, and see so many events.
 
+    :param handler: what it reads: `metadata` or `fields`
     :return: how many the handler was told of
     """
     told = 0
@@ -76,14 +88,23 @@ async def follow(events: int) -> int:
         if told == events:
             done.set()
 
+    def update_reading(old: V1Pod, new: V1Pod) -> None:
+        assert new.spec is not None
+        assert new.spec.node_name
+        assert new.status is not None
+        assert new.status.phase
+        update(old, new)
+
     informer = SharedIndexInformer(
-        RecordedPods(events),
+        # Who reads decides what the next object takes over.
+        RecordedPods(events, in_turn=handler == "fields"),
         V1Pod,
         indexers={NAMESPACE_INDEX: namespace_index_func(accessor_for(V1Pod))},
         clock=FakeClock(),
         random=lambda: 0.5,
     )
-    informer.add_event_handler(ResourceEventHandlerFuncs(update=update))
+    told_to = {"metadata": update, "fields": update_reading}[handler]
+    informer.add_event_handler(ResourceEventHandlerFuncs(update=told_to))
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(informer.run)
         await done.wait()
@@ -93,4 +114,4 @@ async def follow(events: int) -> int:
 
 if __name__ == "__main__":
     relax()
-    anyio.run(follow, int(sys.argv[1]))
+    anyio.run(follow, int(sys.argv[1]), sys.argv[2])

@@ -27,6 +27,7 @@ from kinformer.cache.pager import DEFAULT_MAX_OBJECTS
 from kinformer.cache.queue import PopProcessFunc, Queue
 from kinformer.cache.reflector import DEFAULT_MIN_WATCH_TIMEOUT, Reflector
 from kinformer.cache.store import Indexer, TransformFunc
+from kinformer.cache.thread_safe_store import ThreadSafeStore
 from kinformer.cache.watch_errors import WatchErrorHandler
 from kinformer.clock import Clock, RealClock
 from kinformer.logs import get_logger
@@ -80,7 +81,7 @@ class Controller(Generic[T]):
         expected_kind: str = "",
         keep_managed_fields: bool = False,
         eager: bool = False,
-        known: Callable[[str], Any] | None = None,
+        known: ThreadSafeStore[T] | None = None,
         after_slice: Callable[[], None] | None = None,
         clock: Clock | None = None,
         random: Callable[[], float] = _random.random,
@@ -262,7 +263,7 @@ def new_informer(
         type_,
         process,
         resync_period=resync_period,
-        known=indexer.get_by_key,
+        known=indexer.storage,
         clock=clock,
     )
     return indexer, controller

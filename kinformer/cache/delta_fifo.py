@@ -91,6 +91,23 @@ class DeltaFIFO(BaseFIFO[T, Sequence[Delta]]):
             self._populate(0)
         self._enqueue(_UPDATED, obj)
 
+    def update_keyed(self, key: str, obj: T) -> None:
+        """The object, whose key this is by :attr:`key_func`, has changed."""
+        # The way of nearly every event: what _enqueue does is written out.
+        if not self._populated:
+            self._populate(0)
+        if self._transformer is not None:
+            obj = self._transformer(obj)
+        delta = Delta(_UPDATED, obj, key)
+        items = self._items
+        if key in items:
+            items[key].append(delta)
+            return
+        items[key] = [delta]
+        self._order.append(key)
+        if self._ready is not None:
+            self._wake()
+
     def delete(self, obj: T | DeletedFinalStateUnknown[T]) -> None:
         """
         The object is gone; ignored if it is neither queued nor known.
@@ -172,6 +189,12 @@ class DeltaFIFO(BaseFIFO[T, Sequence[Delta]]):
         order, items = self._order, self._items
         most = len(order) if limit is None else min(limit, len(order))
         pops = 0
+        if self._synced and not self._initial:  # as it is from the first list on
+            pop, take = items.pop, order.popleft
+            while pops < most and order:
+                pops += 1
+                process(pop(take()), False)
+            return pops
         while pops < most and order:
             pops += 1
             deltas = items.pop(order.popleft())
@@ -183,7 +206,7 @@ class DeltaFIFO(BaseFIFO[T, Sequence[Delta]]):
         return pops
 
     def _enqueue(self, type_: DeltaType, obj: T) -> str:
-        # The way of every event: _append and key_of are written out.
+        # The way of every object of a list: _append and key_of are written out.
         try:
             key = self._key_of(obj)
         except Exception:

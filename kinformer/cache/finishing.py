@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from kinformer.cache.metrics import cache_changes_total
+from kinformer.cache.thread_safe_store import ThreadSafeStore
 from kinformer.logs import get_logger
 from kinformer.meta import Accessor
 from kinformer.models import detacher_for, interner_for, successor_for
@@ -24,18 +25,18 @@ log = get_logger(__name__)
 class Finisher(Generic[T]):
     """
     :param name: what the log and the metrics call the cache
-    :param known: gives the object that the store has under a key; None if nothing is to be taken over
+    :param known: the objects that there are; None if nothing is to be taken over from them
     :param keep_managed_fields: keep what is dropped otherwise
     :param eager: decode every field now
     """
 
-    __slots__ = ("_name", "_told", "begin", "key_of", "known", "last", "succeed")
+    __slots__ = ("_name", "_told", "begin", "key_of", "known", "last", "succeed", "view")
 
     def __init__(
         self,
         name: str,
         accessor: Accessor[T],
-        known: Callable[[str], T | None] | None,
+        known: ThreadSafeStore[T] | None,
         *,
         keep_managed_fields: bool,
         eager: bool,
@@ -54,7 +55,9 @@ class Finisher(Generic[T]):
         # Plain functions, for those who handle every event and write out what :meth:`one` does.
         # They raise ObjectDecodeError if an eager object does not fit its type.
         self.key_of = accessor.key
-        self.known: Callable[[str], T | None] = known or _nobody
+        self.known: Callable[[str], T | None] = _nobody if known is None else known.get
+        #: Gives what :attr:`known` does, for less; good as long as no list takes the place of everything.
+        self.view: Callable[[], Callable[[str], T | None]] = _view_of_nobody if known is None else known.writers_view
         #: For an object that comes when there is none.
         self.begin: Callable[[T], None] = begin
         #: For one that comes after another, which is given first.
@@ -91,6 +94,11 @@ class Finisher(Generic[T]):
 
 def _nobody(_: str) -> None:
     """Nothing is to be taken over."""
+
+
+def _view_of_nobody() -> Callable[[str], None]:
+    """Nothing is to be taken over from anything."""
+    return _nobody
 
 
 def _key(obj: Any) -> str:

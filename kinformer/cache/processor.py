@@ -188,14 +188,15 @@ class ProcessorListener(Generic[T]):
 class SharedProcessor(Generic[T]):
     """The listeners of one informer. Everything here is called from the event loop's thread."""
 
-    __slots__ = ("_all", "_clock", "_everyone", "_outdated", "_resyncing", "_tasks")
+    __slots__ = ("_all", "_clock", "_outdated", "_resyncing", "_tasks", "everyone")
 
     def __init__(self, clock: Clock):
         self._clock = clock
         # In the order in which they were added; a dict, so that one of thousands is removed at once.
         self._all: dict[ProcessorListener[T], None] = {}
-        # The listeners' own append methods: the cost of a further handler is one such call a change.
-        self._everyone: list[Any] = []
+        #: The listeners' own append methods: the cost of a further handler is one such call a change. Always the same
+        #: list, for who writes out :meth:`distribute`.
+        self.everyone: list[Callable[[Notification], None]] = []
         self._resyncing: list[Any] = []
         #: Whether a listener has been removed since those two were made.
         self._outdated = False
@@ -220,7 +221,7 @@ class SharedProcessor(Generic[T]):
 
     def add(self, listener: ProcessorListener[T]) -> None:
         self._all[listener] = None
-        self._everyone.append(listener.pending.append)
+        self.everyone.append(listener.pending.append)
         if listener.resyncing:
             self._resyncing.append(listener.pending.append)
         if self._tasks is not None:
@@ -236,7 +237,7 @@ class SharedProcessor(Generic[T]):
 
     def distribute(self, notification: Notification) -> None:
         """Something has changed: everybody is to know."""
-        for append in self._everyone:
+        for append in self.everyone:
             append(notification)
 
     def distribute_sync(self, notification: Notification) -> None:
@@ -264,5 +265,5 @@ class SharedProcessor(Generic[T]):
 
     def _rebuild(self) -> None:
         self._outdated = False
-        self._everyone = [listener.pending.append for listener in self._all]
+        self.everyone[:] = [listener.pending.append for listener in self._all]
         self._resyncing = [listener.pending.append for listener in self._all if listener.resyncing]

@@ -190,6 +190,11 @@ class BaseFIFO(ABC, Generic[T, P]):
         self._ready: anyio.Event | None = None
 
     @property
+    def key_func(self) -> KeyFunc[T]:
+        """What makes keys. Who has one of its keys already need not have it made again."""
+        return self._key_of
+
+    @property
     def transformer(self) -> TransformFunc[T] | None:
         """What objects go through before they are queued; a reflector that stores objects elsewhere uses it, too."""
         return self._transformer

@@ -91,6 +91,17 @@ class RealFIFO(BaseFIFO[T, Sequence[Delta]]):
         """
         self._enqueue(_UPDATED, obj)
 
+    def update_keyed(self, key: str, obj: T) -> None:
+        """The object, whose key this is by :attr:`key_func`, has changed."""
+        # The way of nearly every event: what _enqueue does is written out.
+        if not self._populated:
+            self._populate(0)
+        if self._transformer is not None:
+            obj = self._transformer(obj)
+        self._items.append(Delta(_UPDATED, obj, key))
+        if self._ready is not None:
+            self._wake()
+
     def delete(self, obj: T | DeletedFinalStateUnknown[T]) -> None:
         """
         The object is gone.

@@ -22,15 +22,18 @@ from anyio.abc import TaskGroup
 
 from kinformer.backoff import Backoff
 from kinformer.cache.consistency import InconsistentList, check_consistency, consistency_is_checked
+from kinformer.cache.delta_fifo import DeltaFIFO
 from kinformer.cache.finishing import Finisher
 from kinformer.cache.keys import DeletedFinalStateUnknown
 from kinformer.cache.left_out import LeftOut
 from kinformer.cache.listwatch import ListerWatcher, reachability_of
 from kinformer.cache.metrics import failures_total
 from kinformer.cache.pager import DEFAULT_MAX_OBJECTS, DEFAULT_PAGE_SIZE, PagedList, list_in_pages
+from kinformer.cache.real_fifo import RealFIFO
 from kinformer.cache.store import ReflectorStore, TransformFunc
 from kinformer.cache.streaming_list import InitialEvents, StreamingListIgnored
 from kinformer.cache.tasks import plain_task_group
+from kinformer.cache.thread_safe_store import ThreadSafeStore
 from kinformer.cache.undecodable import UndecodableObjects
 from kinformer.cache.watch_errors import (
     ListNotStored,
@@ -53,7 +56,7 @@ from kinformer.client.errors import (
     is_expired,
     is_too_large_resource_version,
 )
-from kinformer.client.types import ListOptions, Undecodable, WatchEvent
+from kinformer.client.types import BOOKMARK, MODIFIED, ListOptions, Undecodable, WatchEvent
 from kinformer.clock import Clock, RealClock
 from kinformer.logs import get_logger
 from kinformer.meta import Accessor, accessor_for, accessor_of
@@ -99,8 +102,8 @@ class Reflector(Generic[T]):
     :param keep_managed_fields: keep what is dropped otherwise
     :param eager: decode every field of a model as it comes, rather than when it is first read: reading never takes
         time then, and an object that does not fit its type is left out at once; it takes three times the memory
-    :param known: gives the object that the store has under a key. What has not changed since is taken over from it, and
-        it stays in the store while newer states of it do not decode
+    :param known: the objects that there are. What has not changed is taken over from them, and they stay while newer
+        states of them do not decode
     :param on_batch: awaited after each batch, list and resync, once all of it is in the store
     """
 
@@ -123,7 +126,7 @@ class Reflector(Generic[T]):
         expected_kind: str = "",
         keep_managed_fields: bool = False,
         eager: bool = False,
-        known: Callable[[str], T | None] | None = None,
+        known: ThreadSafeStore[T] | None = None,
         on_batch: Callable[[], Awaitable[None]] | None = None,
         clock: Clock | None = None,
         random: Callable[[], float] = _random.random,
@@ -137,7 +140,13 @@ class Reflector(Generic[T]):
         self._resyncing: Callable[[], Iterator[None]] | None = getattr(store, "resyncing", None)
         self._transformer: TransformFunc[T] | None = getattr(store, "transformer", None)
         self._accessor: Accessor[T] = accessor_for(type_)
-        self._undecodable: UndecodableObjects[T] = UndecodableObjects(self.name, known or _known_to_nobody)
+        #: The store's own way to be given a key along with an object, if its keys are those that are made here.
+        self._update_keyed: Callable[[str, T], object] = self._update
+        if isinstance(store, DeltaFIFO | RealFIFO) and store.key_func is self._accessor.key:
+            self._update_keyed = store.update_keyed
+        self._undecodable: UndecodableObjects[T] = UndecodableObjects(
+            self.name, _known_to_nobody if known is None else known.get
+        )
         self._finish = Finisher(
             self.name,
             self._accessor,
@@ -521,12 +530,12 @@ class Reflector(Generic[T]):
         # Read first: a transformer may leave nothing of the metadata.
         version = self._version_of(batch[-1].object)
         store, finish, type_, check_kind = self._store, self._finish, self._type, bool(self._expected_kind)
-        add, update, delete, undecodable = store.add, store.update, store.delete, self._undecodable.keys
-        key_of, known, begin, succeed = finish.key_of, finish.known, finish.begin, finish.succeed
+        add, update, delete, undecodable = store.add, self._update_keyed, store.delete, self._undecodable.keys
+        key_of, known, begin, succeed = finish.key_of, finish.view(), finish.begin, finish.succeed
         for event in batch:
             obj = event.object
             kind = event.type
-            if kind == "BOOKMARK":
+            if kind == BOOKMARK:
                 in_order = True
                 if self._bookmark is not None:
                     self._bookmark(self._version_of(obj))
@@ -537,15 +546,16 @@ class Reflector(Generic[T]):
                     self._leave_out(kind, obj.key, obj.error, batch)
                 continue
             try:
-                if kind == "MODIFIED":
+                if kind == MODIFIED:
                     in_order = True
                     # finish.one(obj), written out: it is what nearly all events are.
-                    old = known(key_of(obj))
+                    key = key_of(obj)
+                    old = known(key)
                     if old is None:
                         begin(obj)
                     elif old is not obj:
                         succeed(old, obj)
-                    update(obj)
+                    update(key, obj)
                 elif kind == "ADDED":
                     finish.one(obj)
                     add(obj)
@@ -564,6 +574,9 @@ class Reflector(Generic[T]):
         if in_order and version:
             self._last_sync_resource_version = version
         return in_order
+
+    def _update(self, _: str, obj: T) -> None:
+        self._store.update(obj)
 
     def _leave_out(self, kind: str, key: str, error: Exception, batch: Sequence[WatchEvent[T]]) -> None:
         """Go on without what an event says of an object, but for its deletion."""

@@ -347,7 +347,7 @@ class SharedIndexInformer(Generic[T]):
             expected_kind=self._expected_kind,
             keep_managed_fields=self._keep_managed_fields,
             eager=self._eager,
-            known=self._indexer.storage.get,
+            known=self._indexer.storage,
             after_slice=self._after_slice,
             clock=self._clock,
             random=self._random,
@@ -374,6 +374,7 @@ class SharedIndexInformer(Generic[T]):
         """What each pop goes through: the store, the mutation detector, the listeners' buffers."""
         same_version = self._accessor.same_version
         distribute, distribute_sync = self._processor.distribute, self._processor.distribute_sync
+        everyone = self._processor.everyone
         watch_over: Callable[[Any], None] | None = self._detector.add_object if self._detector.enabled else None
 
         def on_add(obj: T, is_in_initial_list: bool) -> None:
@@ -385,8 +386,13 @@ class SharedIndexInformer(Generic[T]):
             if watch_over is not None:
                 watch_over(new)
             # The same version again is a resync, or a list that found nothing new.
-            tell = distribute_sync if same_version(old, new) else distribute
-            tell((UPDATE, old, new))
+            if same_version(old, new):
+                distribute_sync((UPDATE, old, new))
+                return
+            # distribute(...), written out: it is what nearly all changes are.
+            notification = (UPDATE, old, new)
+            for append in everyone:
+                append(notification)
 
         def on_delete(obj: Any) -> None:
             distribute((DELETE, obj, None))

@@ -556,3 +556,20 @@ def test_a_long_list_can_be_queued_in_parts_with_pops_in_between(size: int) -> N
         queue.drain(process)
     queue.drain(process)
     assert len(initial) == 3 * size
+
+
+def test_an_update_whose_key_is_known_is_an_update_like_any_other() -> None:
+    def seen(obj: Pod) -> Pod:
+        transformed.append(obj)
+        return obj
+
+    transformed: list[Pod] = []
+    queues: list[DeltaFIFO[Pod]] = [DeltaFIFO(POD, transformer=seen) for _ in range(2)]
+    for obj in (pod("a", 1), pod("b", 2), pod("a", 3)):
+        queues[0].update(obj)
+        queues[1].update_keyed(queues[1].key_func(obj), obj)
+
+    assert queues[1].list_keys() == queues[0].list_keys()
+    assert [popped(queues[1]), popped(queues[1])] == [popped(queues[0]), popped(queues[0])]
+    assert len(transformed) == 6
+    assert all(queue.has_synced for queue in queues)

@@ -507,3 +507,14 @@ def test_many_deletions_of_a_list_can_be_queued_in_parts() -> None:
 
     assert [len(queue) for _ in queue.replacing([], "2")] == [1000, 2000]
     assert len(queue) == 2500
+
+
+def test_an_update_whose_key_is_known_is_an_update_like_any_other() -> None:
+    queues: list[RealFIFO[Pod]] = [RealFIFO(POD, Known(), transformer=lambda obj: obj) for _ in range(2)]
+    for obj in (pod("a", 1), pod("b", 2), pod("a", 3)):
+        queues[0].update(obj)
+        queues[1].update_keyed(queues[1].key_func(obj), obj)
+
+    first, second = ([queue.pop_nowait(lambda _, __: None) for _ in range(3)] for queue in queues)
+    assert second == first
+    assert all(queue.has_synced for queue in queues)
