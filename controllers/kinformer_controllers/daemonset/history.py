@@ -27,10 +27,11 @@ from kinformer.models import (
 )
 from kinformer_controllers.daemonset.kind import KIND
 from kinformer_controllers.daemonset.template import HASH_LABEL
+from kinformer_controllers.shared.history.control import RevisionHistory
 from kinformer_controllers.shared.history.revisions import next_revision, number_of
 from kinformer_controllers.shared.history.template import template_hash
 from kinformer_controllers.shared.owning.claim import ControllerRefManager
-from kinformer_controllers.shared.owning.index import add_controller_index, owned_by
+from kinformer_controllers.shared.owning.index import owned_by
 
 __all__ = ("DaemonSetHistory", "History", "template_patch")
 
@@ -61,7 +62,7 @@ class DaemonSetHistory:
     """
 
     def __init__(self, client: Client, informer: SharedIndexInformer[V1ControllerRevision]) -> None:
-        add_controller_index(informer)
+        self._history = RevisionHistory(client, KIND, informer)
         self._cached = informer.indexer
         self._revisions = client.resource(V1ControllerRevision)
         self._daemonsets = client.resource(V1DaemonSet)
@@ -82,7 +83,7 @@ class DaemonSetHistory:
         :raises ClientError: if a revision could not be written
         """
         manager: ControllerRefManager[V1ControllerRevision] = ControllerRefManager(
-            daemonset, KIND, selector, self._patch, can_adopt
+            daemonset, KIND, selector, self._history.patch, can_adopt
         )
         wanted = template_patch(daemonset)
         current: list[V1ControllerRevision] = []
@@ -97,9 +98,7 @@ class DaemonSetHistory:
         if len(current) > 1:
             await self._merge(kept, current, await pods())
         if number_of(kept) < number:
-            renumbered = copy.copy(kept)
-            renumbered.revision = number
-            kept = await self._revisions.update(renumbered)
+            kept = await self._history.renumber(kept, number)
         return History(kept, old)
 
     async def truncate(self, daemonset: V1DaemonSet, history: History, there: Mapping[str, Iterable[V1Pod]]) -> None:
@@ -117,7 +116,7 @@ class DaemonSetHistory:
             if _hash_of(revision) in live:
                 continue
             try:
-                await self._revisions.delete(revision.metadata.name, revision.metadata.namespace)
+                await self._history.delete(revision)
             except NotFound:
                 log.debug("revision_already_deleted", revision=revision.metadata.name)
             surplus -= 1
@@ -194,10 +193,7 @@ class DaemonSetHistory:
                 await self._pods.patch(pod.metadata.name, patch, pod.metadata.namespace, patch_type=PatchType.MERGE)
         for revision in all_:
             if revision.metadata.name != kept.metadata.name:
-                await self._revisions.delete(revision.metadata.name, revision.metadata.namespace)
-
-    async def _patch(self, namespace: str, name: str, patch: dict[str, Any]) -> V1ControllerRevision:
-        return await self._revisions.patch(name, patch, namespace, patch_type=PatchType.STRATEGIC)
+                await self._history.delete(revision)
 
 
 def template_patch(daemonset: V1DaemonSet) -> dict[str, Any]:
