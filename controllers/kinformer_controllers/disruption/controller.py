@@ -16,6 +16,7 @@ from kinformer.client.errors import (
     Conflict,
     ConnectionLost,
     InternalError,
+    NotFound,
     ServerTimeout,
     ServerUnreachable,
     ServiceUnavailable,
@@ -142,7 +143,11 @@ class DisruptionController:
     async def _write(self, budget: V1PodDisruptionBudget, status: V1PodDisruptionBudgetStatus) -> None:
         written = copy.copy(budget)
         written.status = status
-        await self._server.update_status(written)
+        try:
+            await self._server.update_status(written)
+        except NotFound:
+            # The cache has yet to hear of it; the same happens to each budget that is deleted together with its pods.
+            log.debug("budget_gone", namespace=budget.metadata.namespace, name=budget.metadata.name)
 
     async def sync_stale_pod(self, key: str) -> float | None:
         """

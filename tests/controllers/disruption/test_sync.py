@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from kinformer.client.errors import Conflict, ServerUnreachable
 from kinformer.models import V1Pod
 from tests.controllers.disruption.world import NOW, World, webapps
-from tests.controllers.objects import conflict
+from tests.controllers.objects import conflict, not_found
 
 
 @pytest.fixture
@@ -296,3 +296,15 @@ async def test_a_condition_that_changes_its_status_has_a_new_time(world: World) 
     (condition,) = world.status.conditions or ()
     assert (condition.status, condition.reason) == ("True", "SufficientPods")
     assert condition.last_transition_time == NOW + timedelta(minutes=1)
+
+
+async def test_a_budget_that_was_deleted_meanwhile_is_no_error(world: World) -> None:
+    world.budget(minAvailable=1)
+    world.pod("p")
+    world.write_errors.append(not_found())
+
+    with capture_logs() as logs:
+        assert await world.sync() is None
+
+    assert world.writes == 1
+    assert [told["event"] for told in logs] == ["budget_gone"]
