@@ -16,6 +16,7 @@ from kinformer.clock import Clock, RealClock
 from kinformer.informers import SharedInformerFactory
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext
+from kinformer.meta import GroupResource
 from kinformer.models import V1Endpoints, V1EndpointSubset, V1ObjectMeta, V1Service
 from kinformer.record import WARNING, EventRecorder
 from kinformer_controllers.endpoint.capacity import OVER_CAPACITY_ANNOTATION, TRUNCATED, truncate
@@ -23,11 +24,12 @@ from kinformer_controllers.endpoint.handlers import EndpointsHandler
 from kinformer_controllers.endpoint.metrics import EndpointMetrics
 from kinformer_controllers.endpoint.options import EndpointOptions
 from kinformer_controllers.endpoint.subsets import same_subsets, subsets_of
-from kinformer_controllers.endpoint.versions import StaleVersions
+from kinformer_controllers.shared.owning.identity import OwnerId
 from kinformer_controllers.shared.services.pod import EndpointPod
 from kinformer_controllers.shared.services.service import HEADLESS_LABEL, TRIGGER_TIME_ANNOTATION, has_cluster_ip
-from kinformer_controllers.shared.services.syncer import ServiceSyncer
+from kinformer_controllers.shared.services.syncer import CATCH_UP_TIMEOUT, ServiceSyncer
 from kinformer_controllers.shared.services.trigger_time import format_trigger_time
+from kinformer_controllers.shared.waiting.consistency import ConsistencyStore
 from kinformer_controllers.shared.writing.pods import is_namespace_terminating
 
 __all__ = ("MANAGED_BY", "MANAGED_BY_LABEL", "EndpointController", "make_controller")
@@ -37,6 +39,8 @@ log = get_logger(__name__)
 #: On Endpoints that this controller made, and the value it has there. Its Events are from that component, too.
 MANAGED_BY_LABEL = "endpoints.kubernetes.io/managed-by"
 MANAGED_BY = "endpoint-controller"
+
+_ENDPOINTS = GroupResource("", "endpoints")
 
 
 def make_controller(context: ControllerContext) -> Controller:
@@ -70,17 +74,15 @@ class EndpointController(ServiceSyncer[V1Endpoints | None]):
     ) -> None:
         clock = clock or RealClock()
         self._metrics = EndpointMetrics()
-        self._versions = StaleVersions()
-        super().__init__(informers.informer_for(V1Service), self._metrics, self._versions)
-        endpoints = informers.informer_for(V1Endpoints)
+        services, endpoints = informers.informer_for(V1Service), informers.informer_for(V1Endpoints)
+        seen = ConsistencyStore({_ENDPOINTS: endpoints.indexer}, clock, timeout=CATCH_UP_TIMEOUT)
+        super().__init__(services, self._metrics, seen)
         self._endpoints = endpoints.indexer
         self._server = client.resource(V1Endpoints)
         self._recorder = recorder
         self.controller = Controller("endpoint", self.sync, workers=workers, clock=clock)
-        self.follow(informers, clock, batch_period)
-        self.controller.handle(
-            endpoints, EndpointsHandler(self.controller.queue, self._services, self._versions, self._catching_up)
-        )
+        self.follow(informers, batch_period)
+        self.controller.handle(endpoints, EndpointsHandler(self.controller.queue, self._services, seen))
 
     def _there(self, key: str) -> V1Endpoints | None:
         return self._endpoints.get_by_key(key)
@@ -99,12 +101,11 @@ class EndpointController(ServiceSyncer[V1Endpoints | None]):
         if there is None:
             await self._create(key, service, _endpoints(service, None, subsets, truncated, triggered))
         elif not _up_to_date(service, there, subsets, truncated):
-            await self._update(key, service, there, _endpoints(service, there, subsets, truncated, triggered))
+            await self._update(key, service, _endpoints(service, there, subsets, truncated, triggered))
 
     async def _create(self, key: str, service: V1Service, endpoints: V1Endpoints) -> None:
         try:
-            with self._versions.making(key):
-                self._versions.made(key, await self._server.create(endpoints))
+            made = await self._server.create(endpoints)
         except Exception as error:
             # None can be made there any more, and the service goes next.
             if is_namespace_terminating(error):
@@ -114,8 +115,9 @@ class EndpointController(ServiceSyncer[V1Endpoints | None]):
             self._recorder.event(endpoints, WARNING, "FailedToCreateEndpoint", message)
             raise
         self._metrics.changed("create")
+        self._seen.wrote_object(OwnerId(key, service.metadata.uid), _ENDPOINTS, made)
 
-    async def _update(self, key: str, service: V1Service, current: V1Endpoints, endpoints: V1Endpoints) -> None:
+    async def _update(self, key: str, service: V1Service, endpoints: V1Endpoints) -> None:
         try:
             updated = await self._server.update(endpoints)
         except Exception as error:
@@ -123,9 +125,7 @@ class EndpointController(ServiceSyncer[V1Endpoints | None]):
             self._recorder.event(endpoints, WARNING, "FailedToUpdateEndpoint", message)
             raise
         self._metrics.changed("update")
-        # A write that changed nothing in the end leaves the version as it is, and the cache as new as it will be.
-        if updated.metadata.resource_version != current.metadata.resource_version:
-            self._versions.replaced(key, current)
+        self._seen.wrote_object(OwnerId(key, service.metadata.uid), _ENDPOINTS, updated)
 
     async def _gone(self, key: str) -> None:
         namespace, _, name = key.partition("/")

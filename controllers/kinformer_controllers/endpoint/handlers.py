@@ -9,8 +9,7 @@ from __future__ import annotations
 from kinformer.cache import DeletedFinalStateUnknown, Store
 from kinformer.models import V1Endpoints, V1Service
 from kinformer.workqueue import Queue
-from kinformer_controllers.endpoint.versions import StaleVersions
-from kinformer_controllers.shared.services.catching_up import CatchingUp
+from kinformer_controllers.shared.waiting.consistency import ConsistencyStore
 
 __all__ = ("LEADER_ANNOTATION", "EndpointsHandler")
 
@@ -22,38 +21,32 @@ class EndpointsHandler:
     """
     Told of Endpoints.
 
-    :param versions: is told of those that have come
-    :param catching_up: is told of changes
+    :param seen: which services wait for the cache to show their Endpoints as they were written
     """
 
-    def __init__(
-        self, queue: Queue[str], services: Store[V1Service], versions: StaleVersions, catching_up: CatchingUp
-    ) -> None:
+    def __init__(self, queue: Queue[str], services: Store[V1Service], seen: ConsistencyStore) -> None:
         self._queue = queue
         self._services = services
-        self._versions = versions
-        self._catching_up = catching_up
+        self._seen = seen
 
     def on_add(self, endpoints: V1Endpoints, is_in_initial_list: bool, /) -> None:
         key = f"{endpoints.metadata.namespace}/{endpoints.metadata.name}"
         # Their service may have gone while nobody looked. The workers, which wait until everything that was there at
         # the start is known, find out.
-        if is_in_initial_list and LEADER_ANNOTATION not in (endpoints.metadata.annotations or {}):
+        left_over = is_in_initial_list and LEADER_ANNOTATION not in (endpoints.metadata.annotations or {})
+        if left_over or self._seen.caught_up(key):
             self._queue.add(key)
-        self._versions.seen(key, endpoints)
-        self._catching_up.changed(key)
 
     def on_update(self, old: V1Endpoints, new: V1Endpoints, /) -> None:
         key = f"{new.metadata.namespace}/{new.metadata.name}"
-        self._versions.seen(key, new)
-        self._catching_up.changed(key)
+        if self._seen.caught_up(key):
+            self._queue.add(key)
 
     def on_delete(self, endpoints: V1Endpoints | DeletedFinalStateUnknown[V1Endpoints], /) -> None:
         if isinstance(endpoints, DeletedFinalStateUnknown):
             key = endpoints.key
         else:
             key = f"{endpoints.metadata.namespace}/{endpoints.metadata.name}"
-        self._catching_up.changed(key)
         # Those of a service that is gone are gone as they should be.
         if self._services.get_by_key(key) is not None:
             self._queue.add(key)

@@ -22,10 +22,11 @@ from kinformer_controllers.endpointslice.labels import is_managed, service_key
 from kinformer_controllers.endpointslice.metrics import SliceMetrics
 from kinformer_controllers.endpointslice.nodes import Nodes
 from kinformer_controllers.endpointslice.options import EndpointSliceOptions
-from kinformer_controllers.endpointslice.reconciler import Reconciler
+from kinformer_controllers.endpointslice.reconciler import SLICES, Reconciler
 from kinformer_controllers.endpointslice.tracker import SliceTracker
 from kinformer_controllers.shared.services.pod import EndpointPod
-from kinformer_controllers.shared.services.syncer import ServiceSyncer
+from kinformer_controllers.shared.services.syncer import CATCH_UP_TIMEOUT, ServiceSyncer
+from kinformer_controllers.shared.waiting.consistency import ConsistencyStore
 
 __all__ = ("EndpointSliceController", "make_controller")
 
@@ -77,9 +78,10 @@ class EndpointSliceController(ServiceSyncer[list[V1EndpointSlice]]):
         clock = clock or RealClock()
         self._metrics = SliceMetrics(max_per_slice)
         self.tracker = SliceTracker()
-        super().__init__(informers.informer_for(V1Service), self._metrics, self.tracker)
-        nodes = informers.informer_for(V1Node)
+        services, nodes = informers.informer_for(V1Service), informers.informer_for(V1Node)
         slices = informers.informer_for(V1EndpointSlice, indexers={_SERVICE_INDEX: _service_index})
+        seen = ConsistencyStore({SLICES: slices.indexer}, clock, timeout=CATCH_UP_TIMEOUT)
+        super().__init__(services, self._metrics, seen)
         self._slices = slices.indexer
         self._recorder = recorder
         self._views = SliceViews()
@@ -97,10 +99,10 @@ class EndpointSliceController(ServiceSyncer[list[V1EndpointSlice]]):
         queue = self.controller.queue
         self.nodes = Nodes(nodes.indexer, queue)
         self._reconciler = Reconciler(
-            client.resource(V1EndpointSlice), self.nodes, self.tracker, self._metrics, max_per_slice
+            client.resource(V1EndpointSlice), self.nodes, self.tracker, seen, self._metrics, max_per_slice
         )
-        self.follow(informers, clock, batch_period)
-        self.controller.handle(slices, SliceHandler(queue, self.tracker, self._views, self._catching_up, batch_period))
+        self.follow(informers, batch_period)
+        self.controller.handle(slices, SliceHandler(queue, self.tracker, self._views, seen, batch_period))
         self.controller.handle(nodes, self.nodes)
 
     def _there(self, key: str) -> list[V1EndpointSlice]:
@@ -118,6 +120,7 @@ class EndpointSliceController(ServiceSyncer[list[V1EndpointSlice]]):
         there: list[V1EndpointSlice],
         triggered: datetime | None,
     ) -> None:
+        self.tracker.keep(key, there)
         # By name, so that the same question has the same answer.
         existing = [self._views.of(slice_) for slice_ in sorted(there, key=_name_of)]
         try:
@@ -131,6 +134,7 @@ class EndpointSliceController(ServiceSyncer[list[V1EndpointSlice]]):
     async def _gone(self, key: str) -> None:
         # Its slices are the garbage collector's.
         self._metrics.forget(key)
+        self.tracker.forget(key)
         self.nodes.wait_for(key, ())
 
 

@@ -8,7 +8,7 @@ from kinformer.workqueue import DelayingQueue
 from kinformer_controllers.endpointslice.endpoints import SliceViews
 from kinformer_controllers.endpointslice.labels import is_managed, service_key
 from kinformer_controllers.endpointslice.tracker import SliceTracker
-from kinformer_controllers.shared.services.catching_up import CatchingUp
+from kinformer_controllers.shared.waiting.consistency import ConsistencyStore
 
 __all__ = ("MIN_SYNC_DELAY", "SliceHandler")
 
@@ -21,7 +21,7 @@ class SliceHandler:
     Told of slices.
 
     :param views: is kept up to date
-    :param catching_up: is told of changes
+    :param seen: which services wait for the cache to show their slices as they were written
     :param batch_period: seconds for which a service waits for further changes, if that is longer than the minimum
     """
 
@@ -30,24 +30,24 @@ class SliceHandler:
         queue: DelayingQueue[str],
         tracker: SliceTracker,
         views: SliceViews,
-        catching_up: CatchingUp,
+        seen: ConsistencyStore,
         batch_period: float,
     ) -> None:
         self._queue = queue
         self._tracker = tracker
         self._views = views
         self._delay = max(batch_period, MIN_SYNC_DELAY)
-        self._catching_up = catching_up
+        self._seen = seen
 
     def on_add(self, slice_: V1EndpointSlice, is_in_initial_list: bool, /) -> None:
-        self._catching_up.changed(service_key(slice_))
+        self._wake(slice_)
         if is_managed(slice_):
             self._views.of(slice_)
             if self._tracker.is_news(slice_):
                 self._enqueue(slice_)
 
     def on_update(self, old: V1EndpointSlice, new: V1EndpointSlice, /) -> None:
-        self._catching_up.changed(service_key(new))
+        self._wake(new)
         if is_managed(new):
             self._views.of(new)
         if service_key(old) != service_key(new):
@@ -62,7 +62,7 @@ class SliceHandler:
         elif is_managed(new) and new.metadata.deletion_timestamp is not None:
             # Somebody deletes it, and a finalizer keeps it: it is not one of the service's any more. (Kubernetes waits
             # until it is gone.)
-            if self._tracker.was_unexpected(new):
+            if self._tracker.lost(new):
                 self._enqueue(new)
         elif is_managed(new) and self._tracker.is_news(new):
             self._enqueue(new)
@@ -71,10 +71,15 @@ class SliceHandler:
         known = slice_.obj if isinstance(slice_, DeletedFinalStateUnknown) else slice_
         if known is None:
             return
-        self._catching_up.changed(service_key(known))
+        self._wake(known)
         self._views.forget(known)
-        if is_managed(known) and self._tracker.was_unexpected(known):
+        if is_managed(known) and self._tracker.lost(known):
             self._enqueue(known)
+
+    def _wake(self, slice_: V1EndpointSlice) -> None:
+        key = service_key(slice_)
+        if self._seen.caught_up(key):
+            self._queue.add(key)
 
     def _enqueue(self, slice_: V1EndpointSlice) -> None:
         key = service_key(slice_)

@@ -14,7 +14,7 @@ from datetime import datetime
 from kinformer.client import NotFound, Resource
 from kinformer.logs import get_logger
 from kinformer.manager import SyncError
-from kinformer.meta import GroupVersionKind, new_controller_ref
+from kinformer.meta import GroupResource, GroupVersionKind, new_controller_ref
 from kinformer.meta.validation import dns1123_subdomain_errors
 from kinformer.models import V1EndpointSlice, V1ObjectMeta, V1Service
 from kinformer_controllers.endpointslice.endpoints import (
@@ -33,6 +33,7 @@ from kinformer_controllers.endpointslice.nodes import Nodes
 from kinformer_controllers.endpointslice.placement import Placed, place
 from kinformer_controllers.endpointslice.tracker import SliceTracker
 from kinformer_controllers.endpointslice.traffic import hints_for, traffic_distribution
+from kinformer_controllers.shared.owning.identity import OwnerId
 from kinformer_controllers.shared.services.pod import EndpointPod, is_ipv6
 from kinformer_controllers.shared.services.service import (
     TRIGGER_TIME_ANNOTATION,
@@ -40,11 +41,14 @@ from kinformer_controllers.shared.services.service import (
     port_resolver,
 )
 from kinformer_controllers.shared.services.trigger_time import format_trigger_time
+from kinformer_controllers.shared.waiting.consistency import ConsistencyStore
 from kinformer_controllers.shared.writing.pods import is_namespace_terminating
 
-__all__ = ("Reconciler", "address_types")
+__all__ = ("SLICES", "Reconciler", "address_types")
 
 log = get_logger(__name__)
+
+SLICES = GroupResource("discovery.k8s.io", "endpointslices")
 
 _SERVICE = GroupVersionKind("", "v1", "Service")
 
@@ -62,7 +66,7 @@ class Reconciler:
     """
     :param slices: where to write
     :param nodes: the nodes that there are
-    :param tracker: is told of every write
+    :param tracker: is told of every write, and so is `seen`
     """
 
     def __init__(
@@ -70,12 +74,14 @@ class Reconciler:
         slices: Resource[V1EndpointSlice],
         nodes: Nodes,
         tracker: SliceTracker,
+        seen: ConsistencyStore,
         metrics: SliceMetrics,
         max_per_slice: int,
     ) -> None:
         self._slices = slices
         self._nodes = nodes
         self._tracker = tracker
+        self._seen = seen
         self._metrics = metrics
         self._max_per_slice = max_per_slice
 
@@ -114,12 +120,12 @@ class Reconciler:
         self._nodes.wait_for(key, unknown)
         # Of an address type that the service has no more.
         plans.append(_Changes(delete=[view.slice for view in existing if view.slice.address_type not in types]))
-        with self._tracker.writing(key):
-            for changes in plans:
-                try:
-                    errors += await self._write(service, changes, triggered, distribution)
-                except Exception as error:  # the other address types are to be written
-                    errors.append(error)
+        owner = OwnerId(key, service.metadata.uid)
+        for changes in plans:
+            try:
+                errors += await self._write(owner, service, changes, triggered, distribution)
+            except Exception as error:  # the other address types are to be written
+                errors.append(error)
         if errors:
             raise ExceptionGroup(f"slices of {key}", errors)
 
@@ -210,7 +216,7 @@ class Reconciler:
         return desired, missing
 
     async def _write(
-        self, service: V1Service, changes: _Changes, triggered: datetime | None, distribution: str
+        self, owner: OwnerId, service: V1Service, changes: _Changes, triggered: datetime | None, distribution: str
     ) -> list[Exception]:
         """
         Write the changes of one address type.
@@ -229,17 +235,17 @@ class Reconciler:
                 if is_namespace_terminating(error):
                     return []  # no other can be made there either, and nobody minds
                 raise
-            self._tracker.written(created)
+            self._wrote(owner, created)
             self._metrics.changed("create")
         for slice_ in changes.update:
             _annotate(slice_, triggered)
-            self._tracker.written(await self._slices.update(slice_))
+            self._wrote(owner, await self._slices.update(slice_))
             self._metrics.changed("update")
         errors: list[Exception] = []
         for slice_ in changes.delete:
             try:
                 with self._tracker.deleting(slice_):
-                    await self._delete(slice_.metadata)
+                    await self._delete(owner, slice_.metadata)
             except Exception as error:
                 errors.append(error)
             else:
@@ -248,11 +254,16 @@ class Reconciler:
             self._metrics.wrote(len(changes.create) + len(changes.update) + len(changes.delete), distribution)
         return errors
 
-    async def _delete(self, meta: V1ObjectMeta) -> None:
+    def _wrote(self, owner: OwnerId, slice_: V1EndpointSlice) -> None:
+        self._tracker.written(slice_)
+        self._seen.wrote_object(owner, SLICES, slice_)
+
+    async def _delete(self, owner: OwnerId, meta: V1ObjectMeta) -> None:
         try:
             await self._slices.delete(meta.name, meta.namespace)
         except NotFound:
             log.debug("slice_already_deleted", slice=f"{meta.namespace}/{meta.name}")
+        self._seen.deleted(owner, SLICES, f"{meta.namespace}/{meta.name}", meta.uid)
 
 
 def address_types(service: V1Service) -> tuple[str, ...]:

@@ -10,6 +10,8 @@ from kinformer.models import V1Endpoints, V1EndpointSubset, V1Pod, V1Service, fr
 from kinformer.workqueue import RateLimitingQueue
 from kinformer_controllers.endpoint.controller import EndpointController
 from kinformer_controllers.endpoint.handlers import LEADER_ANNOTATION
+from kinformer_controllers.shared.services.syncer import CATCH_UP_TIMEOUT
+from kinformer_controllers.shared.waiting.consistency import LOOK_AGAIN
 from tests.controllers.shared.services.world import NAMESPACE_TERMINATING, World, make_pod, make_service, stamp
 
 TRIGGER = "endpoints.kubernetes.io/last-change-trigger-time"
@@ -317,7 +319,7 @@ async def test_endpoints_that_were_made_are_not_made_again_while_the_cache_does_
     world.cache_follows = False
     await world.sync()
     world.put(make_pod("a", "10.1.0.1"))
-    assert await world.sync() == 60
+    assert await world.sync() == LOOK_AGAIN
     await world.queued()
     world.show()
 
@@ -331,8 +333,10 @@ async def test_endpoints_that_never_come_are_given_up_after_a_minute() -> None:
     world.cache_follows = False
     await world.sync()
     world.objects.clear()
-    assert await world.sync() == 60
-    world.clock.turn(60)
+    assert CATCH_UP_TIMEOUT == 60
+    world.clock.turn(CATCH_UP_TIMEOUT)
+    assert await world.sync() == LOOK_AGAIN
+    world.clock.turn(0.001)
 
     assert await world.sync() is None
     assert world.writes == ["create Endpoints/web"] * 2
@@ -352,7 +356,8 @@ async def test_endpoints_that_come_and_go_before_the_answer_to_the_create_are_ma
 
 async def test_earlier_endpoints_that_the_cache_shows_late_are_not_taken_for_those_that_were_made() -> None:
     world = Endpoints(make_service())
-    earlier = from_dict(V1Endpoints, {"metadata": {"name": "web", "namespace": "ns", "uid": "earlier"}})
+    meta = {"name": "web", "namespace": "ns", "uid": "earlier", "resourceVersion": "1"}
+    earlier = from_dict(V1Endpoints, {"metadata": meta})
 
     def show_earlier(_: object) -> None:
         world.put(earlier)
@@ -364,6 +369,22 @@ async def test_earlier_endpoints_that_the_cache_shows_late_are_not_taken_for_tho
 
     assert await world.sync() is not None
     assert world.writes == ["create Endpoints/web"]
+
+
+async def test_endpoints_that_were_seen_and_are_found_gone_by_a_list_are_made_again_at_once() -> None:
+    world = Endpoints(make_service())
+    world.cache_follows = False
+    await world.sync()
+    world.show()
+    await world.queued()
+    # A list does not say when they went, and what it has besides them is older.
+    world.find_gone(world.objects.pop(("Endpoints", "web")))
+    meta = {"name": "old", "namespace": "ns", "uid": "old", "resourceVersion": "1"}
+    world.put(from_dict(V1Endpoints, {"metadata": meta}))
+
+    assert await world.queued() == ["ns/web"]
+    assert await world.sync() is None
+    assert world.writes == ["create Endpoints/web"] * 2
 
 
 async def test_endpoints_that_are_left_over_are_looked_at_at_the_start() -> None:

@@ -12,6 +12,8 @@ from kinformer.models import V1Endpoint, V1EndpointSlice, V1Service
 from kinformer.workqueue import RateLimitingQueue
 from kinformer_controllers.endpointslice.controller import EndpointSliceController
 from kinformer_controllers.endpointslice.handlers import MIN_SYNC_DELAY
+from kinformer_controllers.shared.services.syncer import CATCH_UP_TIMEOUT
+from kinformer_controllers.shared.waiting.consistency import LOOK_AGAIN
 from tests.controllers.shared.services.world import (
     NAMESPACE_TERMINATING,
     World,
@@ -390,7 +392,7 @@ async def test_nothing_is_done_on_a_cache_that_has_not_seen_the_last_write() -> 
     world.cache_follows = False
     await world.sync()
     world.put(make_pod("b", "10.1.0.2"))
-    assert await world.sync() == 60
+    assert await world.sync() == LOOK_AGAIN
     assert world.verbs == ["create"]
     await world.queued()
 
@@ -405,8 +407,10 @@ async def test_a_slice_that_never_comes_is_given_up_after_a_minute() -> None:
     world.cache_follows = False
     await world.sync()
     world.objects.clear()
-    assert await world.sync() == 60
-    world.clock.turn(60)
+    assert CATCH_UP_TIMEOUT == 60
+    world.clock.turn(CATCH_UP_TIMEOUT)
+    assert await world.sync() == LOOK_AGAIN
+    world.clock.turn(0.001)
 
     assert await world.sync() is None
     assert world.verbs == ["create", "create"]
@@ -431,6 +435,29 @@ async def test_a_slice_that_goes_before_the_answer_to_its_write_is_made_again_at
 
     assert await world.sync() is None
     assert world.verbs[-2:] == [verb, "create"]
+    assert await world.sync() is None
+    assert world.tracker.expected("ns/web") == {world.slice.metadata.uid}
+
+
+async def test_a_slice_that_was_deleted_is_waited_for_until_the_cache_shows_that_it_goes() -> None:
+    world = Slices(make_service(), make_pod("a", "10.1.0.1"), make_pod("b", "10.1.0.2"), max_per_slice=1)
+    await world.sync()
+    await world.queued()
+    world.cache_follows = False
+    there = {one.metadata.name: one for one in world.slices()}
+    world.remove(make_pod("b"))
+    await world.queued()
+    await world.sync()
+    assert world.verbs == ["create", "create", "delete"]
+    assert await world.sync() == LOOK_AGAIN
+
+    [name] = there.keys() - {one.metadata.name for one in world.slices()}
+    kept = copy.deepcopy(there[name])
+    kept.metadata.deletion_timestamp = datetime(2026, 1, 1, tzinfo=UTC)
+    world.put(kept)
+    assert await world.queued() == ["ns/web"]
+    assert await world.sync() is None
+    assert world.verbs == ["create", "create", "delete"]
 
 
 async def test_the_tracker_keeps_nothing_of_slices_that_are_gone() -> None:

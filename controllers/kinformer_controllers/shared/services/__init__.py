@@ -5,7 +5,6 @@
 :mod:`selection`       which pods a service selects, and which services a pod, kept up to date: two look-ups
 :mod:`handlers`        the event handlers that keep it so, and have those services synced that a change concerns
 :mod:`service`         what a service asks for: whether it gets endpoints at all, of which family, at which port
-:mod:`catching_up`     services that wait for the cache to show the last write
 :mod:`trigger_time`    since when the change was in the world that is being written now
 =====================  =================================================================================
 """

@@ -9,27 +9,25 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection
 from datetime import datetime
-from typing import Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 from kinformer.cache import SharedIndexInformer
-from kinformer.clock import Clock
 from kinformer.informers import SharedInformerFactory
-from kinformer.logs import get_logger
 from kinformer.manager import Controller
 from kinformer.models import V1Pod, V1Service
-from kinformer_controllers.shared.services.catching_up import CatchingUp
 from kinformer_controllers.shared.services.handlers import PodHandler, ServiceHandler
 from kinformer_controllers.shared.services.pod import EndpointPod
 from kinformer_controllers.shared.services.selection import Selection
 from kinformer_controllers.shared.services.service import gets_endpoints
 from kinformer_controllers.shared.services.trigger_time import TriggerTimes
+from kinformer_controllers.shared.waiting.consistency import ConsistencyStore
 
-__all__ = ("ServiceSyncer", "SyncMetrics", "Written")
+__all__ = ("CATCH_UP_TIMEOUT", "ServiceSyncer", "SyncMetrics")
 
-log = get_logger(__name__)
+#: Seconds after which the cache is taken at its word. That is soon: traffic goes to where the endpoints say.
+CATCH_UP_TIMEOUT: Final = 60.0
 
 There = TypeVar("There")
-ThereIn = TypeVar("ThereIn", contravariant=True)
 
 
 class SyncMetrics(Protocol):
@@ -37,43 +35,31 @@ class SyncMetrics(Protocol):
         """A sync has ended: ``success``, ``stale`` or ``error``."""
 
 
-class Written(Protocol[ThereIn]):
-    """Knows what was written last."""
-
-    def is_stale(self, key: str, there: ThereIn, /) -> bool:
-        """Whether the cache, which shows this, does not show it yet."""
-
-    def forget(self, key: str, /) -> None:
-        """What was written is not to be waited for."""
-
-
 class ServiceSyncer(ABC, Generic[There]):
     """
     Syncs services.
 
-    :param written: what is waited for before a service is synced again
+    :param seen: is told of every write by the subclass; a service is not synced before the cache shows them
     :ivar controller: calls :meth:`sync`; made by the subclass, which then calls :meth:`follow`
     """
 
     controller: Controller
-    _catching_up: CatchingUp
 
-    def __init__(self, services: SharedIndexInformer[V1Service], metrics: SyncMetrics, written: Written[There]) -> None:
+    def __init__(self, services: SharedIndexInformer[V1Service], metrics: SyncMetrics, seen: ConsistencyStore) -> None:
         self._service_informer = services
         self._services = services.indexer
         self._sync_metrics = metrics
-        self._written = written
+        self._seen = seen
         self._trigger_times = TriggerTimes()
         self.selection = Selection()
 
-    def follow(self, informers: SharedInformerFactory, clock: Clock, batch_period: float) -> None:
+    def follow(self, informers: SharedInformerFactory, batch_period: float) -> None:
         """
         Have services synced when they, or their pods, change.
 
         :param batch_period: seconds for which changes of a service's pods are gathered
         """
         queue = self.controller.queue
-        self._catching_up = CatchingUp(queue, clock)
         self.controller.handle(self._service_informer, ServiceHandler(queue, self.selection))
         self.controller.handle(informers.informer_for(V1Pod), PodHandler(queue, self.selection, batch_period))
 
@@ -115,19 +101,13 @@ class ServiceSyncer(ABC, Generic[There]):
         if service is None:
             await self._gone(key)
             self._trigger_times.forget(key)
-            self._written.forget(key)
-            self._catching_up.forget(key)
+            self._seen.forget(key)
             return None
         if not gets_endpoints(service):
             return None
+        if (wait := self._seen.wait(key)) is not None:
+            return wait
         there = self._there(key)
-        if self._written.is_stale(key, there):
-            seconds = self._catching_up.wait(key)
-            if seconds is not None:
-                return seconds
-            log.warning("write_never_seen", controller=self.controller.name, service=key)
-            self._written.forget(key)
-        self._catching_up.forget(key)
         pods = self.selection.pods_of(key, service.spec.selector or {})
         if pods is None:
             return None

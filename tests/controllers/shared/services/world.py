@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from kinformer.cache import Indexer
+from kinformer.cache import DeletedFinalStateUnknown, Indexer
 from kinformer.client import NotFound
 from kinformer.client.errors import Status, StatusCause, StatusDetails, error_from_status
 from kinformer.clock import FakeClock
@@ -171,6 +171,14 @@ class World:
         informer.indexer.delete(obj)
         for handler in informer.handlers:
             handler.on_delete(obj)
+
+    def find_gone(self, obj: Any) -> None:
+        """A list does not have it any more: nobody says when it went."""
+        informer = self.informer_for(type(obj))
+        tombstone = DeletedFinalStateUnknown(meta_namespace_key(obj), obj)
+        informer.indexer.delete(tombstone)
+        for handler in informer.handlers:
+            handler.on_delete(tombstone)
 
     def endpoints(self, name: str = "web") -> V1Endpoints:
         found: V1Endpoints = self.objects["Endpoints", name]
