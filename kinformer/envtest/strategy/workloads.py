@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy.base import Obj, Strategy
 from kinformer.envtest.strategy.checks import forbidden, immutable, invalid, not_less_than_zero, required
+from kinformer.envtest.strategy.job_status import check_job_status
 from kinformer.envtest.strategy.pod_checks import check_template
 from kinformer.envtest.strategy.podspec import default_template
 from kinformer.envtest.strategy.workload_checks import (
@@ -273,7 +274,7 @@ class JobStrategy(Strategy):
         default_job(spec)
         labels = spec["template"].get("metadata", {}).get("labels")
         if labels and not obj["metadata"].get("labels"):
-            obj["metadata"]["labels"] = dict(labels)
+            obj["metadata"]["labels"] = labels  # one and the same: what its pods are given later it has too
 
     def deletion_warnings(self, said_what_happens: bool) -> list[str]:
         if said_what_happens:
@@ -288,19 +289,22 @@ class JobStrategy(Strategy):
             return
         given = {"controller-uid": metadata["uid"], "job-name": metadata.get("name", "")}
         template = spec["template"].setdefault("metadata", {})
+        own = metadata.get("labels")
+        is_own = bool(own) and own is not template.get("labels")
         labels = template["labels"] = dict(template.get("labels") or {})
         for name, value in given.items():
             labels.setdefault(name, value)
             labels.setdefault(_JOB_PREFIX + name, value)
-        own = metadata["labels"] = dict(metadata.get("labels") or {})
-        for name, value in given.items():
-            own.setdefault(name, value)
-            own.setdefault(_JOB_PREFIX + name, value)
+        if not is_own:
+            metadata["labels"] = dict(labels)
         selector = spec.setdefault("selector", {}).setdefault("matchLabels", {})
         selector.setdefault(f"{_JOB_PREFIX}controller-uid", metadata["uid"])
 
     def validate(self, obj: Obj) -> list[Cause]:
         return list(check_job(obj["spec"]))
+
+    def validate_subresource_change(self, subresource: str, obj: Obj, old: Obj) -> list[Cause]:
+        return list(check_job_status(obj, old)) if subresource == "status" else []
 
     def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
         spec, before = obj["spec"], old["spec"]

@@ -1,0 +1,215 @@
+"""What kube-apiserver refuses in the status of a Job, whoever writes it: the job controller or another.
+
+In goes the job as it is to be and as it was, out come the causes to refuse it. A rule about a field is looked at when
+that field has changed: what was wrong before keeps nobody from writing something else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from kinformer.envtest.status import Cause
+from kinformer.envtest.strategy.base import Obj
+from kinformer.envtest.strategy.checks import duplicate, invalid, not_less_than_zero, repeats, required
+
+__all__ = ("check_job_status",)
+
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+
+
+def check_job_status(job: Obj, old: Obj) -> Iterator[Cause]:
+    """A status in itself, then as a change of the one before."""
+    spec, status, before = job["spec"], job.get("status") or {}, old.get("status") or {}
+    yield from not_less_than_zero(status, "status", "active", "succeeded", "failed", "ready", "terminating")
+    yield from _uncounted_uids(status)
+    yield from _completion(status, before)
+    yield from _finish(spec, status, before)
+    yield from _indexes(spec, status, before)
+    yield from _pods_left(status, before)
+    yield from _criteria(spec, status)
+    yield from _change(spec, status, before)
+
+
+def _uncounted_uids(status: Obj) -> Iterator[Cause]:
+    uncounted = status.get("uncountedTerminatedPods") or {}
+    for name in ("succeeded", "failed"):
+        uids = uncounted.get(name) or []
+        # A pod has either succeeded or failed.
+        earlier = (uncounted.get("succeeded") or []) if name == "failed" else []
+        told = repeats([*earlier, *uids])[len(earlier) :]
+        for index, (uid, again) in enumerate(zip(uids, told, strict=True)):
+            field = f"status.uncountedTerminatedPods.{name}[{index}]"
+            if not uid:
+                yield invalid(field, uid, "must not be empty")
+            elif again:
+                yield duplicate(field, uid)
+
+
+def _completion(status: Obj, before: Obj) -> Iterator[Cause]:
+    complete, failed = _is(status, "Complete"), _is(status, "Failed")
+    completed, is_new = status.get("completionTime"), complete != _is(before, "Complete")
+    moved = completed != before.get("completionTime")
+    if (is_new or failed != _is(before, "Failed")) and complete and failed:
+        yield _conditions("cannot set Complete=True and Failed=true conditions")
+    target = _is(status, "FailureTarget")
+    if (is_new or target != _is(before, "FailureTarget")) and complete and target:
+        yield _conditions("cannot set Complete=True and FailureTarget=true conditions")
+    if (is_new or moved) and completed and not complete:
+        text = "cannot set completionTime when there is no Complete=True condition"
+        yield invalid("status.completionTime", completed, text)
+    if (is_new or moved) and complete and not completed:
+        yield required("status.completionTime", "completionTime is required for Complete jobs")
+    started = status.get("startTime")
+    if (moved or started != before.get("startTime")) and started and completed and _time(completed) < _time(started):
+        yield invalid("status.completionTime", completed, "must be equal to or after `startTime`")
+
+
+def _finish(spec: Obj, status: Obj, before: Obj) -> Iterator[Cause]:
+    complete, failed, met = _is(status, "Complete"), _is(status, "Failed"), _is(status, "SuccessCriteriaMet")
+    fails_now = not _is(before, "Failed") or status.get("failedIndexes") != before.get("failedIndexes")
+    if failed and fails_now and not _is(status, "FailureTarget"):
+        yield _conditions("cannot set Failed=True condition without the FailureTarget=true condition")
+    if complete and not met and not (_is(before, "Complete") and not _is(before, "SuccessCriteriaMet")):
+        yield _conditions("cannot set Complete=True condition without the SuccessCriteriaMet=true condition")
+    if not (complete or failed):
+        return
+    is_new, active = not _finished(before), status.get("active") or 0
+    if active > 0 and (is_new or active != (before.get("active") or 0)):
+        yield invalid("status.active", active, "active>0 is invalid for finished job")
+    never_ran = spec.get("suspend") is True and spec.get("completions") == 0
+    if not status.get("startTime") and (is_new or before.get("startTime")) and not never_ran:
+        yield required("status.startTime", "startTime is required for finished job")
+    uncounted = status.get("uncountedTerminatedPods") or {}
+    if any(uncounted.values()) and (is_new or uncounted != (before.get("uncountedTerminatedPods") or {})):
+        shown = {name.capitalize(): uncounted.get(name) for name in ("succeeded", "failed")}
+        yield invalid("status.uncountedTerminatedPods", shown, "must be empty for finished job")
+
+
+def _indexes(spec: Obj, status: Obj, before: Obj) -> Iterator[Cause]:
+    done, bad = status.get("completedIndexes") or "", status.get("failedIndexes")
+    done_changed = done != (before.get("completedIndexes") or "")
+    bad_changed = bad != before.get("failedIndexes")
+    completions, per_index = spec.get("completions"), spec.get("backoffLimitPerIndex") is not None
+    if done_changed and completions is not None and (why := _misread(done, completions)):
+        yield invalid("status.completedIndexes", done, f"error parsing completedIndexes: {why}")
+    if bad_changed and completions is not None and per_index and bad and (why := _misread(bad, completions)):
+        yield invalid("status.failedIndexes", bad, f"error parsing failedIndexes: {why}")
+    if done_changed and done and spec.get("completionMode") != "Indexed":
+        text = "cannot set non-empty completedIndexes when non-indexed completion mode"
+        yield invalid("status.completedIndexes", done, text)
+    if bad_changed and bad is not None and not per_index:
+        yield invalid(
+            "status.failedIndexes", bad, "cannot set non-null failedIndexes when backoffLimitPerIndex is null"
+        )
+    if (done_changed or bad_changed) and completions is not None and done and bad:
+        both = [
+            max(first, other)
+            for first, last in _intervals(done, completions)
+            for other, end in _intervals(bad, completions)
+            if first <= end and other <= last
+        ]
+        if both:
+            yield invalid(
+                "status.failedIndexes", bad, f"failedIndexes and completedIndexes overlap at index: {min(both)}"
+            )
+
+
+def _pods_left(status: Obj, before: Obj) -> Iterator[Cause]:
+    ready, active, going = status.get("ready"), status.get("active") or 0, status.get("terminating")
+    if going and _finished(status) and (not _finished(before) or going != before.get("terminating")):
+        yield invalid("status.terminating", going, "terminating>0 is invalid for finished job")
+    changed = ready != before.get("ready") or active != (before.get("active") or 0)
+    if changed and ready is not None and ready > active:
+        yield invalid("status.ready", ready, "cannot set more ready pods than active")
+
+
+def _criteria(spec: Obj, status: Obj) -> Iterator[Cause]:
+    met = _is(status, "SuccessCriteriaMet")
+    if met and _is(status, "Failed"):
+        yield _conditions("cannot set SuccessCriteriaMet=True and Failed=true conditions")
+    if met and _is(status, "FailureTarget"):
+        yield _conditions("cannot set SuccessCriteriaMet=True and FailureTarget=true conditions")
+    if spec.get("successPolicy") is not None and _is(status, "Complete") and not met:
+        yield _conditions("cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True")
+
+
+def _change(spec: Obj, status: Obj, before: Obj) -> Iterator[Cause]:
+    for terminal in ("Failed", "Complete", "FailureTarget"):
+        if _is(before, terminal) and not _is(status, terminal):
+            yield _conditions(f"cannot disable the terminal {terminal}=True condition")
+    elastic = spec.get("completionMode") == "Indexed" and spec.get("completions") == spec.get("parallelism")
+    # An elastic job that shrinks has fewer that succeeded.
+    for name in ("failed",) if elastic else ("failed", "succeeded"):
+        count = status.get(name) or 0
+        if count < (before.get(name) or 0):
+            yield invalid(f"status.{name}", count, f"cannot decrease the {name} counter")
+    completed, was_completed = status.get("completionTime"), before.get("completionTime")
+    if completed and was_completed and completed != was_completed:
+        yield invalid("status.completionTime", completed, "field is immutable")
+    started, was_started = status.get("startTime"), before.get("startTime")
+    resumes = _is(before, "Suspended") and _is(status, "Suspended", "False")
+    if was_started and started != was_started and not spec.get("suspend") and not resumes:
+        yield invalid("status.startTime", started, "field is immutable for unsuspended job once set")
+    met, was_met = _is(status, "SuccessCriteriaMet"), _is(before, "SuccessCriteriaMet")
+    if was_met and not met:
+        yield _conditions("cannot disable the SuccessCriteriaMet=True condition")
+    if _is(before, "Complete") and met and not was_met:
+        yield _conditions("cannot set SuccessCriteriaMet=True for Job already has Complete=true conditions")
+
+
+def _is(status: Obj, type_: str, value: str = "True") -> bool:
+    return any(each.get("type") == type_ and each.get("status") == value for each in status.get("conditions") or ())
+
+
+def _finished(status: Obj) -> bool:
+    return _is(status, "Complete") or _is(status, "Failed")
+
+
+def _conditions(detail: str) -> Cause:
+    return Cause("status.conditions", "FieldValueInvalid", f"Invalid value: {detail}")
+
+
+def _time(value: Any) -> datetime:
+    return value if isinstance(value, datetime) else datetime.fromisoformat(value)
+
+
+def _interval(text: str, completions: int) -> tuple[int, int] | str:
+    """Where an interval of indexes begins and ends, or what is wrong with it."""
+    parts = text.split("-")
+    if len(parts) > 2:
+        return (
+            f'the fragment "{text}" violates the requirement that an index interval can have at most two parts '
+            "separated by '-'"
+        )
+    for part in parts:
+        if not _INTEGER.fullmatch(part):
+            return f'cannot convert string to integer for index: "{part}"'
+        if int(part) >= completions:
+            return f'too large index: "{part}"'
+    first, last = int(parts[0]), int(parts[-1])
+    if len(parts) == 2 and first >= last:
+        return f"non-increasing order, previous: {first}, current: {last}"
+    return first, last
+
+
+def _intervals(text: str, completions: int) -> Iterator[tuple[int, int]]:
+    """The intervals that can be read."""
+    for part in text.split(","):
+        if not isinstance(read := _interval(part, completions), str):
+            yield read
+
+
+def _misread(text: str, completions: int) -> str:
+    """What is wrong with intervals of indexes, ``""`` if nothing is."""
+    before: int | None = None
+    for part in text.split(",") if text else ():
+        read = _interval(part, completions)
+        if isinstance(read, str):
+            return read
+        if before is not None and before >= read[0]:
+            return f"non-increasing order, previous: {before}, current: {read[0]}"
+        before = read[1]
+    return ""
