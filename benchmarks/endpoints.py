@@ -219,10 +219,8 @@ class Written:
 async def managing(
     remote: Remote, names: list[str], batch_period: float = 0.0
 ) -> AsyncIterator[tuple[Manager, Written]]:
-    options = {
-        "endpoint_updates_batch_period": batch_period,
-        "endpointslice_updates_batch_period": batch_period,
-    }
+    # A manager refuses the options of controllers that it does not run.
+    options = {f"{name}_updates_batch_period": batch_period for name in names}
     async with connect(kubeconfig=remote.kubeconfig) as client, anyio.create_task_group() as tasks:
         manager = Manager(client, known={name: CONTROLLERS[name] for name in names}, options=options)
         written = Written()
