@@ -28,6 +28,7 @@ from kinformer.models import (
 from kinformer_controllers.daemonset.kind import KIND
 from kinformer_controllers.daemonset.template import HASH_LABEL
 from kinformer_controllers.shared.history.control import RevisionHistory
+from kinformer_controllers.shared.history.hashing import in_order
 from kinformer_controllers.shared.history.revisions import next_revision, number_of
 from kinformer_controllers.shared.history.template import template_hash
 from kinformer_controllers.shared.owning.claim import ControllerRefManager
@@ -144,7 +145,7 @@ class DaemonSetHistory:
                 labels={**labels, HASH_LABEL: hash_},
                 owner_references=[new_controller_ref(daemonset, KIND)],
             ),
-            data=data,
+            data=in_order(data),
             revision=number,
         )
         if meta.annotations:

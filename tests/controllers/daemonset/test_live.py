@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -123,6 +124,14 @@ async def test_every_node_gets_a_pod_those_that_join_later_too() -> None:
         assert await world.shown() == ["n1 img", "n2 img", "n3 img"]
         status = await world.status()
         assert (status["desiredNumberScheduled"], status["numberAvailable"]) == (3, 3)
+
+
+async def test_a_revision_is_written_with_its_keys_sorted_as_kubectl_and_kubernetes_compare_it() -> None:
+    async with running() as world:
+        await world.apply(make_daemonset())
+        (revision,) = (await world.revisions.list("default")).items
+
+        assert json.dumps(revision.data) == json.dumps(revision.data, sort_keys=True)
 
 
 async def test_without_nodes_there_is_nothing_to_do() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from types import SimpleNamespace
 from typing import Any
 
@@ -182,6 +183,14 @@ async def test_garbage_that_calls_itself_a_revision_of_a_set_holds_up_nothing() 
         assert await world.shown() == ["web-0 second Running"]
         status = await world.status()
         assert status["currentRevision"] == status["updateRevision"] not in ("web-junk", "web-worse")
+
+
+async def test_a_revision_is_written_with_its_keys_sorted_as_kubectl_and_kubernetes_compare_it() -> None:
+    async with running() as world:
+        await world.apply(make_set(1))
+        (revision,) = (await world.client.resource(V1ControllerRevision).list("default")).items
+
+        assert json.dumps(revision.data) == json.dumps(revision.data, sort_keys=True)
 
 
 async def test_an_orphan_revision_is_adopted() -> None:

@@ -11,6 +11,7 @@ from kinformer.client import Client, PatchType
 from kinformer.client.errors import AlreadyExists, Conflict, Invalid, NotFound
 from kinformer.meta import GroupVersionKind, Selector, accessor_of, get_controller_of, new_controller_ref
 from kinformer.models import V1ControllerRevision, to_dict
+from kinformer_controllers.shared.history.hashing import in_order
 from kinformer_controllers.shared.history.revisions import revision_hash, revision_name, same_revision
 from kinformer_controllers.shared.owning.claim import AdoptionError
 from kinformer_controllers.shared.owning.index import add_controller_index, owned_by
@@ -56,6 +57,7 @@ class RevisionHistory:
         name = accessor_of(owner).name(owner)
         made = copy.copy(revision)
         made.metadata = copy.copy(revision.metadata)
+        made.data = in_order(revision.data)
         while True:
             made.metadata.name = revision_name(name, revision_hash(revision.data, collision_count))
             try:

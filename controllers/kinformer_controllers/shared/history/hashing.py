@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-__all__ = ("canonical_json", "fnv32", "fnv32a", "safe_encode")
+__all__ = ("canonical_json", "fnv32", "fnv32a", "in_order", "safe_encode")
 
 _OFFSET: Final = 2166136261
 _PRIME: Final = 16777619
@@ -27,6 +27,18 @@ def canonical_json(value: Any) -> bytes:
     """The same bytes for the same value, whatever the order of its keys: those of Go's json.Marshal of a map."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return text.translate(_ESCAPED).encode()
+
+
+def in_order(value: Any) -> Any:
+    """
+    The same value with the keys of all its objects sorted.
+
+    kubectl and kube-controller-manager compare what a ControllerRevision keeps byte by byte with what they would write,
+    which is sorted. To them, one in another order is another template.
+    """
+    if isinstance(value, dict):
+        return {key: in_order(value[key]) for key in sorted(value)}
+    return [in_order(each) for each in value] if isinstance(value, list) else value
 
 
 def fnv32(*parts: bytes) -> int:
