@@ -142,6 +142,8 @@ class SharedIndexInformer(Generic[T]):
         self._controller: Controller[T] | None = None
         self._synced = SyncGate(f"informer {self.name}", self.name, self._is_started, self._clock)
         self._ended = anyio.Event()
+        #: Handlers that are told nothing yet; None while none are held.
+        self._held: list[ProcessorListener[T]] | None = None
 
     def __repr__(self) -> str:
         return f"<SharedIndexInformer {self.name}: {len(self._indexer)} objects>"
@@ -239,16 +241,43 @@ class SharedIndexInformer(Generic[T]):
             resync_period=self._effective_resync_period(requested),
             clock=self._clock,
         )
+        if self._held is None:
+            self._tell(listener)
+        else:
+            self._held.append(listener)
+        return listener
+
+    def _tell(self, listener: ProcessorListener[T]) -> None:
         if self._controller is not None:
             # Nothing can come between: this and the processing of a change are each done in one go.
             listener.pending.extend((ADD, obj, True) for obj in self._indexer.list())
             if self._synced.synced:
                 listener.pending.append((SYNCED, None, None))
         self._processor.add(listener)
-        return listener
+
+    def hold_handlers(self) -> None:
+        """
+        Tell handlers that are added from now on nothing until :meth:`release_handlers`.
+
+        For who follows the server and is not to act yet: the copy is complete and costs nothing but itself.
+        """
+        if self._held is None:
+            self._held = []
+
+    def release_handlers(self) -> None:
+        """Tell the handlers that were held of everything, as if they were added now. Without such, do nothing."""
+        held, self._held = self._held, None
+        for listener in held or ():
+            self._tell(listener)
 
     def remove_event_handler(self, registration: ProcessorListener[T]) -> None:
         """Tell this handler nothing more, not even what waits for it. Doing so twice is doing it once."""
+        self._remove(registration)
+
+    def _remove(self, registration: ProcessorListener[T]) -> None:
+        if self._held is not None and registration in self._held:
+            self._held.remove(registration)
+            registration.remove()
         self._processor.remove(registration)
 
     async def shut_down_event_handler(self, registration: ProcessorListener[T]) -> None:
@@ -257,7 +286,7 @@ class SharedIndexInformer(Generic[T]):
 
         Not to be called by the handler itself, which would wait for its own end.
         """
-        self._processor.remove(registration)
+        self._remove(registration)
         await registration.wait_idle()
 
     def add_indexers(self, indexers: Indexers[T]) -> None:
@@ -307,7 +336,7 @@ class SharedIndexInformer(Generic[T]):
                 log.warning("resync_period_raised", informer=self.name, asked=requested, got=self._resync_check_period)
                 return self._resync_check_period
             self._resync_check_period = requested
-            for listener in self._processor:
+            for listener in (*self._processor, *(self._held or ())):
                 listener.resync_period = self._effective_resync_period(listener.requested_resync_period)
         return requested
 
@@ -362,6 +391,8 @@ class SharedIndexInformer(Generic[T]):
             self._processor.stop()
             self._ended.set()
             self._synced.close()
+            for listener in self._held or ():
+                listener.remove()  # whoever waits for it hears that the informer has stopped
 
     def _new_queue(self) -> Queue[T]:
         if self._queue_kind == "real":

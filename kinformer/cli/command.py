@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 import click
 
+from kinformer.cli.election import ElectionFlags, leader_election_flags
 from kinformer.cli.flags import ControllersCommand, duration
 
 __all__ = ("logging_flags", "main", "run_command", "with_logging")
@@ -147,12 +148,14 @@ def apiserver(**options: Any) -> None:
 @click.option(
     "--metrics-bind-address", default="", metavar="HOST:PORT", help="Serve /metrics, /healthz and /readyz here."
 )
+@leader_election_flags
 @logging_flags
 def manager(**options: Any) -> None:
     """Run controllers against a cluster until interrupted."""
     from kinformer.cli.manager import run
 
-    run_command(partial(run, **with_logging(options)))
+    election = ElectionFlags.taken_from(options)
+    run_command(partial(run, election=election, **with_logging(options)))
 
 
 @main.command()

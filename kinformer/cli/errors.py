@@ -12,6 +12,7 @@ from kinformer.manager import (
     ControllerLoadError,
     EndpointError,
     KubeControllerManagerRuns,
+    LeadershipLost,
     OptionError,
     UnknownControllerError,
 )
@@ -24,6 +25,7 @@ _USERS = (
     ControllerLoadError,
     EndpointError,
     KubeControllerManagerRuns,
+    LeadershipLost,
     ManifestError,
     OptionError,
     ServerError,

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
+from kinformer.cli.election import ElectionFlags, leader_election_of
 from kinformer.client import OutageOptions, connect
 from kinformer.informers import SharedInformerFactory
 from kinformer.logs import escaped
@@ -31,6 +34,7 @@ async def run(
     server_probe_interval: float,
     server_return_spread: float,
     metrics_bind_address: str,
+    election: ElectionFlags,
     extra_options: tuple[str, ...],
     **options: Any,
 ) -> int:
@@ -39,10 +43,12 @@ async def run(
 
     :param controllers: kube-controller-manager's list: ``*``, ``builtin``, names and ``-names``, with commas between
     :param beside_kube_controller_manager: run built-in ones also where the cluster's own do
+    :param election: whether to wait for a Lease first, and which
     :param options: what the controllers are told, those that do not run here included
     :param extra_options: the same, as ``NAME=VALUE``; each must be known to a controller that runs
     :raises ClientError: if the cluster cannot be reached, or refuses
     :raises KubeControllerManagerRuns: if a built-in controller would run beside the cluster's own
+    :raises LeadershipLost: if the Lease was lost
     :raises UnknownControllerError: if a controller is not known
     :raises OptionError: if an option does not say what it should
     """
@@ -50,7 +56,15 @@ async def run(
     if namespace and (problems := dns1123_label_errors(namespace)):
         raise OptionError(f"--namespace is {namespace!r}: {problems[0]}")
     outage = OutageOptions(probe_interval=server_probe_interval, return_spread=server_return_spread)
-    async with connect(kubeconfig, context, qps=kube_api_qps, burst=kube_api_burst, outage=outage) as client:
+    settings = leader_election_of(election)
+    async with AsyncExitStack() as stack:
+        client = await stack.enter_async_context(
+            connect(kubeconfig, context, qps=kube_api_qps, burst=kube_api_burst, outage=outage)
+        )
+        if settings is not None:
+            # A client of its own: no renewal waits behind the controllers' requests, or for their limits.
+            own = await stack.enter_async_context(connect(kubeconfig, context))
+            settings = replace(settings, client=own)
         manager = Manager(
             client,
             controllers=selection,
@@ -59,6 +73,7 @@ async def run(
             informers=SharedInformerFactory(client, namespace=namespace),
             endpoint=_address(metrics_bind_address),
             beside_kube_controller_manager=beside_kube_controller_manager,
+            leader_election=settings,
         )
         if not manager.controllers:
             raise OptionError(_nothing_to_run(controllers))
@@ -67,7 +82,8 @@ async def run(
         await client.server_resources()
         version = await client.server_version()
         await manager.check_alone()
-        click.echo(f"running {', '.join(manager.controllers)} for {client.server} ({escaped(version.git_version)})")
+        doing = "running" if settings is None else f"standing by, until it holds {election.lease}, with"
+        click.echo(f"{doing} {', '.join(manager.controllers)} for {client.server} ({escaped(version.git_version)})")
         await manager.run()
     return 0
 

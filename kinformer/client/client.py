@@ -8,7 +8,7 @@ server knows. Nothing is sent before the first verb: a server that is not there,
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, overload
@@ -154,6 +154,14 @@ class Client:
     def reachability(self) -> Reachability:
         """Whether the server can be reached, and how to wait for it together with everybody else."""
         return self._transport.reachability
+
+    def through(self, wrap: Callable[[Transport], Any]) -> Client:
+        """
+        This client with all requests going through something else first.
+
+        :param wrap: given this client's transport, gives back what has its methods
+        """
+        return Client(wrap(self._transport))
 
     def resource(
         self,

@@ -16,6 +16,7 @@ from typing import Any, Final, Protocol
 import aiohttp
 
 from kinformer.client.dechunker import Piece
+from kinformer.client.permission import ask_permission
 from kinformer.client.raw_body import raw_body_of, speak_raw
 
 __all__ = ("Body", "Connector", "body_of", "configure_socket")
@@ -55,6 +56,18 @@ class Connector(aiohttp.TCPConnector):
         super().__init__(socket_factory=_make_socket, **options)
         #: Whether it hands out raw bytes; aiohttp's own reader does otherwise.
         self.speaks_raw = speak_raw(self)
+
+    async def connect(
+        self, req: aiohttp.ClientRequest, traces: list[Any], timeout: aiohttp.ClientTimeout
+    ) -> aiohttp.connector.Connection:
+        """A connection for a request that may be sent over it at this moment."""
+        connection = await super().connect(req, traces, timeout)
+        try:
+            ask_permission()
+        except BaseException:
+            connection.release()
+            raise
+        return connection
 
 
 class Body(Protocol):

@@ -95,6 +95,7 @@ class SharedInformerFactory:
         self._running: dict[GroupVersionResource, _Running] = {}
         self._tasks: TaskGroup | None = None
         self._shut_down = anyio.Event()
+        self._holds_handlers = False
 
     # --- asking
 
@@ -129,6 +130,8 @@ class SharedInformerFactory:
         informer = self._informers.get(gvr)
         if informer is None:
             informer = self._informers[gvr] = self._make(type_, gvr, namespaced, kind)
+            if self._holds_handlers:
+                informer.hold_handlers()
         elif informer.type is not type_:
             raise InformerTypeConflict(gvr, informer.type, type_)
         if indexers:
@@ -239,6 +242,22 @@ class SharedInformerFactory:
             if gvr not in self._running:
                 running = self._running[gvr] = _Running(informer)
                 self._tasks.start_soon(running.run, name=f"informer {informer.name}")
+
+    def hold_handlers(self) -> None:
+        """
+        Tell handlers that are added from now on, to whichever informer, nothing until :meth:`release_handlers`.
+
+        The informers themselves follow the server: that is a process that stands by for another one.
+        """
+        self._holds_handlers = True
+        for informer in self._informers.values():
+            informer.hold_handlers()
+
+    def release_handlers(self) -> None:
+        """Tell the handlers that were held of everything that is there, without asking the server again."""
+        self._holds_handlers = False
+        for informer in self._informers.values():
+            informer.release_handlers()
 
     async def run(self) -> None:
         """Run, and start what was asked for, until cancelled or shut down; then wait until every informer has ended."""

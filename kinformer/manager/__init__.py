@@ -6,9 +6,11 @@ makes those that were asked for by name, gives them one client and one set of in
 
 from __future__ import annotations
 
+from kinformer.leaderelection import LeadershipLost
 from kinformer.manager.beside import KubeControllerManagerRuns
 from kinformer.manager.context import ControllerContext, ControllerFactory, Runnable
 from kinformer.manager.controller import Controller, NotAsync, Sync, SyncError
+from kinformer.manager.election import LeaderElection
 from kinformer.manager.endpoint import EndpointError
 from kinformer.manager.loading import ControllerLoadError, known_controllers
 from kinformer.manager.manager import Manager
@@ -33,6 +35,8 @@ __all__ = (
     "EnqueueKeys",
     "KeysOf",
     "KubeControllerManagerRuns",
+    "LeaderElection",
+    "LeadershipLost",
     "Manager",
     "NotAsync",
     "OptionError",

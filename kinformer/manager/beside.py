@@ -16,7 +16,7 @@ from kinformer.clock import Clock
 from kinformer.logs import get_logger
 from kinformer.models import V1Lease
 
-__all__ = ("KubeControllerManagerRuns", "check_alone")
+__all__ = ("NAME", "NAMESPACE", "KubeControllerManagerRuns", "check_alone")
 
 log = get_logger(__name__)
 

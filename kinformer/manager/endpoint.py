@@ -1,7 +1,7 @@
 """The endpoint: where a probe asks whether the process is well, and Prometheus what it has to tell.
 
-``/healthz`` and ``/livez`` answer as long as the event loop turns, ``/readyz`` while every controller's caches are
-complete and follow the server, ``/metrics`` with all metrics of the process.
+``/healthz`` and ``/livez`` answer as long as the event loop turns and the process is well, ``/readyz`` while every
+controller's caches are complete and follow the server, ``/metrics`` with all metrics of the process.
 """
 
 from __future__ import annotations
@@ -28,10 +28,19 @@ class Endpoint:
 
     :param checks: for ``/readyz``, by name: whether that part is ready
     :param port: 0 for any that is free; :attr:`port` has it once the server listens
+    :param health: for ``/healthz`` and ``/livez``, by name: whether that part is well
     """
 
-    def __init__(self, checks: Mapping[str, Callable[[], bool]], host: str = "127.0.0.1", port: int = 0) -> None:
+    def __init__(
+        self,
+        checks: Mapping[str, Callable[[], bool]],
+        host: str = "127.0.0.1",
+        port: int = 0,
+        *,
+        health: Mapping[str, Callable[[], bool]] | None = None,
+    ) -> None:
         self._checks = checks
+        self._health = health or {}
         self.host = host
         self.port = port
         self.listening = anyio.Event()
@@ -47,13 +56,16 @@ class Endpoint:
         from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
         async def well(_: web.Request) -> web.Response:
-            return web.Response(text="ok")
+            return _answer(self._health, "not well")
 
         async def ready(_: web.Request) -> web.Response:
-            waiting = [name for name, check in self._checks.items() if not check()]
-            lines = [f"[{'-' if name in waiting else '+'}]{name}" for name in self._checks]
+            return _answer(self._checks, "not ready")
+
+        def _answer(checks: Mapping[str, Callable[[], bool]], otherwise: str) -> web.Response:
+            failing = [name for name, check in checks.items() if not check()]
+            lines = [f"[{'-' if name in failing else '+'}]{name}" for name in checks]
             return web.Response(
-                text="\n".join([*lines, "not ready" if waiting else "ok"]), status=503 if waiting else 200
+                text="\n".join([*lines, otherwise if failing else "ok"]), status=503 if failing else 200
             )
 
         async def metrics(_: web.Request) -> web.Response:

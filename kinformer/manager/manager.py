@@ -24,6 +24,7 @@ from kinformer.informers import SharedInformerFactory
 from kinformer.logs import get_logger
 from kinformer.manager.beside import check_alone
 from kinformer.manager.context import ControllerContext, ControllerFactory, Options, Runnable
+from kinformer.manager.election import Election, LeaderElection
 from kinformer.manager.endpoint import Endpoint
 from kinformer.manager.loading import make_controllers
 from kinformer.options import OptionError
@@ -46,6 +47,8 @@ class Manager:
     :param endpoint: host and port of the health and metrics endpoint, None for none
     :param beside_kube_controller_manager: run built-in controllers also where the cluster's own kube-controller-manager
         runs
+    :param leader_election: work only while this process holds a Lease, and stand by until then: its informers follow
+        the server, its controllers do nothing and queue nothing. None: work at once
     :ivar failed: controllers that were selected and cannot be loaded, by name
     :raises UnknownControllerError: if one is asked for that is not known
     :raises ControllerLoadError: if none of those that are selected can be loaded
@@ -64,24 +67,43 @@ class Manager:
         clock: Clock | None = None,
         endpoint: tuple[str, int] | None = None,
         beside_kube_controller_manager: bool = False,
+        leader_election: LeaderElection | None = None,
     ) -> None:
         clock = clock or RealClock()
+        informers = informers or SharedInformerFactory(client, clock=clock)
+        #: The election that this process takes part in, None if it leads without one.
+        self.election = Election(leader_election, client, clock) if leader_election is not None else None
+        if self.election is not None:
+            informers.hold_handlers()
+            client = self.election.guarded(client)
         given = Options({**(options or {}), **(flags or {})})
-        self.context = ControllerContext(client, informers or SharedInformerFactory(client, clock=clock), given, clock)
+        self.context = ControllerContext(client, informers, given, clock)
         #: Those that were selected, by name.
         self.controllers, self._builtin, self.failed = make_controllers(controllers, known, self.context)
-        self._beside = beside_kube_controller_manager
+        # The Lease of the cluster's own is the one to be elected for: then it does not run beside us, or we wait.
+        self._beside = beside_kube_controller_manager or (self.election is not None and self.election.is_the_clusters)
         if not self.failed:
             _check_known(options or (), given.asked)
         checks: dict[str, Callable[[], bool]] = {
-            name: partial(getattr, made, "has_synced", True) for name, made in self.controllers.items()
+            name: partial(self._is_ready, made) for name, made in self.controllers.items()
         }
         checks["informers"] = self._informers_follow
-        self.endpoint = Endpoint(checks, *endpoint) if endpoint is not None else None
+        health = {self.election.health.name: self.election.health.is_healthy} if self.election is not None else None
+        self.endpoint = Endpoint(checks, *endpoint, health=health) if endpoint is not None else None
 
     def _informers_follow(self) -> bool:
         informers = self.context.informers.informers.values()
+        if self._stands_by:
+            return all(informer.is_following for informer in informers)
         return all(informer.is_following for informer in informers if informer.is_started)
+
+    @property
+    def _stands_by(self) -> bool:
+        return self.election is not None and not self.election.leads
+
+    def _is_ready(self, controller: Runnable) -> bool:
+        # A follower is ready when its informers are: a rollout would wait for ever for one that is to lead first.
+        return self._stands_by or bool(getattr(controller, "has_synced", True))
 
     async def check_alone(self) -> None:
         """
@@ -91,22 +113,36 @@ class Manager:
         """
         if self._builtin and not self._beside:
             await check_alone(self.context.client, self._builtin, self.context.clock)
-            self._beside = True
+            # A follower may lead weeks later.
+            self._beside = self.election is None
 
     async def run(self) -> None:
         """
         Run everything until cancelled, or until a controller raises. One that ends by itself is logged as an error.
 
         :raises KubeControllerManagerRuns: if a built-in controller would run beside the cluster's own
+        :raises LeadershipLost: if the Lease that the controllers need was lost; they have ended then
         """
         await self.check_alone()
         log.info("manager_starting", controllers=list(self.controllers))
         async with plain_task_group() as tasks:
             if self.endpoint is not None:
                 tasks.start_soon(self.endpoint.run)
+            tasks.start_soon(self.context.informers.run)
+            if self.election is None:
+                tasks.start_soon(self._work)
+            else:
+                tasks.start_soon(self.election.run, self._lead)
+
+    async def _lead(self) -> None:
+        await self.check_alone()
+        self.context.informers.release_handlers()
+        await self._work()
+
+    async def _work(self) -> None:
+        async with plain_task_group() as tasks:
             for broadcaster in self.context.broadcasters:
                 tasks.start_soon(broadcaster.run)
-            tasks.start_soon(self.context.informers.run)
             for name, controller in self.controllers.items():
                 tasks.start_soon(self._run, name, controller, name=name)
 

@@ -1,0 +1,110 @@
+"""kube-controller-manager's flags of leader election, and what they come to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from kinformer.cli.flags import duration
+
+if TYPE_CHECKING:
+    from kinformer.manager import LeaderElection
+
+__all__ = ("ElectionFlags", "leader_election_flags", "leader_election_of")
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class ElectionFlags:
+    """The flags, under the names that click gives them."""
+
+    leader_elect: bool
+    leader_elect_lease_duration: float
+    leader_elect_renew_deadline: float
+    leader_elect_retry_period: float
+    leader_elect_resource_lock: str
+    leader_elect_resource_name: str
+    leader_elect_resource_namespace: str
+
+    @classmethod
+    def taken_from(cls, options: dict[str, Any]) -> ElectionFlags:
+        """Take them out of a command's options."""
+        return cls(**{field.name: options.pop(field.name) for field in fields(cls)})
+
+    @property
+    def lease(self) -> str:
+        return f"{self.leader_elect_resource_namespace}/{self.leader_elect_resource_name}"
+
+
+def leader_election_flags(command: F) -> F:
+    """Give a command the flags of :class:`ElectionFlags`."""
+    flags = (
+        click.option(
+            "--leader-elect",
+            type=bool,
+            is_flag=False,
+            flag_value=True,
+            default=False,
+            metavar="[=BOOL]",
+            help="Do nothing until this process holds a Lease: for several of them, of which one works.  [off: "
+            "kube-controller-manager's is on]",
+        ),
+        _seconds("lease-duration", "15s", "How long others wait for a leader that renews its Lease no more."),
+        _seconds("renew-deadline", "10s", "How long the leader tries to renew its Lease before it ends."),
+        _seconds("retry-period", "2s", "How long everybody waits between tries."),
+        click.option(
+            "--leader-elect-resource-lock",
+            type=click.Choice(["leases"]),
+            default="leases",
+            show_default=True,
+            help="The kind of object that is held.",
+        ),
+        click.option(
+            "--leader-elect-resource-name",
+            default="kinformer-manager",
+            show_default=True,
+            help="The Lease's name; kube-controller-manager, to take turns with the cluster's own.",
+        ),
+        click.option(
+            "--leader-elect-resource-namespace", default="kube-system", show_default=True, help="The Lease's namespace."
+        ),
+    )
+    for flag in reversed(flags):
+        command = flag(command)
+    return command
+
+
+def _seconds(name: str, default: str, help_: str) -> Callable[[F], F]:
+    return click.option(
+        f"--leader-elect-{name}", type=duration, default=default, show_default=True, metavar="DURATION", help=help_
+    )
+
+
+def leader_election_of(flags: ElectionFlags) -> LeaderElection | None:
+    """
+    The election to take part in, None for none.
+
+    :raises OptionError: if the flags do not fit together, or name no Lease
+    """
+    from kinformer.leaderelection import ElectionOptionError, ElectionOptions
+    from kinformer.manager import LeaderElection, OptionError
+    from kinformer.meta.validation import dns1123_label_errors, dns1123_subdomain_errors
+
+    if not flags.leader_elect:
+        return None
+    name, namespace = flags.leader_elect_resource_name, flags.leader_elect_resource_namespace
+    if problems := dns1123_subdomain_errors(name):
+        raise OptionError(f"--leader-elect-resource-name is {name!r}: {problems[0]}")
+    if problems := dns1123_label_errors(namespace):
+        raise OptionError(f"--leader-elect-resource-namespace is {namespace!r}: {problems[0]}")
+    try:
+        times = ElectionOptions(
+            flags.leader_elect_lease_duration, flags.leader_elect_renew_deadline, flags.leader_elect_retry_period
+        )
+    except ElectionOptionError as error:
+        raise OptionError(f"--leader-elect: {error}") from error
+    return LeaderElection(name=name, namespace=namespace, options=times)

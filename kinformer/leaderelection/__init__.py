@@ -1,0 +1,37 @@
+"""Leader election: of several processes that could write, one does. client-go's tools/leaderelection, and a guard.
+
+:class:`LeaderElector` waits for a Lease and works while it is held; :func:`guarded_client` is the client to work with;
+:class:`LeaseKeeper` is a lease by itself, for who needs another plan than one leader.
+"""
+
+from __future__ import annotations
+
+from kinformer.leaderelection.elector import LeaderElector, LeadershipLost, new_identity
+from kinformer.leaderelection.guard import Guard, GuardedTransport, WriteRefused, guarded_client
+from kinformer.leaderelection.health import LeaderHealthzAdaptor
+from kinformer.leaderelection.keeper import LeaseKeeper, LeaseNotRenewed
+from kinformer.leaderelection.lock import LeaseLock, Lock, LockNotRead
+from kinformer.leaderelection.options import JITTER_FACTOR, ElectionOptionError, ElectionOptions
+from kinformer.leaderelection.record import ElectionRecord, record_from_spec, spec_from_record
+
+__all__ = (
+    "JITTER_FACTOR",
+    "ElectionOptionError",
+    "ElectionOptions",
+    "ElectionRecord",
+    "Guard",
+    "GuardedTransport",
+    "LeaderElector",
+    "LeaderHealthzAdaptor",
+    "LeadershipLost",
+    "LeaseKeeper",
+    "LeaseLock",
+    "LeaseNotRenewed",
+    "Lock",
+    "LockNotRead",
+    "WriteRefused",
+    "guarded_client",
+    "new_identity",
+    "record_from_spec",
+    "spec_from_record",
+)

@@ -1,0 +1,31 @@
+"""What an election tells of itself, under the names of Kubernetes' components; the label is the Lease's name."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from prometheus_client import Counter, Gauge
+
+__all__ = ("ElectionMetrics",)
+
+_MASTER: Final = Gauge(
+    "leader_election_master_status",
+    "Whether this process holds the lease: 1 if it leads, 0 if it waits",
+    ("name",),
+)
+_SLOW_PATH: Final = Counter(
+    "leader_election_slowpath_total",
+    "Renewals for which the lease had to be read first",
+    ("name",),
+)
+
+
+class ElectionMetrics:
+    """One election's share of them."""
+
+    __slots__ = ("leading", "slow_path")
+
+    def __init__(self, name: str) -> None:
+        self.leading = _MASTER.labels(name)
+        self.slow_path = _SLOW_PATH.labels(name)
+        self.leading.set(0)

@@ -1,0 +1,83 @@
+"""The record of an election: who leads, since when, and for how long. It stands in the spec of a Lease.
+
+Its times are for people to read. Nobody here decides anything by them: clocks of different machines differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+__all__ = ("ElectionRecord", "record_from_spec", "spec_from_record")
+
+
+@dataclass(frozen=True, slots=True)
+class ElectionRecord:
+    """
+    client-go's LeaderElectionRecord. Two that are equal are one and the same state of the Lease.
+
+    :param holder_identity: who leads, ``""`` for nobody
+    :param leader_transitions: how often the leader has changed
+    :param strategy: how a coordinated election chooses; kept, not used
+    :param preferred_holder: who is to have it next in a coordinated election; kept, not used
+    """
+
+    holder_identity: str = ""
+    lease_duration_seconds: int = 0
+    acquire_time: datetime | None = None
+    renew_time: datetime | None = None
+    leader_transitions: int = 0
+    strategy: str = ""
+    preferred_holder: str = ""
+
+
+def record_from_spec(spec: Mapping[str, Any]) -> ElectionRecord:
+    """What a Lease's spec says; what it leaves out, or says in a way that no server lets through, is empty."""
+    return ElectionRecord(
+        holder_identity=_text(spec.get("holderIdentity")),
+        lease_duration_seconds=_number(spec.get("leaseDurationSeconds")),
+        acquire_time=_time(spec.get("acquireTime")),
+        renew_time=_time(spec.get("renewTime")),
+        leader_transitions=_number(spec.get("leaseTransitions")),
+        strategy=_text(spec.get("strategy")),
+        preferred_holder=_text(spec.get("preferredHolder")),
+    )
+
+
+def spec_from_record(record: ElectionRecord) -> dict[str, Any]:
+    """The spec of a Lease, under JSON's names."""
+    spec: dict[str, Any] = {
+        "holderIdentity": record.holder_identity,
+        "leaseDurationSeconds": record.lease_duration_seconds,
+        "acquireTime": _micro_time(record.acquire_time),
+        "renewTime": _micro_time(record.renew_time),
+        "leaseTransitions": record.leader_transitions,
+    }
+    if record.preferred_holder:
+        spec["preferredHolder"] = record.preferred_holder
+    if record.strategy:
+        spec["strategy"] = record.strategy
+    return spec
+
+
+def _micro_time(time: datetime | None) -> str | None:
+    # A MicroTime has six digits after the second, also when they are zeros: the API server takes no others.
+    return None if time is None else f"{time.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%f}Z"
+
+
+def _time(value: Any) -> datetime | None:
+    with suppress(TypeError, ValueError):
+        time = datetime.fromisoformat(value)
+        return time.replace(tzinfo=UTC) if time.tzinfo is None else time
+    return None
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _number(value: Any) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0

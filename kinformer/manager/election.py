@@ -1,0 +1,95 @@
+"""A manager's part in an election: kube-controller-manager's settings, and the parts of kinformer.leaderelection."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from kinformer.cache.tasks import plain_task_group
+from kinformer.client import Client
+from kinformer.clock import Clock
+from kinformer.leaderelection import (
+    ElectionOptions,
+    LeaderElector,
+    LeaderHealthzAdaptor,
+    LeaseKeeper,
+    LeaseLock,
+    guarded_client,
+    new_identity,
+)
+from kinformer.manager import beside
+from kinformer.record import ClientSink, EventBroadcaster
+
+__all__ = ("DEFAULT_LEASE", "Election", "LeaderElection")
+
+#: Not kube-controller-manager's: a manager of one's own controllers does not wait for the cluster's to end.
+DEFAULT_LEASE: Final = "kinformer-manager"
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderElection:
+    """
+    Which Lease to hold, and for how long.
+
+    :param name: of the Lease. With ``kube-controller-manager`` in ``kube-system``, built-in controllers take turns with
+        the cluster's own
+    :param identity: who this process is, made up if empty; no two may have the same
+    :param release_on_cancel: give the Lease up once the controllers have ended
+    :param client: whom to renew with. One that the controllers do not share, so that no renewal waits in line behind
+        their requests; the manager's own if None
+    """
+
+    name: str = DEFAULT_LEASE
+    namespace: str = beside.NAMESPACE
+    options: ElectionOptions = field(default_factory=ElectionOptions)
+    identity: str = ""
+    release_on_cancel: bool = True
+    client: Client | None = None
+
+
+class Election:
+    """One manager's candidate."""
+
+    def __init__(self, settings: LeaderElection, client: Client, clock: Clock) -> None:
+        client = settings.client or client
+        self._broadcaster = EventBroadcaster(clock=clock)
+        self._broadcaster.start_recording_to_sink(ClientSink(client))
+        lock = LeaseLock(
+            client,
+            settings.namespace,
+            settings.name,
+            settings.identity or new_identity(),
+            recorder=self._broadcaster.new_recorder(DEFAULT_LEASE),
+        )
+        keeper = LeaseKeeper(lock, settings.options, name=settings.name, clock=clock)
+        self.elector = LeaderElector(keeper, release_on_cancel=settings.release_on_cancel, clock=clock)
+        self.health = LeaderHealthzAdaptor()
+        self.health.set_leader_election(self.elector)
+        #: Whether the cluster's own kube-controller-manager is a candidate in the same election.
+        self.is_the_clusters = (settings.namespace, settings.name) == (beside.NAMESPACE, beside.NAME)
+        #: Whether the manager's controllers run.
+        self.leads = False
+
+    def guarded(self, client: Client) -> Client:
+        """The client for the controllers: it writes only while the Lease is held."""
+        return guarded_client(client, self.elector.guard)
+
+    async def run(self, work: Callable[[], Awaitable[None]]) -> None:
+        """
+        Wait for the Lease, and work while it is held.
+
+        :raises LeadershipLost: if it was lost
+        """
+
+        async def lead() -> None:
+            self.leads = True
+            try:
+                await work()
+            finally:
+                self.leads = False
+
+        async with plain_task_group() as tasks:
+            tasks.start_soon(self._broadcaster.run)
+            await self.elector.run(lead)
+            tasks.cancel_scope.cancel()
