@@ -27,6 +27,7 @@ from kinformer.clock import Clock, RealClock
 from kinformer.informers import SharedInformerFactory
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext
+from kinformer.meta import GroupResource
 from kinformer.models import (
     V1Deployment,
     V1Pod,
@@ -41,8 +42,10 @@ from kinformer_controllers.disruption.budgets import Budgets
 from kinformer_controllers.disruption.counting import BudgetCounter
 from kinformer_controllers.disruption.handlers import BudgetHandler, PodHandler
 from kinformer_controllers.disruption.scales import ScaleFinder
-from kinformer_controllers.disruption.stale_condition import stale_in, without_disruption_target
+from kinformer_controllers.disruption.stale_pods import StalePods
 from kinformer_controllers.disruption.status import failed_status, is_up_to_date
+from kinformer_controllers.shared.owning.identity import owner_id
+from kinformer_controllers.shared.waiting.consistency import ConsistencyStore
 
 __all__ = ("DisruptionController", "make_controller")
 
@@ -61,6 +64,7 @@ _PASSING = (
 
 #: The component that its Events are from.
 COMPONENT = "controllermanager"
+BUDGETS = GroupResource("policy", "poddisruptionbudgets")
 
 
 def make_controller(context: ControllerContext) -> DisruptionController:
@@ -85,17 +89,19 @@ class DisruptionController:
         replica_sets = informers.informer_for(V1ReplicaSet)
         deployments = informers.informer_for(V1Deployment)
         stateful_sets = informers.informer_for(V1StatefulSet)
-        self._cached_budgets, self._cached_pods = budgets.indexer, pods.indexer
+        self._cached_budgets = budgets.indexer
         self.budgets = Budgets(budgets.indexer, pods.indexer)
         self.scales = ScaleFinder(
             client, replication_controllers.indexer, replica_sets.indexer, deployments.indexer, stateful_sets.indexer
         )
         self._counter = BudgetCounter(self.budgets, self.scales, recorder)
         self._server = client.resource(V1PodDisruptionBudget)
-        self._pods = client.resource(V1Pod)
+        # kube-controller-manager counts from a cache that is behind its own last write, and is refused.
+        self._seen = ConsistencyStore({BUDGETS: budgets.indexer}, self._clock)
+        self.stale = StalePods(client.resource(V1Pod), pods.indexer, self._clock)
         self.controller = Controller("disruption", self.sync, clock=self._clock)
         self.stale_pods = Controller(
-            "disruption-stale-pods", self.sync_stale_pod, queue_name="stale_pod_disruption", clock=self._clock
+            "disruption-stale-pods", self.stale.sync, queue_name="stale_pod_disruption", clock=self._clock
         )
         queues = self.controller.queue, self.stale_pods.queue
         self.controller.handle(budgets, BudgetHandler(self.controller.queue, self.budgets))
@@ -120,8 +126,11 @@ class DisruptionController:
 
         :return: seconds until a noted eviction is overdue, None if none is noted
         """
+        if (wait := self._seen.wait(key)) is not None:
+            return wait
         budget = self._cached_budgets.get_by_key(key)
         if budget is None:
+            self._seen.forget(key)
             return None
         try:
             count = await self._counter.count(budget, self._clock.now())
@@ -144,22 +153,8 @@ class DisruptionController:
         written = copy.copy(budget)
         written.status = status
         try:
-            await self._server.update_status(written)
+            updated = await self._server.update_status(written)
+            self._seen.wrote(owner_id(budget), BUDGETS, updated.metadata.resource_version)
         except NotFound:
             # The cache has yet to hear of it; the same happens to each budget that is deleted together with its pods.
             log.debug("budget_gone", namespace=budget.metadata.namespace, name=budget.metadata.name)
-
-    async def sync_stale_pod(self, key: str) -> float | None:
-        """
-        Set the DisruptionTarget condition of a pod to False if it is stale.
-
-        :return: seconds until it is, if it is not yet; None if there is nothing to wait for
-        """
-        pod = self._cached_pods.get_by_key(key)
-        wait = stale_in(pod, self._clock.now()) if pod is not None else None
-        if pod is None or wait is None:
-            return None
-        if wait:
-            return wait.total_seconds()
-        await self._pods.update_status(without_disruption_target(pod, self._clock.now()))
-        return None

@@ -8,6 +8,7 @@ from typing import Any
 
 import anyio
 import pytest
+import structlog
 
 from kinformer.client import Client, TooManyRequests, connect
 from kinformer.clock import FakeClock
@@ -104,3 +105,15 @@ async def disruption_target(client: Client) -> str:
     pod = await client.resource(V1Pod).get("p1", "default")
     assert pod.status is not None
     return next(one.status for one in pod.status.conditions or () if one.type == "DisruptionTarget")
+
+
+async def test_a_budget_is_not_counted_from_a_cache_that_is_behind_its_own_last_write() -> None:
+    async with cluster() as (client, clock):
+        await make_budget(client, minAvailable=1)
+        await eventually(lambda: is_allowed(client, 0), clock)
+        with structlog.testing.capture_logs() as logged:
+            for number in range(5):
+                await make_pods(client, f"p{number}")
+            await eventually(lambda: is_allowed(client, 4), clock)
+
+        assert [entry for entry in logged if entry["event"] == "sync_conflicted"] == []

@@ -35,11 +35,11 @@ async def test_the_condition_is_taken_back_when_two_minutes_have_passed() -> Non
     world = World()
     put_pod(world, SINCE)
     world.clock.turn(119)
-    assert await world.disruption.sync_stale_pod(KEY) == 1.0
+    assert await world.disruption.stale.sync(KEY) == 1.0
     assert told(world) == [("True", None)]
 
     world.clock.turn(1)
-    assert await world.disruption.sync_stale_pod(KEY) is None
+    assert await world.disruption.stale.sync(KEY) is None
 
     assert told(world) == [("False", 3)]
 
@@ -61,10 +61,10 @@ async def test_these_pods_are_left_alone(condition: dict[str, Any] | None, more:
     put_pod(world, condition, **more)
     world.clock.turn(timedelta(hours=1).total_seconds())
 
-    assert await world.disruption.sync_stale_pod(KEY) is None
+    assert await world.disruption.stale.sync(KEY) is None
 
     assert world.writes == 0
 
 
 async def test_a_pod_that_is_gone_is_nothing_to_do() -> None:
-    assert await World().disruption.sync_stale_pod(KEY) is None
+    assert await World().disruption.stale.sync(KEY) is None
