@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from typing import Any, Protocol
@@ -58,6 +58,7 @@ class CronJobSync:
 
     :param cron_job: as the cache has it; it is not changed
     :param jobs: its jobs, as the cache has them
+    :param wrote: told of the CronJob as it was written
     """
 
     def __init__(
@@ -69,7 +70,9 @@ class CronJobSync:
         server: Server,
         recorder: EventRecorder,
         clock: Clock,
+        wrote: Callable[[V1CronJob], object],
     ) -> None:
+        self._wrote = wrote
         self._cron_job = _own_copy(cron_job)
         self._jobs = jobs
         self._cron_jobs = cron_jobs
@@ -97,7 +100,7 @@ class CronJobSync:
 
     async def _write(self) -> None:
         if self._changed:
-            await self._cron_jobs.update_status(self._cron_job)
+            self._wrote(await self._cron_jobs.update_status(self._cron_job))
 
     async def _sync(self) -> float | None:
         await self._look_after_jobs()
