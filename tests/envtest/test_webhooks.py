@@ -488,3 +488,18 @@ async def test_without_the_extra_a_webhook_with_conditions_is_refused_by_its_nam
     path = f"{CONFIGURATIONS}/validatingwebhookconfigurations"
     code, refusal = await http("POST", path, {"metadata": {"name": "w"}, "webhooks": [webhook]})
     assert (code, "pip install 'kinformer[cel]'" in refusal["message"]) == (422, True)
+
+
+async def test_an_answer_that_is_nested_too_deeply_goes_through_the_failure_policy(http: Http, hook: Hook) -> None:
+    deep = b'{"response": ' + b"[" * 50_000 + b"]" * 50_000 + b"}"
+    hook.decide = lambda request: web.Response(body=deep, content_type="application/json")
+    await configure(http, "validating", hook.webhook())
+
+    code, refused = await http("POST", PODS, pod())
+    assert (code, refused["reason"]) == (500, "InternalError")
+    assert "failed calling webhook" in refused["message"]
+
+    change = [{"op": "replace", "path": "/webhooks/0/failurePolicy", "value": "Ignore"}]
+    path = f"{CONFIGURATIONS}/validatingwebhookconfigurations/c"
+    assert (await http("PATCH", path, change, "application/json-patch+json"))[0] == 200
+    await http.create(PODS, pod())

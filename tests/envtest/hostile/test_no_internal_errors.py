@@ -100,3 +100,20 @@ async def test_a_generation_that_is_no_number_begins_anew(http: Http) -> None:
     await http.create(url, daemon("i"))
     updated = await http.merge(f"{url}/d", {"spec": daemon("other")["spec"]})
     assert updated["metadata"]["annotations"][generation] == "1"
+
+
+@pytest.mark.parametrize(
+    "amount", ["1e999999999", "9" * 400, "9" * 400 + "Ei", "1e-999999999", "-" + "9" * 4_400], ids=len
+)
+async def test_limit_ranges_of_huge_amounts_are_stored_or_refused_and_hold_for_pods(http: Http, amount: str) -> None:
+    item = {"type": "Container", "default": {"cpu": amount}, "defaultRequest": {"cpu": "1"}, "max": {"cpu": amount}}
+    limits = {"metadata": {"name": "l"}, "spec": {"limits": [item]}}
+
+    code, _ = await http("POST", "/api/v1/namespaces/default/limitranges", limits)
+    assert code in (201, 400, 422)
+
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": amount}, "limits": {"cpu": "2"}}}
+    code, _ = await http(
+        "POST", "/api/v1/namespaces/default/pods", {"metadata": {"name": "p"}, "spec": {"containers": [container]}}
+    )
+    assert code in (201, 400, 403, 422)
