@@ -59,7 +59,8 @@ def template_hash(template: V1PodTemplateSpec, collision_count: int | None) -> s
     :param collision_count: how often that name was another's
     """
     probe = b"" if collision_count is None else str(collision_count).encode()
-    return safe_encode(fnv32a(canonical_json(_meaning(to_dict(template))), probe))
+    # Always ten letters: a short hash looks like a word that somebody has chosen.
+    return safe_encode(fnv32a(canonical_json(_meaning(to_dict(template))), probe), 10)
 
 
 def replica_set_name(deployment: str, hash_: str) -> str:

@@ -59,6 +59,10 @@ def fnv32a(*parts: bytes) -> int:
     return value
 
 
-def safe_encode(number: int) -> str:
-    """A number in letters that may stand in a name."""
-    return "".join(_LETTERS[ord(digit) % len(_LETTERS)] for digit in str(number))
+def safe_encode(number: int, digits: int = 0) -> str:
+    """
+    A number in letters that may stand in a name.
+
+    :param digits: how many letters there are at least
+    """
+    return "".join(_LETTERS[ord(digit) % len(_LETTERS)] for digit in str(number).zfill(digits))

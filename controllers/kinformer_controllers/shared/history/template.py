@@ -17,4 +17,5 @@ def template_hash(template: V1PodTemplateSpec, collision_count: int | None = Non
     :param collision_count: how often a name was taken by another template; None if it never was
     """
     probe = b"" if collision_count is None else collision_count.to_bytes(8, "little")
-    return safe_encode(fnv32a(canonical_json(to_dict(template)), probe))
+    # Always ten letters: a short hash looks like a word that somebody has chosen.
+    return safe_encode(fnv32a(canonical_json(to_dict(template)), probe), 10)

@@ -111,3 +111,7 @@ def test_a_revision_without_a_number_is_the_oldest() -> None:
 
     assert sorted_revisions([numbered, without]) == [without, numbered]
     assert next_revision([without]) == 1
+
+
+def test_a_hash_of_ones_own_always_has_ten_letters() -> None:
+    assert (safe_encode(1), safe_encode(1, 10)) == ("5", "4444444445")
