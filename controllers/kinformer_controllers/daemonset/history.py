@@ -134,7 +134,7 @@ class DaemonSetHistory:
     async def _create(self, daemonset: V1DaemonSet, data: dict[str, Any], number: int) -> V1ControllerRevision:
         meta, template = daemonset.metadata, daemonset.spec.template
         collisions = daemonset.status.collision_count if daemonset.status is not None else None
-        hash_ = template_hash(template, collisions)
+        hash_ = template_hash(to_dict(template), collisions)
         labels = (template.metadata.labels if template.metadata is not None else None) or {}
         revision = V1ControllerRevision(
             api_version="apps/v1",

@@ -9,7 +9,7 @@ from typing import Any, Final
 from kinformer.meta import Quantity, QuantityError
 from kinformer.models import V1Deployment, V1ObjectMeta, V1PodTemplateSpec, V1ReplicaSet, to_dict
 from kinformer_controllers.deployment.counts import age
-from kinformer_controllers.shared.history.hashing import canonical_json, fnv32a, safe_encode
+from kinformer_controllers.shared.history import template as history
 
 __all__ = (
     "HASH_LABEL",
@@ -58,9 +58,7 @@ def template_hash(template: V1PodTemplateSpec, collision_count: int | None) -> s
 
     :param collision_count: how often that name was another's
     """
-    probe = b"" if collision_count is None else str(collision_count).encode()
-    # Always ten letters: a short hash looks like a word that somebody has chosen.
-    return safe_encode(fnv32a(canonical_json(_meaning(to_dict(template))), probe), 10)
+    return history.template_hash(_meaning(to_dict(template)), collision_count)
 
 
 def replica_set_name(deployment: str, hash_: str) -> str:

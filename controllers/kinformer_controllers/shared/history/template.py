@@ -6,16 +6,18 @@ that kube-controller-manager made are found by their template, and keep the hash
 
 from __future__ import annotations
 
-from kinformer.models import V1PodTemplateSpec, to_dict
+from typing import Any
+
 from kinformer_controllers.shared.history.hashing import canonical_json, fnv32a, safe_encode
 
 __all__ = ("template_hash",)
 
 
-def template_hash(template: V1PodTemplateSpec, collision_count: int | None = None) -> str:
+def template_hash(template: Any, collision_count: int | None = None) -> str:
     """
+    :param template: as plain JSON; where two ways to write the same are to have one hash, the caller chooses one
     :param collision_count: how often a name was taken by another template; None if it never was
     """
-    probe = b"" if collision_count is None else collision_count.to_bytes(8, "little")
+    probe = b"" if collision_count is None else str(collision_count).encode()
     # Always ten letters: a short hash looks like a word that somebody has chosen.
-    return safe_encode(fnv32a(canonical_json(to_dict(template)), probe), 10)
+    return safe_encode(fnv32a(canonical_json(template), probe), 10)
