@@ -14,6 +14,7 @@ from kinformer.manager.election import LeaderElection
 from kinformer.manager.endpoint import EndpointError
 from kinformer.manager.loading import ControllerLoadError, known_controllers
 from kinformer.manager.manager import Manager
+from kinformer.manager.names import find_name, long_name
 from kinformer.manager.predicates import (
     Predicate,
     annotations_changed,
@@ -47,9 +48,11 @@ __all__ = (
     "UnknownControllerError",
     "annotations_changed",
     "any_of",
+    "find_name",
     "generation_changed",
     "known_controllers",
     "labels_changed",
+    "long_name",
     "own_key",
     "owner_keys",
     "resource_version_changed",

@@ -2,11 +2,14 @@
 
 A list of names decides, the first that says anything about a controller wins: ``name`` switches it on, ``-name`` off.
 ``*`` switches on all others, and ``builtin`` kinformer's own, which a cluster has already: ``*`` leaves those alone.
+A controller of kube-controller-manager is meant by its long name and by its short one (:mod:`kinformer.manager.names`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+
+from kinformer.manager.names import find_name
 
 __all__ = ("BUILTIN", "UnknownControllerError", "select_controllers")
 
@@ -42,11 +45,19 @@ def select_controllers(selection: Iterable[str], known: Iterable[str], builtin: 
     :param builtin: those of `known` that the word ``builtin`` switches on, and ``*`` does not
     :raises UnknownControllerError: if `selection` names, or excludes, one that is not known
     """
-    selection, known, own = list(selection), list(known), set(builtin)
-    unknown = [name for name in selection if name not in _WORDS and name.removeprefix("-") not in known]
+    known, own = list(known), set(builtin)
+    entries: list[str] = []
+    unknown: list[str] = []
+    for entry in selection:
+        name = entry.removeprefix("-")
+        found = name if entry in _WORDS else find_name(name, known)
+        if found is None:
+            unknown.append(name)
+        else:
+            entries.append(f"-{found}" if entry.startswith("-") else found)
     if unknown:
-        raise UnknownControllerError([name.removeprefix("-") for name in unknown], known)
-    return [name for name in known if _is_on(name, selection, BUILTIN if name in own else "*")]
+        raise UnknownControllerError(unknown, known)
+    return [name for name in known if _is_on(name, entries, BUILTIN if name in own else "*")]
 
 
 def _is_on(name: str, selection: Sequence[str], word: str) -> bool:

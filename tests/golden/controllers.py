@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
+from kinformer.manager import find_name
+
 __all__ = ("SCENARIOS", "controllers_for", "workload_scenarios")
 
 SCENARIOS = Path(__file__).parent / "scenarios"
@@ -47,12 +49,13 @@ def controllers_for(scenario: str, known: Collection[str]) -> list[str] | None:
 
     :param scenario: its name
     :param known: the controllers that there are
-    :return: None if one of them is not among `known`
+    :return: by the names that they have among `known`; None if one of them is not there
     """
     wanted = _BY_PREFIX.get(scenario.partition("_")[0])
-    if wanted is None or not set(wanted) <= set(known):
+    if wanted is None:
         return None
-    return list(wanted)
+    found = [find_name(name, known) for name in wanted]
+    return [name for name in found if name is not None] if all(found) else None
 
 
 def workload_scenarios(known: Collection[str]) -> list[Path]:

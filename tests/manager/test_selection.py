@@ -27,6 +27,32 @@ def test_the_first_entry_that_names_a_controller_decides(selection: list[str], s
     assert select_controllers(selection, KNOWN, builtin=["replicationcontroller"]) == selected
 
 
+@pytest.mark.parametrize(
+    ("selection", "selected"),
+    [
+        (["garbagecollector"], ["garbage-collector-controller"]),
+        (["garbage-collector-controller"], ["garbage-collector-controller"]),
+        (["replicationcontroller-controller"], ["replicationcontroller"]),
+        (["*", "-garbagecollector"], ["replicationcontroller", "service"]),
+        (
+            ["*", "-replicationcontroller-controller", "replicationcontroller"],
+            ["garbage-collector-controller", "service"],
+        ),
+        (["service-lb-controller"], ["service"]),
+    ],
+)
+def test_a_short_and_a_long_name_mean_the_same_controller(selection: list[str], selected: list[str]) -> None:
+    known = ["garbage-collector-controller", "replicationcontroller", "service"]
+    assert select_controllers(selection, known) == selected
+
+
+def test_a_controller_of_exactly_that_name_comes_before_one_whose_short_name_it_is() -> None:
+    assert select_controllers(["service"], ["service", "service-lb-controller"]) == ["service"]
+    assert select_controllers(["service-lb-controller"], ["service", "service-lb-controller"]) == [
+        "service-lb-controller"
+    ]
+
+
 def test_unknown_names_are_one_error_that_names_what_there_is() -> None:
     with pytest.raises(UnknownControllerError) as raised:
         select_controllers(["*", "replicaset", "-job"], KNOWN)
