@@ -57,6 +57,8 @@ class Controller(Generic[T]):
 
     :param queue: what the reflector fills; it belongs to this controller from now on and is closed when it ends
     :param process: called with the deltas of each pop; what it raises is logged, and the next pop goes on
+    :param known: the store that `process` fills. Once the queue is empty, it is told which version of the server's
+        state it has come to: that of a list, which no object of it need have, and that of a bookmark
     :param after_slice: called after some pops, before anybody else runs
 
     The other parameters are those of :class:`~kinformer.cache.Reflector`.
@@ -88,6 +90,7 @@ class Controller(Generic[T]):
     ):
         self._queue = queue
         self._process = process
+        self._reached: Callable[[str], object] = _nothing if known is None else known.bookmark
         self._after_slice = after_slice or _nothing
         self._clock = clock or RealClock()
         self._draining = False
@@ -161,6 +164,9 @@ class Controller(Generic[T]):
                     queue.drain(process, _SLICE)
                 except Exception:
                     log.exception("delta_not_processed", controller=self._reflector.name)
+                if not len(queue):
+                    # Before handlers run: one that asks how far the store has come is told of the last of it.
+                    self._reached(self._reflector.last_sync_resource_version)
                 self._after_slice()
                 # Measured from the last time others ran, not from this batch's start: a flood of small batches, none
                 # of which has to wait for the socket, must not keep the loop either.
@@ -184,22 +190,28 @@ def delta_processor(
 
     An object that the store has is updated, whatever the delta calls it, and one that it does not have is added. A
     delta that fails is logged; those after it are processed all the same, as they are about a later state.
+
+    The store's version is that of the first delta that a watch brought: a queue that gathers by object may still hold
+    changes of others from before the second. Objects of a list and of a resync come in any order and say nothing of it.
     """
-    update, delete = indexer.storage.update, indexer.storage.delete
+    moving_on, put, delete = indexer.storage.update, indexer.storage.put, indexer.storage.delete
 
     def process(deltas: Deltas, is_in_initial_list: bool) -> None:
+        update = moving_on
         for delta in deltas:
             type_ = delta.type
             obj = delta.object
             try:
                 if type_ is _UPDATED or type_ is _ADDED or type_ is _REPLACED or type_ is _SYNC:
+                    if type_ is _REPLACED or type_ is _SYNC:
+                        update = put
                     old = update(delta.key, obj)
                     if old is None:
                         on_add(obj, is_in_initial_list)
                     else:
                         on_update(old, obj)
                 elif type_ is _DELETED:
-                    delete(delta.key, obj)
+                    delete(delta.key, obj if update is moving_on else None)
                     on_delete(obj)
                 elif type_ is DeltaType.REPLACED_ALL:
                     _process_replaced_all(obj, is_in_initial_list, indexer, on_add, on_update, on_delete)
@@ -211,6 +223,7 @@ def delta_processor(
                     indexer.bookmark(bookmark.resource_version)
             except Exception:
                 log.exception("delta_not_processed", type=delta.type, key=delta.key)
+            update = put
 
     return process
 
@@ -269,5 +282,5 @@ def new_informer(
     return indexer, controller
 
 
-def _nothing() -> None:
-    """What is called after a slice where nobody asked to be."""
+def _nothing(*_: object) -> None:
+    """What is called where nobody asked to be."""

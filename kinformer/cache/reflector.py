@@ -285,7 +285,9 @@ class Reflector(Generic[T]):
                 continue
             self._resync = anyio.Event()
             try:
-                await self._put(self._resyncing() if self._resyncing is not None else self._resync_at_once())
+                for _ in self._resyncing() if self._resyncing is not None else self._resync_at_once():
+                    await self._on_batch()
+                await self._on_batch()
             except Exception:
                 # As in client-go: what cannot be resynced is listed anew.
                 log.exception("resync_failed", reflector=self.name)
@@ -301,20 +303,19 @@ class Reflector(Generic[T]):
         """
         :raises ListNotStored: if the store does not take it
         """
+        before = self._last_sync_resource_version
         try:
             if self._replacing is not None:
-                await self._put(self._replacing(objects, version))
+                for _ in self._replacing(objects, version):
+                    await self._on_batch()
             else:
                 self._store.replace(objects, version)
-                await self._on_batch()
-        except Exception as error:
-            raise ListNotStored(self.name, error) from error
-        self._last_sync_resource_version = version
-
-    async def _put(self, parts: Iterator[None]) -> None:
-        for _ in parts:
+            # Before the last of it is worked off, so that the store can be told which version it has come to.
+            self._last_sync_resource_version = version
             await self._on_batch()
-        await self._on_batch()
+        except Exception as error:
+            self._last_sync_resource_version = before
+            raise ListNotStored(self.name, error) from error
 
     def _resync_at_once(self) -> Iterator[None]:
         self._store.resync()

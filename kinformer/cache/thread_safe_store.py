@@ -267,6 +267,20 @@ class ThreadSafeStore(Generic[T]):
 
     add = update
 
+    def put(self, key: str, obj: T) -> T | None:
+        """
+        :meth:`update`, for an object whose version says nothing of how far the store has come: one of a list or resync.
+
+        :raises IndexFuncError: if an index function fails; then nothing has changed
+        """
+        newest, batch = self._newest, self._batch
+        self._open = self._batch = True
+        try:
+            return self.update(key, obj)
+        finally:
+            self._newest = newest
+            self._open = self._batch = batch
+
     def delete(self, key: str, obj: T | DeletedFinalStateUnknown[T] | None = None) -> T | None:
         """
         Take away what stands under a key, if there is something.
@@ -425,6 +439,8 @@ class ThreadSafeStore(Generic[T]):
 
     def last_store_sync_resource_version(self) -> str:
         """The resourceVersion up to which the store is known to be complete: of its last change or bookmark."""
+        if self._open:
+            self._settle()
         newest = self._newest
         if newest is not None:
             # Read when asked for, not with each change: 0.3 µs less an event.

@@ -309,6 +309,115 @@ async def test_a_resync_while_a_batch_is_processed_tells_of_states_in_their_orde
         assert sorted(versions.values()) == scene.objects == sorted(map(short, scene.source))
 
 
+# --- how far the copy has come
+
+
+def version_of(scene: Scene) -> str:
+    return scene.informer.indexer.last_store_sync_resource_version()
+
+
+@pytest.mark.parametrize("queue", KINDS)
+@pytest.mark.parametrize("names", [(), ("pod1", "pod2")], ids=["empty", "full"])
+async def test_the_copy_has_come_to_the_version_of_a_list_which_no_object_of_it_need_have(
+    queue: QueueKind, names: tuple[str, ...]
+) -> None:
+    scene = Scene(*names, queue=queue)
+    scene.source.add(obj("gone", 0))
+    scene.source.delete("ns/gone")
+    async with running(scene.informer.run):
+        await scene.clock.settle()
+        assert version_of(scene) == scene.source.resource_version == str(len(names) + 2)
+
+        scene.source.add(obj("gone", 0), silently=True)
+        scene.source.delete("ns/gone", silently=True)
+        scene.source.reset_watch()
+        await scene.clock.advance(2)
+        assert version_of(scene) == scene.source.resource_version == str(len(names) + 4)
+
+
+@pytest.mark.parametrize("queue", KINDS)
+async def test_a_bookmark_moves_the_copy_on(queue: QueueKind) -> None:
+    scene = Scene("pod1", queue=queue)
+    async with running(scene.informer.run):
+        await scene.clock.settle()
+        scene.source.add(obj("pod2", 0), silently=True)
+        scene.source.send_bookmark()
+        await scene.clock.settle()
+
+        assert version_of(scene) == "2"
+
+
+@pytest.mark.parametrize("queue", KINDS)
+async def test_a_resync_does_not_take_the_copy_back(queue: QueueKind) -> None:
+    scene = Scene("pod1", "pod2", queue=queue, resync_period=1)
+    scene.informer.add_event_handler(Told(), resync_period=1)
+    seen: list[str] = []
+
+    def look(_: Any) -> str:
+        seen.append(version_of(scene))
+        return "x"
+
+    async with running(scene.informer.run):
+        await scene.clock.settle()
+        scene.source.modify(obj("pod1", 0))
+        await scene.clock.settle()
+        scene.informer.add_indexers({"look": look})
+        seen.clear()
+        await scene.clock.advance(1)
+
+        assert seen == ["3", "3"]
+        assert version_of(scene) == "3"
+
+
+@pytest.mark.parametrize("queue", KINDS)
+async def test_the_copy_is_never_said_to_be_further_than_each_of_its_objects(queue: QueueKind) -> None:
+    scene = Scene("a", "b", queue=queue)
+    at_turns: list[tuple[int, str]] = []
+
+    def slow_index(_: Any) -> str:
+        scene.clock.turn(1)  # so that others have their turn within the batch
+        return "x"
+
+    def look(*_: Any) -> None:
+        b = scene.informer.indexer.get_by_key("ns/b")
+        at_turns.append((int(version_of(scene)), short(b)))
+
+    scene.informer.add_event_handler(ResourceEventHandlerFuncs(add=look, update=look))
+    async with running(scene.informer.run):
+        await scene.clock.settle()
+        scene.informer.add_indexers({"slow": slow_index})
+        at_turns.clear()
+        # One batch, of which 64 objects are worked off before others have their turn.
+        scene.source.send(
+            *(event("ADDED", f"pod{version}", version) for version in range(3, 66)),
+            event("MODIFIED", "a", 66),
+            event("MODIFIED", "b", 67),
+            event("MODIFIED", "a", 68),
+        )
+        await scene.clock.settle()
+
+    assert (66, "b@2") in at_turns  # handlers had their turn in between
+    assert not [version for version, b in at_turns if version > 66 and b == "b@2"]
+    assert at_turns[-1] == (68, "b@67")
+
+
+async def test_handlers_that_ask_find_the_copy_as_far_as_what_they_are_told() -> None:
+    scene = Scene("pod1")
+    told: list[tuple[str, str]] = []
+    scene.informer.add_event_handler(
+        ResourceEventHandlerFuncs(
+            add=lambda o: told.append((o["metadata"]["name"], version_of(scene))),
+            update=lambda _, o: told.append((o["metadata"]["name"], version_of(scene))),
+        )
+    )
+    async with running(scene.informer.run):
+        await scene.clock.settle()
+        scene.source.modify(obj("pod1", 0))
+        await scene.clock.settle()
+
+    assert told == [("pod1", "1"), ("pod1", "2")]
+
+
 # --- the server's troubles
 
 

@@ -14,9 +14,8 @@ is noted; a sync starts by asking::
 
 A write is noted in one of two ways. :meth:`ConsistencyStore.wrote` takes the version alone, and waits until the cache
 has come to it. :meth:`ConsistencyStore.wrote_object` and :meth:`ConsistencyStore.deleted` take the object, and look at
-what the cache shows of it. That is exact even where the cache does not know its own version, as after a list of
-nothing. An object that was made and is not there has either not come yet or is gone again: the version of the cache
-tells which.
+what the cache shows of it. That is exact even where versions cannot be compared. An object that was made and is not
+there has either not come yet or is gone again: the version of the cache tells which.
 
 Kubernetes fails such a sync, and tries again later each time. Here it costs nothing: the event that brings the cache up
 to date is one of the owner's objects, whose handler adds the key anyway. A handler that passes over the events of the
@@ -53,7 +52,7 @@ class VersionedStore(Protocol):
     """What is asked of an informer's indexer."""
 
     def last_store_sync_resource_version(self) -> str:
-        """The version that the cache has come to; empty before its first object."""
+        """The version that the cache has come to; empty before its first list."""
 
     def get_by_key(self, key: str, /) -> Any:
         """The object of that key, None if there is none."""
@@ -176,7 +175,7 @@ class ConsistencyStore:
             if store is None:
                 continue
             shown = store.last_store_sync_resource_version()
-            # A cache that is empty since its first list has no version until the first event: it cannot show a write.
+            # A cache without a version has not had its first list: it cannot show a write.
             if not shown or is_older(shown, version):
                 return resource
         for (resource, key), (uid, written) in writes.objects.items():

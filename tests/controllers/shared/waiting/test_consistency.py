@@ -4,12 +4,14 @@ from datetime import UTC, datetime
 
 import pytest
 
-from kinformer.cache import Indexer
+from kinformer.cache import Indexer, SharedIndexInformer
+from kinformer.cache.testing import FakeControllerSource
 from kinformer.clock import FakeClock
 from kinformer.meta import GroupResource, accessor_for
 from kinformer.models import V1Pod
 from kinformer_controllers.shared.owning.identity import OwnerId
 from kinformer_controllers.shared.waiting.consistency import LOOK_AGAIN, WAIT_TIMEOUT, ConsistencyStore, is_older
+from tests.cache.informers import running
 from tests.controllers.objects import make_pod
 
 PODS = GroupResource("", "pods")
@@ -57,7 +59,7 @@ def test_an_owner_waits_until_the_cache_has_come_to_the_newest_of_its_writes(see
     assert seen.store.wait(OWNER.key) is None
 
 
-def test_a_cache_that_has_been_empty_from_the_first_shows_no_write_yet(seen: Seen) -> None:
+def test_a_cache_that_has_had_no_list_yet_shows_no_write(seen: Seen) -> None:
     seen.store.wrote(OWNER, PODS, "10")
 
     assert seen.store.wait(OWNER.key) == LOOK_AGAIN
@@ -105,6 +107,23 @@ def test_an_object_that_was_written_is_waited_for_until_the_cache_shows_it_so_or
     seen.comes_to(11)
     seen.pods.bookmark("3")
     assert seen.store.wait(OWNER.key) is None
+
+
+async def test_after_a_list_no_owner_waits_for_a_write_that_came_and_went_before_it() -> None:
+    clock = FakeClock()
+    source: FakeControllerSource[V1Pod] = FakeControllerSource(V1Pod)
+    pods = SharedIndexInformer(source, V1Pod, clock=clock, random=lambda: 0.0)
+    seen = ConsistencyStore({PODS: pods.indexer}, clock)
+    async with running(pods.run):
+        await clock.settle()
+        made = source.add(make_pod("a"), silently=True)
+        seen.wrote(OWNER, PODS, made.metadata.resource_version)
+        source.delete("ns/a", silently=True)
+        assert seen.wait(OWNER.key) == LOOK_AGAIN
+
+        source.reset_watch()
+        await clock.advance(2)
+        assert seen.wait(OWNER.key) is None
 
 
 def test_an_object_that_was_made_is_waited_for_in_a_cache_that_knows_no_version(seen: Seen) -> None:
