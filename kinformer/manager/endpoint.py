@@ -7,15 +7,24 @@ controller's caches are complete and follow the server, ``/metrics`` with all me
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, TypeAlias
 
 import anyio
 
 from kinformer.logs import get_logger
 
-__all__ = ("Endpoint", "EndpointError")
+if TYPE_CHECKING:
+    from aiohttp import web
+    from aiohttp.typedefs import Handler, Middleware
+
+__all__ = ("Endpoint", "EndpointError", "RouteGroup")
 
 log = get_logger(__name__)
+
+
+#: Routes of another part of the manager, asked for when the server starts: only then is aiohttp's server imported.
+RouteGroup: TypeAlias = "Callable[[], Iterable[web.AbstractRouteDef]]"
 
 
 class EndpointError(Exception):
@@ -44,6 +53,20 @@ class Endpoint:
         self.host = host
         self.port = port
         self.listening = anyio.Event()
+        self._groups: list[RouteGroup] = []
+
+    def add_routes(self, group: RouteGroup) -> None:
+        """
+        Serve these routes as well. They stand behind the same access rules as the endpoint's own.
+
+        A handler is cancelled when its client is gone, and when the endpoint ends; :meth:`run` waits for its end.
+
+        :param group: gives the routes; a function that imports ``aiohttp.web`` itself
+        :raises RuntimeError: if the endpoint listens already
+        """
+        if self.listening.is_set():
+            raise RuntimeError("the endpoint listens already: add routes before it runs")
+        self._groups.append(group)
 
     async def run(self) -> None:
         """
@@ -71,7 +94,8 @@ class Endpoint:
         async def metrics(_: web.Request) -> web.Response:
             return web.Response(body=generate_latest(), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
-        app = web.Application()
+        at_work = _AtWork()
+        app = web.Application(middlewares=[at_work.counted()])
         app.add_routes(
             [
                 web.get("/healthz", well),
@@ -80,7 +104,12 @@ class Endpoint:
                 web.get("/metrics", metrics),
             ]
         )
-        runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=0.2)
+        for group in self._groups:
+            app.add_routes(group())
+        # A handler whose client is gone is cancelled: one that streams would not notice, and aiohttp forgets it.
+        runner = web.AppRunner(
+            app, access_log=None, handle_signals=False, handler_cancellation=True, shutdown_timeout=0.2
+        )
         try:
             await runner.setup()
             site = web.TCPSite(runner, self.host, self.port)
@@ -96,3 +125,34 @@ class Endpoint:
         finally:
             with anyio.CancelScope(shield=True):
                 await runner.cleanup()
+                await at_work.wait_none()
+
+
+class _AtWork:
+    """Counts the handlers that run: aiohttp cancels them at the end, and does not wait until they have ended."""
+
+    def __init__(self) -> None:
+        self._handlers = 0
+        self._none = anyio.Event()
+        self._none.set()
+
+    def counted(self) -> Middleware:
+        """The middleware through which every request goes."""
+        from aiohttp import web
+
+        @web.middleware
+        async def count(request: web.Request, handler: Handler) -> web.StreamResponse:
+            if not self._handlers:
+                self._none = anyio.Event()
+            self._handlers += 1
+            try:
+                return await handler(request)
+            finally:
+                self._handlers -= 1
+                if not self._handlers:
+                    self._none.set()
+
+        return count
+
+    async def wait_none(self) -> None:
+        await self._none.wait()
