@@ -8,6 +8,7 @@ from kinformer.cache.delta_fifo import DeltaFIFO
 from kinformer.cache.deltas import BookmarkInfo, Delta, Deltas, DeltaType, ReplacedAllInfo
 from kinformer.cache.expiration_cache import ExpirationCache, ExpirationPolicy, TimestampedEntry, TTLPolicy
 from kinformer.cache.fifo import FIFO
+from kinformer.cache.freshness import CATCH_UP_TIMEOUT, is_as_new_as, wait_until_as_new_as
 from kinformer.cache.handlers import (
     Deleted,
     FilteringResourceEventHandler,
@@ -75,6 +76,7 @@ from kinformer.cache.waiting import CacheNotSynced, HasSynced, wait_for_cache_sy
 from kinformer.cache.watch_errors import ListNotStored, VeryShortWatch, WatchErrorHandler, default_watch_error_handler
 
 __all__ = (
+    "CATCH_UP_TIMEOUT",
     "FIFO",
     "NAMESPACE_INDEX",
     "BookmarkInfo",
@@ -141,6 +143,7 @@ __all__ = (
     "deletion_handling_key",
     "deletion_handling_object_name",
     "index_func_to_key_func",
+    "is_as_new_as",
     "list_all",
     "list_all_by_namespace",
     "meta_namespace_index_func",
@@ -150,4 +153,5 @@ __all__ = (
     "new_mutation_detector",
     "tombstones_of_missing",
     "wait_for_cache_sync",
+    "wait_until_as_new_as",
 )

@@ -156,6 +156,11 @@ class SharedIndexInformer(Generic[T]):
         return self._indexer
 
     @property
+    def lister_watcher(self) -> ListerWatcher[T]:
+        """Where the objects come from."""
+        return self._lister_watcher
+
+    @property
     def last_sync_resource_version(self) -> str:
         """The version of the server's state that was reached last; empty before the first list."""
         return self._controller.last_sync_resource_version if self._controller is not None else ""

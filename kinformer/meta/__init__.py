@@ -29,6 +29,7 @@ from kinformer.meta.selectors import (
     parse_selector,
     selector_from_set,
 )
+from kinformer.meta.versions import is_older
 
 __all__ = (
     "Accessor",
@@ -49,6 +50,7 @@ __all__ = (
     "accessor_of",
     "get_controller_of",
     "is_controlled_by",
+    "is_older",
     "label_selector_as_selector",
     "meta_namespace_key",
     "new_controller_ref",

@@ -35,10 +35,10 @@ from prometheus_client import Counter
 
 from kinformer.clock import Clock, RealClock
 from kinformer.logs import get_logger
-from kinformer.meta import GroupResource, accessor_of
+from kinformer.meta import GroupResource, accessor_of, is_older
 from kinformer_controllers.shared.owning.identity import OwnerId
 
-__all__ = ("LOOK_AGAIN", "WAIT_TIMEOUT", "ConsistencyStore", "VersionedStore", "is_older")
+__all__ = ("LOOK_AGAIN", "WAIT_TIMEOUT", "ConsistencyStore", "VersionedStore")
 
 log = get_logger(__name__)
 
@@ -200,10 +200,3 @@ def _shows(store: VersionedStore, key: str, uid: str, version: str | None) -> bo
     # It is not there: gone again if the cache has been where it was, else still to come.
     come_to = store.last_store_sync_resource_version()
     return come_to.isdecimal() and not is_older(come_to, version)
-
-
-def is_older(version: str, than: str) -> bool:
-    """Whether one resource version is before another; False where either is none that can be compared."""
-    if not (version.isdecimal() and than.isdecimal()):
-        return False
-    return (len(version), version) < (len(than), than)

@@ -10,7 +10,7 @@ from kinformer.clock import FakeClock
 from kinformer.meta import GroupResource, accessor_for
 from kinformer.models import V1Pod
 from kinformer_controllers.shared.owning.identity import OwnerId
-from kinformer_controllers.shared.waiting.consistency import LOOK_AGAIN, WAIT_TIMEOUT, ConsistencyStore, is_older
+from kinformer_controllers.shared.waiting.consistency import LOOK_AGAIN, WAIT_TIMEOUT, ConsistencyStore
 from tests.cache.informers import running
 from tests.controllers.objects import make_pod
 
@@ -219,11 +219,3 @@ def test_who_cannot_wait_so_long_takes_the_cache_at_its_word_earlier(seen: Seen)
     assert store.wait(OWNER.key) == LOOK_AGAIN
     seen.clock.turn(0.001)
     assert store.wait(OWNER.key) is None
-
-
-@pytest.mark.parametrize(
-    ("version", "than", "older"),
-    [("9", "10", True), ("10", "9", False), ("10", "10", False), ("", "10", False), ("abc", "10", False)],
-)
-def test_versions_are_compared_as_numbers_and_what_is_none_is_not_older(version: str, than: str, older: bool) -> None:
-    assert is_older(version, than) is older

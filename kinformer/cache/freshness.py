@@ -1,0 +1,136 @@
+"""Waiting until caches are as new as a write: for who takes over the work of another.
+
+Whoever gets a Lease, or a range of keys, may have a cache that does not show yet what the one before has written a
+moment ago. It would do some of that once more. So it waits before its first sync::
+
+    late = await wait_until_as_new_as(informers, claim.metadata.resource_version)
+
+An informer is as new as a version when it has come to an event or a bookmark of at least that version. Where objects
+of a kind do not change, no event comes, and a bookmark comes once a minute. Then the server is asked: a list of one
+object, which has the server's cache come up to date and tells the version of that; and a watch of one second from
+where the informer is. What that watch tells is what the informer is still to hear. When it ends there was no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Any, Final
+
+import anyio
+
+from kinformer.cache.listwatch import ListerWatcher
+from kinformer.cache.shared_informer import InformerStateError, SharedIndexInformer
+from kinformer.cache.tasks import plain_task_group
+from kinformer.client.errors import ClientError
+from kinformer.client.types import BOOKMARK, ListOptions
+from kinformer.clock import Clock, RealClock
+from kinformer.logs import get_logger
+from kinformer.meta import accessor_of, is_older
+
+__all__ = ("CATCH_UP_TIMEOUT", "is_as_new_as", "wait_until_as_new_as")
+
+log = get_logger(__name__)
+
+#: Seconds after which whoever waits goes on with the caches as they are.
+CATCH_UP_TIMEOUT: Final = 10.0
+
+#: Seconds between two looks at an informer: short at first, as what was written is usually on its way.
+_LOOK_AGAIN: Final = 0.005
+_LOOK_AGAIN_MAX: Final = 0.1
+#: Seconds before a server that could not be asked is asked again.
+_ASK_AGAIN: Final = 0.25
+
+
+def is_as_new_as(informer: SharedIndexInformer[Any], resource_version: str) -> bool:
+    """Whether the informer has heard of everything up to that version, and its copy shows it."""
+    come_to = informer.last_sync_resource_version
+    if not come_to or not informer.has_synced or informer.pending:
+        return False
+    return come_to == resource_version or (
+        come_to.isdecimal() and resource_version.isdecimal() and not is_older(come_to, resource_version)
+    )
+
+
+async def wait_until_as_new_as(
+    informers: Iterable[SharedIndexInformer[Any]],
+    resource_version: str,
+    *,
+    timeout: float = CATCH_UP_TIMEOUT,
+    clock: Clock | None = None,
+) -> tuple[str, ...]:
+    """
+    Wait until each informer shows what was written before a version.
+
+    Informers that were not started are passed over: their first list is still to come. Asking costs a list of one
+    object and a watch of a second for each informer whose kind has not changed since.
+
+    :param resource_version: of the claim: of a write that came after all those that are to be seen
+    :param timeout: seconds after which to go on all the same; the log then names the informers that are late
+    :return: the names of those that are late: their copy may be older
+    """
+    clock = clock or RealClock()
+    late = [informer for informer in informers if informer.is_started and not is_as_new_as(informer, resource_version)]
+    if not late:
+        return ()
+
+    async def catch_up(informer: SharedIndexInformer[Any]) -> None:
+        with suppress(InformerStateError):  # it has ended: whoever needs it hears that from itself
+            await informer.wait_synced()
+            await _catch_up(informer, resource_version, clock)
+        late.remove(informer)
+
+    with anyio.CancelScope() as waiting:
+        deadline = clock.call_later(timeout, waiting.cancel)
+        try:
+            async with plain_task_group() as tasks:
+                for informer in tuple(late):
+                    tasks.start_soon(catch_up, informer, name=f"informer {informer.name} catches up")
+        finally:
+            deadline.cancel()
+    names = tuple(sorted(informer.name for informer in late))
+    if names:
+        log.warning("caches_may_be_old", late=names, resource_version=resource_version, waited=timeout)
+    return names
+
+
+async def _catch_up(informer: SharedIndexInformer[Any], version: str, clock: Clock) -> None:
+    while not is_as_new_as(informer, version):
+        here = informer.last_sync_resource_version
+        try:
+            # Its version is this resource's own: it can be compared also where the claim's cannot.
+            newest = (await informer.lister_watcher.list(ListOptions(limit=1))).resource_version
+            if is_as_new_as(informer, newest):
+                return
+            version = await _last_change(informer.lister_watcher, here, newest)
+        except ClientError as error:
+            # Among others when the server has forgotten that version: then the informer is about to list again.
+            log.debug("cache_not_compared", informer=informer.name, error=str(error))
+            await clock.sleep(_ASK_AGAIN)
+            continue
+        wait = _LOOK_AGAIN
+        while not is_as_new_as(informer, version):
+            await clock.sleep(wait)
+            wait = min(2 * wait, _LOOK_AGAIN_MAX)
+
+
+async def _last_change(lister_watcher: ListerWatcher[Any], since: str, until: str) -> str:
+    """
+    The version of the last change after one version and up to another; `since` if there was none.
+
+    :raises ClientError: if the server does not tell
+    """
+    last = since
+    options = ListOptions(resource_version=since, allow_watch_bookmarks=True, timeout_seconds=1)
+    async with lister_watcher.watch(options) as batches:
+        async for batch in batches:
+            for event in batch:
+                try:
+                    version = accessor_of(event.object).resource_version(event.object)
+                except (TypeError, AttributeError):
+                    continue  # it does not decode; the informer passes over it, too
+                if event.type != BOOKMARK:
+                    last = version
+                if not is_older(version, until):
+                    return last
+    return last
