@@ -1,0 +1,30 @@
+"""The zone of a node, by its labels: what fails together, and is counted together."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kinformer.models import V1Node
+
+__all__ = ("zone_key",)
+
+#: The older labels count first, as in Kubernetes.
+_ZONE: Final = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")
+_REGION: Final = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")
+
+
+def zone_key(node: V1Node) -> str:
+    """
+    The zone and the region of a node in one text; ``""`` if its labels name neither.
+
+    The text is that of Kubernetes' metrics: the null character keeps two names that have a colon in them apart.
+    """
+    labels = node.metadata.labels
+    if not labels:
+        return ""
+    zone, region = (_first(labels, names) for names in (_ZONE, _REGION))
+    return f"{region}:\x00:{zone}" if zone or region else ""
+
+
+def _first(labels: dict[str, str], names: tuple[str, ...]) -> str:
+    return next((labels[name] for name in names if name in labels), "")

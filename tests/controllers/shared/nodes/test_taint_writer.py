@@ -1,0 +1,175 @@
+"""Taints are written against a server that says conflict as often as a test wants, and lets others write meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kinformer.client.errors import Conflict, NotFound
+from kinformer.clock import FakeClock
+from kinformer.models import V1Node, V1Taint, from_dict
+from kinformer_controllers.shared.nodes.taint_writer import NodeWriter
+from tests.controllers.objects import conflict, not_found
+
+
+def taint(key: str, effect: str = "NoExecute", **fields: Any) -> V1Taint:
+    return V1Taint(key=key, effect=effect, **fields)
+
+
+class Server:
+    """One node, whose taints are read and patched. `before_patch` is called before each patch."""
+
+    def __init__(self, *taints: dict[str, Any]) -> None:
+        self.taints: list[dict[str, Any]] | None = list(taints) or None
+        self.version = 1
+        self.gone = False
+        self.reads: list[str] = []
+        self.patches: list[dict[str, Any]] = []
+        self.before_patch: Callable[[], object] = lambda: None
+
+    def resource(self, _: type[Any]) -> Any:
+        return SimpleNamespace(get=self._get, patch=self._patch)
+
+    def change(self, *taints: dict[str, Any]) -> None:
+        """Somebody else writes."""
+        self.version += 1
+        self.taints = list(taints)
+
+    async def _get(self, name: str, namespace: str = "", *, resource_version: str = "") -> V1Node:
+        self.reads.append(resource_version)
+        if self.gone:
+            raise not_found()
+        meta = {"name": name, "resourceVersion": str(self.version)}
+        return from_dict(V1Node, {"metadata": meta, "spec": {"taints": self.taints}})
+
+    async def _patch(self, name: str, body: dict[str, Any]) -> None:
+        self.before_patch()
+        self.patches.append(body)
+        if body["metadata"].get("resourceVersion", str(self.version)) != str(self.version):
+            raise conflict()
+        if "spec" in body:
+            self.taints = body["spec"]["taints"]
+        self.version += 1
+
+
+class Writer(NodeWriter):
+    """One that waits the least time that it may."""
+
+    def __init__(self, server: Server, clock: FakeClock) -> None:
+        super().__init__(server, clock, random=lambda: 0.0)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    clock = FakeClock()
+
+    async def sleep(seconds: float) -> None:
+        clock.turn(seconds)
+
+    clock_with_sleep: Any = SimpleNamespace(monotonic=clock.monotonic, now=clock.now, sleep=sleep)
+    return clock_with_sleep  # type: ignore[no-any-return]
+
+
+async def test_taints_are_added_with_one_patch_of_the_version_that_was_read(clock: FakeClock) -> None:
+    server = Server({"key": "a", "effect": "NoSchedule"})
+
+    await Writer(server, clock).add_taints("n", taint("b"), taint("c"))
+
+    assert server.patches == [
+        {
+            "metadata": {"resourceVersion": "1"},
+            "spec": {
+                "taints": [
+                    {"key": "a", "effect": "NoSchedule"},
+                    {"key": "b", "effect": "NoExecute"},
+                    {"key": "c", "effect": "NoExecute"},
+                ]
+            },
+        }
+    ]
+
+
+async def test_a_taint_that_is_there_is_not_written_again(clock: FakeClock) -> None:
+    server = Server({"key": "a", "effect": "NoExecute", "value": "v"})
+
+    await Writer(server, clock).add_taints("n", taint("a", value="v"))
+    assert server.patches == []
+
+    await Writer(server, clock).add_taints("n", taint("a", value="other"))
+    assert server.taints == [{"key": "a", "effect": "NoExecute", "value": "other"}]
+
+
+async def test_the_last_taint_is_removed_by_a_null(clock: FakeClock) -> None:
+    server = Server({"key": "a", "effect": "NoExecute"})
+
+    await Writer(server, clock).remove_taints("n", taint("a"))
+
+    assert server.patches[0]["spec"] == {"taints": None}
+
+
+async def test_the_server_is_not_asked_about_a_taint_that_the_cached_node_lacks(clock: FakeClock) -> None:
+    server = Server({"key": "a", "effect": "NoExecute"})
+    cached = from_dict(V1Node, {"metadata": {"name": "n"}, "spec": {}})
+
+    await Writer(server, clock).remove_taints("n", taint("a"), cached=cached)
+    await Writer(server, clock).swap_taints(cached, [], [taint("a")])
+    await Writer(server, clock).remove_taints("n")
+    await Writer(server, clock).add_taints("n")
+
+    assert server.reads == []
+
+
+async def test_after_a_conflict_what_the_other_wrote_is_read_and_kept(clock: FakeClock) -> None:
+    server = Server()
+    others = iter([{"key": "other", "effect": "NoSchedule"}])
+    server.before_patch = lambda: [server.change(one) for one in others]
+
+    await Writer(server, clock).add_taints("n", taint("a"))
+
+    assert server.taints == [{"key": "other", "effect": "NoSchedule"}, {"key": "a", "effect": "NoExecute"}]
+    assert server.reads == ["0", ""]
+    assert clock.monotonic() == pytest.approx(0.1)
+
+
+async def test_it_gives_up_after_five_conflicts(clock: FakeClock) -> None:
+    server = Server()
+    server.before_patch = lambda: server.change()
+
+    with pytest.raises(Conflict):
+        await Writer(server, clock).add_taints("n", taint("a"))
+
+    assert len(server.patches) == 5
+    assert clock.monotonic() == pytest.approx(0.4)
+
+
+async def test_a_node_that_is_gone_is_told(clock: FakeClock) -> None:
+    server = Server()
+    server.gone = True
+
+    with pytest.raises(NotFound):
+        await Writer(server, clock).add_taints("n", taint("a"))
+
+
+async def test_taints_are_swapped_in_one_write_with_the_time_of_now(clock: FakeClock) -> None:
+    server = Server({"key": "old", "effect": "NoExecute"}, {"key": "stays", "effect": "NoSchedule"})
+    node = from_dict(V1Node, {"metadata": {"name": "n"}, "spec": {}})
+
+    await Writer(server, clock).swap_taints(node, [taint("new")], [taint("old")])
+
+    assert server.taints == [
+        {"key": "stays", "effect": "NoSchedule"},
+        {"key": "new", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z"},
+    ]
+    assert len(server.patches) == 1
+
+
+async def test_labels_are_set_without_a_version(clock: FakeClock) -> None:
+    server = Server()
+
+    await Writer(server, clock).set_labels("n", {"a": "b"})
+    await Writer(server, clock).set_labels("n", {})
+
+    assert server.patches == [{"metadata": {"labels": {"a": "b"}}}]
