@@ -164,6 +164,9 @@ def name_for_handler(handler: object) -> str:
         case ResourceEventHandlerDetailedFuncs():
             functions = (handler.on_add, handler.on_update, handler.on_delete)
         case _:
+            inner = getattr(handler, "__wrapped__", None)  # as functools.wraps() has it
+            if inner is not None:
+                return name_for_handler(inner)
             functions = ()
     names = dict.fromkeys(_name_of(function) for function in functions if function is not _ignore)
     return "+".join(names) or _name_of(type(handler))

@@ -32,6 +32,7 @@ from kinformer.cancellation import ends_this_task
 from kinformer.client.errors import Conflict, ServerUnreachable
 from kinformer.clock import Clock, RealClock
 from kinformer.logs import get_logger
+from kinformer.manager.history import History, NotedQueue, Source
 from kinformer.manager.metrics import ControllerMetrics
 from kinformer.manager.predicates import Predicate
 from kinformer.manager.sources import EnqueueKeys, KeysOf, own_key, owner_keys
@@ -47,7 +48,7 @@ from kinformer.manager.syncs import (
 )
 from kinformer.meta import GroupKind, GroupVersionKind
 from kinformer.models import resource_for
-from kinformer.workqueue import RateLimiter, RateLimitingQueue, ShutDown
+from kinformer.workqueue import RateLimiter, ShutDown
 
 __all__ = ("Controller", "NotAsync", "Sync", "SyncError")
 
@@ -88,10 +89,12 @@ class Controller:
         check_async(name, sync)
         self.name = name
         self.workers = workers
-        #: For what the event sources below cannot say: ``controller.queue.add(key)``.
-        self.queue: RateLimitingQueue[str] = RateLimitingQueue(queue_name or name, limiter=limiter, clock=clock)
-        self._sync = sync
         self._clock = clock or RealClock()
+        #: Why keys were synced, and how that ended.
+        self.history = History(self._clock)
+        #: For what the event sources below cannot say: ``controller.queue.add(key)``.
+        self.queue = NotedQueue(queue_name or name, self.history, limiter=limiter, clock=self._clock)
+        self._sync = sync
         self._metrics = ControllerMetrics(name, workers)
         self._registrations: list[_Registration] = []
         self._informers: list[SharedIndexInformer[Any]] = []
@@ -150,7 +153,8 @@ class Controller:
     def handle(self, informer: SharedIndexInformer[T], handler: ResourceEventHandler[T]) -> Controller:
         """Have a handler of one's own told of each change, and wait for it as for the other sources."""
         self._informers.append(informer)
-        self._registrations.append(informer.add_event_handler(handler))
+        source = Source(getattr(informer, "name", ""), handler)
+        self._registrations.append(informer.add_event_handler(source))
         return self
 
     def wait_for(self, informer: SharedIndexInformer[Any]) -> Controller:
@@ -200,7 +204,7 @@ class Controller:
         self.queue.add(key)
 
     async def _sync_key(self, key: str) -> None:
-        began = self._clock.monotonic()
+        failure = ""
         try:
             answer: Any = self._sync(key)
             if not inspect.isawaitable(answer):
@@ -209,21 +213,24 @@ class Controller:
         except Conflict as error:
             # Somebody else wrote first, which optimistic locking is for: nothing has gone wrong, nothing is to be done.
             self._metrics.sync_failed()
-            self._log.debug("sync_conflicted", key=key, error=str(error))
+            failure = error_text(error)
+            self._log.debug("sync_conflicted", key=key, error=failure)
             self.queue.add_rate_limited(key)
         except ServerUnreachable as error:
             self._metrics.sync_failed()
             told = error.reachability is not None  # once for everybody
-            (self._log.debug if told else self._log.error)("sync_failed", key=key, error=str(error))
+            failure = error_text(error)
+            (self._log.debug if told else self._log.error)("sync_failed", key=key, error=failure)
             self.queue.add_rate_limited(key)
             if error.reachability is not None:
                 error.reachability.call_when_back((id(self), key), functools.partial(self._again, key))
         except BaseException as error:  # whatever a sync raises, the other keys are to be synced
+            failure = error_text(error)
             if ends_this_task(error):
                 raise
             self._metrics.sync_failed()
             tell = self._log.error if is_of_the_world(error) else self._log.exception
-            tell("sync_failed", key=key, error=error_text(error))
+            tell("sync_failed", key=key, error=failure)
             self.queue.add_rate_limited(key)
         else:
             self.queue.forget(key)
@@ -241,4 +248,4 @@ class Controller:
                 self._metrics.requeued.inc()
                 self.queue.add_after(key, seconds)
         finally:
-            self._metrics.seconds.observe(self._clock.monotonic() - began)
+            self._metrics.seconds.observe(self.history.ended(key, failure))

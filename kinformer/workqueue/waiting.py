@@ -44,6 +44,11 @@ class Waiting(Generic[T]):
     def __contains__(self, item: object) -> bool:
         return item in self._due
 
+    def due_in(self, item: T) -> float | None:
+        """Seconds until the time of `item` has come, 0 if it is late; None if it does not wait."""
+        due = self._due.get(item)
+        return None if due is None else max(due[0] - self._clock.monotonic(), 0.0)
+
     def add(self, item: T, seconds: float) -> None:
         """Let `item` wait so long, or less if it is waiting already and would be ready sooner."""
         due = self._clock.monotonic() + seconds
