@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from kinformer.leaderelection import LeadershipLost
 from kinformer.manager.beside import KubeControllerManagerRuns
-from kinformer.manager.context import ControllerContext, ControllerFactory, Runnable
+from kinformer.manager.context import ControllerContext, ControllerDisabled, ControllerFactory, Runnable
 from kinformer.manager.controller import Controller, NotAsync, Sync, SyncError
 from kinformer.manager.election import LeaderElection
 from kinformer.manager.endpoint import EndpointError
@@ -30,6 +30,7 @@ from kinformer.options import OptionError
 __all__ = (
     "Controller",
     "ControllerContext",
+    "ControllerDisabled",
     "ControllerFactory",
     "ControllerLoadError",
     "EndpointError",

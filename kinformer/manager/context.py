@@ -12,9 +12,17 @@ from kinformer.informers import SharedInformerFactory
 from kinformer.options import OptionError, read_options
 from kinformer.record import ClientSink, EventBroadcaster, Recorder
 
-__all__ = ("ControllerContext", "ControllerFactory", "OptionError", "Options", "Runnable")
+__all__ = ("ControllerContext", "ControllerDisabled", "ControllerFactory", "OptionError", "Options", "Runnable")
 
 T = TypeVar("T")
+
+
+class ControllerDisabled(Exception):  # noqa: N818 - a decision, not a mistake
+    """
+    A controller was selected, and its options leave it nothing to do. Its factory raises this; the others run.
+
+    kube-controller-manager does the same with a controller whose key file, say, is not given.
+    """
 
 
 class Options(Mapping[str, Any]):

@@ -6,12 +6,13 @@ already. They run when somebody says so, never because they are installed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib.metadata import entry_points
 from typing import Any, NamedTuple, cast
 
 from kinformer.logs import get_logger, traceback_text
-from kinformer.manager.context import ControllerContext, ControllerFactory, OptionError, Runnable
+from kinformer.manager.context import ControllerContext, ControllerDisabled, ControllerFactory, OptionError, Runnable
 from kinformer.manager.selection import select_controllers
 from kinformer.options import CONTROLLERS, Deferred
 
@@ -61,22 +62,27 @@ def make_controllers(
     """
     Make those that are selected: of `known`, or of those that are installed.
 
-    One that is installed and cannot be loaded is logged, and the others are made.
+    One that is installed and cannot be loaded is logged, and the others are made. So it is with one that says that it
+    has nothing to do (:class:`ControllerDisabled`).
 
     :raises UnknownControllerError: if one is asked for that is not known
     :raises ControllerLoadError: if none of those that are selected can be loaded
     :raises OptionError: if an option is not as it should be
     """
+    made: dict[str, Runnable] = {}
     if known is not None:
-        return Made({name: known[name](context) for name in select_controllers(selection, known)}, (), {})
+        for name in select_controllers(selection, known):
+            with _leaving_out_disabled(name):
+                made[name] = known[name](context)
+        return Made(made, (), {})
     installed = known_controllers()
     builtin = builtin_controllers(installed)
-    made: dict[str, Runnable] = {}
     failed: dict[str, ControllerLoadError] = {}
     # What is not selected is not imported: it costs nothing, and may be broken.
     for name in select_controllers(selection, installed, builtin):
         try:
-            made[name] = _make(installed[name], context)
+            with _leaving_out_disabled(name):
+                made[name] = _make(installed[name], context)
         except ControllerLoadError as error:
             failed[name] = error
             log.error("controller_not_loaded", controller=name, error=str(error))
@@ -84,6 +90,14 @@ def make_controllers(
     if failed and not made:
         raise next(iter(failed.values()))
     return Made(made, tuple(name for name in made if name in builtin), failed)
+
+
+@contextmanager
+def _leaving_out_disabled(name: str) -> Iterator[None]:
+    try:
+        yield
+    except ControllerDisabled as reason:
+        log.info("controller_disabled", controller=name, why=str(reason))
 
 
 def _make(entry: Any, context: ControllerContext) -> Runnable:
@@ -97,7 +111,7 @@ def _make(entry: Any, context: ControllerContext) -> Runnable:
         ) from error
     try:
         return factory(context)
-    except OptionError:
+    except (OptionError, ControllerDisabled):
         raise
     except (Exception, SystemExit) as error:
         raise ControllerLoadError(

@@ -20,6 +20,7 @@ from kinformer.envtest import ApiServer
 from kinformer.manager import (
     Controller,
     ControllerContext,
+    ControllerDisabled,
     ControllerLoadError,
     Manager,
     OptionError,
@@ -186,6 +187,23 @@ async def test_where_nothing_can_be_loaded_that_is_an_error(client: Client, inst
 
     with pytest.raises(ControllerLoadError, match="controller broken cannot be loaded from somewhere:make: Module"):
         Manager(client)
+
+
+async def test_a_controller_that_says_it_has_nothing_to_do_is_left_out(
+    client: Client, installed: Callable[..., None]
+) -> None:
+    def idle(context: ControllerContext) -> Controller:
+        raise ControllerDisabled("no key file is given")
+
+    installed(Installed("idle", lambda: idle), Installed("mine", lambda: Noted().make))
+
+    with capture_logs() as logs:
+        found = Manager(client)
+
+    assert list(found.controllers) == ["mine"]
+    assert not found.failed
+    assert {"event": "controller_disabled", "controller": "idle", "why": "no key file is given"}.items() <= logs[0].items()
+    assert not Manager(client, controllers=["*"], known={"idle": idle}).controllers
 
 
 async def test_builtin_controllers_run_when_they_are_named_and_the_star_means_the_others(
