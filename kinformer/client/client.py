@@ -147,6 +147,11 @@ class Client:
         return self._transport.endpoint.server
 
     @property
+    def certificate_authorities(self) -> bytes:
+        """The certificates that the server is known by, in PEM, as they were at first; empty where none are named."""
+        return self._transport.endpoint.authorities
+
+    @property
     def clock(self) -> Clock:
         return self._transport.clock
 

@@ -47,6 +47,8 @@ class Endpoint:
     :param server_hostname: the name that the server's certificate is for, where that is not the URL's
     :param impersonation: whom requests are made as
     :param source: where this was read, for messages
+    :param authorities: the certificates that the server's is checked against, in PEM; empty for those that the system
+        trusts, and where nothing is checked
     """
 
     server: str
@@ -56,6 +58,7 @@ class Endpoint:
     credentials: Credentials = field(default_factory=Credentials)
     impersonation: Impersonation = field(default_factory=Impersonation)
     source: str = ""
+    authorities: bytes = b""
 
     @property
     def host(self) -> str:
@@ -109,7 +112,7 @@ def endpoint_from_url(
     """
     server = _checked_url(url, "the URL of the server")
     header = f"Bearer {token.strip()}" if token else ""
-    identity, reload = Identity(header), None
+    identity, reload, authorities = Identity(header), None, b""
     if server.startswith("https:"):
         source = TlsSource(
             ca_file=ca_file,
@@ -119,6 +122,7 @@ def endpoint_from_url(
             verify=verify,
         )
         identity = Identity(header, source.context())
+        authorities = source.authorities()
 
         async def read_again(refused: bool) -> Identity:
             return Identity(header, source.context())
@@ -132,6 +136,7 @@ def endpoint_from_url(
         credentials=Credentials(reload=reload, clock=clock, identity=identity),
         impersonation=impersonate or Impersonation(),
         source=server,
+        authorities=authorities,
     )
 
 
@@ -167,6 +172,7 @@ async def load_kubeconfig(
             credentials=Credentials(reload=source if source.can_change else None, clock=clock, identity=identity),
             impersonation=chosen.impersonation(),
             source=f"kubeconfig {path}",
+            authorities=source.authorities,
         )
     except ConfigError as error:
         raise ConfigError(f"kubeconfig {path}: {error}") from error
@@ -199,6 +205,15 @@ class _KubeconfigSource:
             or self._chosen.token_file is not None
             or (self._tls is not None and self._tls.can_change)
         )
+
+    @property
+    def authorities(self) -> bytes:
+        """
+        The certificates that the server's is checked against.
+
+        :raises ConfigError: if their file cannot be read
+        """
+        return self._tls.authorities() if self._tls is not None else b""
 
     async def __call__(self, refused: bool) -> Identity:
         try:
@@ -291,6 +306,7 @@ async def load_in_cluster(*, clock: Clock | None = None) -> Endpoint:
         proxy=environment_proxy(server),
         credentials=Credentials(reload=read, clock=clock, identity=identity),
         source=where,
+        authorities=source.authorities(),
     )
 
 

@@ -17,7 +17,7 @@ __all__ = ("ControllerContext", "ControllerDisabled", "ControllerFactory", "Opti
 T = TypeVar("T")
 
 
-class ControllerDisabled(Exception):  # noqa: N818 - a decision, not a mistake
+class ControllerDisabled(Exception):
     """
     A controller was selected, and its options leave it nothing to do. Its factory raises this; the others run.
 

@@ -330,6 +330,7 @@ async def test_client_certificates_and_the_servers_other_name(
     stream = server.stream()
 
     async with connect(path) as client:
+        assert client.certificate_authorities == authority.ca.read_bytes()
         assert await client.request("GET", "/x") == b"over TLS"
         async with client.resource(dict, ("", "v1", "pods")).watch() as events:
             await stream.send({"type": "ADDED", "object": {"metadata": {"name": "p"}}})
@@ -340,13 +341,16 @@ async def test_client_certificates_and_the_servers_other_name(
 
 async def test_the_same_by_url(server: ScriptedServer, tls_server: str, authority: Authority) -> None:
     cert, key = authority.client
-    server.answer(b"over TLS", times=2)
+    server.answer(b"over TLS", times=3)
 
-    for trust in (
-        {"ca_data": authority.ca.read_bytes(), "server_hostname": "kube.example"},
-        {"verify": False},
+    known_by = authority.ca.read_bytes()
+    for trust, authorities in (
+        ({"ca_data": known_by, "server_hostname": "kube.example"}, known_by),
+        ({"ca_file": authority.ca, "server_hostname": "kube.example"}, known_by),
+        ({"verify": False}, b""),
     ):
         async with connect(url=tls_server, cert_file=cert, key_file=key, **trust) as client:
+            assert client.certificate_authorities == authorities
             assert await client.request("GET", "/x") == b"over TLS"
 
 

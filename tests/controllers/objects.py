@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from kinformer.cache import NAMESPACE_INDEX, SharedIndexInformer
-from kinformer.client.errors import Status, error_from_status
+from kinformer.client.errors import Status, StatusCause, StatusDetails, error_from_status
 from kinformer.models import (
     V1LabelSelector,
     V1ObjectMeta,
@@ -33,11 +33,13 @@ __all__ = (
     "FakePods",
     "FakeRecorder",
     "FakeServer",
+    "already_exists",
     "conflict",
     "forbidden",
     "make_pod",
     "make_rc",
     "make_rs",
+    "namespace_terminating",
     "not_found",
     "owned_by",
 )
@@ -126,6 +128,15 @@ def not_found() -> Exception:
 
 def conflict() -> Exception:
     return error_from_status(Status(code=409, reason="Conflict", message="the object has been modified"))
+
+
+def already_exists() -> Exception:
+    return error_from_status(Status(code=409, reason="AlreadyExists", message="it exists already"))
+
+
+def namespace_terminating() -> Exception:
+    details = StatusDetails(causes=(StatusCause(reason="NamespaceTerminating"),))
+    return error_from_status(Status(code=403, reason="Forbidden", message="it is being terminated", details=details))
 
 
 def forbidden(message: str = "exceeded quota") -> Exception:

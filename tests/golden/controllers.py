@@ -7,12 +7,30 @@ from pathlib import Path
 
 from kinformer.manager import find_name
 
-__all__ = ("SCENARIOS", "controllers_for", "workload_scenarios")
+__all__ = ("SCENARIOS", "cluster_scenarios", "controllers_for", "workload_scenarios")
 
 SCENARIOS = Path(__file__).parent / "scenarios"
 
 #: Of workloads: pods that belong to something.
 _WORKLOADS = ("rc_", "rs_", "dep_", "sts_", "ds_", "job_", "cj_", "pdb_")
+
+#: Of the cluster itself: its namespaces, accounts, certificates, nodes, volumes.
+_CLUSTER = (
+    "csr_",
+    "gc_",
+    "instance_",
+    "lb_",
+    "node_",
+    "ns_",
+    "podgc_",
+    "pv_",
+    "pvc_",
+    "rootca_",
+    "route_",
+    "sa_",
+    "taint_",
+    "tok_",
+)
 
 _BY_PREFIX = {
     "rc": ("replicationcontroller", "resourcequota", "endpoint"),
@@ -64,5 +82,14 @@ def workload_scenarios(known: Collection[str]) -> list[Path]:
 
     :param known: the controllers that there are; a scenario that needs another one is left out
     """
-    files = (file for file in sorted(SCENARIOS.glob("*.json")) if file.stem.startswith(_WORKLOADS))
+    return _scenarios(_WORKLOADS, known)
+
+
+def cluster_scenarios(known: Collection[str]) -> list[Path]:
+    """The files of the scenarios of the cluster's own controllers; see :func:`workload_scenarios`."""
+    return _scenarios(_CLUSTER, known)
+
+
+def _scenarios(prefixes: tuple[str, ...], known: Collection[str]) -> list[Path]:
+    files = (file for file in sorted(SCENARIOS.glob("*.json")) if file.stem.startswith(prefixes))
     return [file for file in files if controllers_for(file.stem, known)]

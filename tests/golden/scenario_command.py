@@ -12,6 +12,7 @@ import structlog
 
 from kinformer.clock import Clock
 from tests.golden.controllers import controllers_for
+from tests.golden.keys import key_flags
 from tests.golden.pace import RealPace
 from tests.golden.scenario import Outcome, Scenario, ScenarioError, replay
 
@@ -92,9 +93,10 @@ async def serving(
             client = await stack.enter_async_context(connect(url=url, token=token, clock=clock))
             tasks = await stack.enter_async_context(anyio.create_task_group())
             stack.callback(tasks.cancel_scope.cancel)
-            tasks.start_soon(
-                Manager(client, controllers=controllers, clock=clock, beside_kube_controller_manager=True).run
+            manager = Manager(
+                client, controllers=controllers, flags=key_flags(), clock=clock, beside_kube_controller_manager=True
             )
+            tasks.start_soon(manager.run)
         yield url, token
 
 

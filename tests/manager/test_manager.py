@@ -202,7 +202,9 @@ async def test_a_controller_that_says_it_has_nothing_to_do_is_left_out(
 
     assert list(found.controllers) == ["mine"]
     assert not found.failed
-    assert {"event": "controller_disabled", "controller": "idle", "why": "no key file is given"}.items() <= logs[0].items()
+    assert {"event": "controller_disabled", "controller": "idle", "why": "no key file is given"}.items() <= logs[
+        0
+    ].items()
     assert not Manager(client, controllers=["*"], known={"idle": idle}).controllers
 
 

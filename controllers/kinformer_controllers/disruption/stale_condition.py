@@ -13,10 +13,10 @@ from typing import Final
 
 from kinformer.models import V1Pod, V1PodCondition
 from kinformer_controllers.shared.owning.status import is_pod_terminal, pod_status
+from kinformer_controllers.shared.writing.pod_failure import DISRUPTION_TARGET
 
-__all__ = ("DISRUPTION_TARGET", "STALE_AFTER", "stale_in", "without_disruption_target")
+__all__ = ("STALE_AFTER", "stale_in", "without_disruption_target")
 
-DISRUPTION_TARGET: Final = "DisruptionTarget"
 _BY_KUBELET: Final = "TerminationByKubelet"
 
 #: How long the condition may be true of a pod that is not being deleted.

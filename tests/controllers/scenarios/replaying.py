@@ -20,6 +20,7 @@ from kinformer.envtest.loops import WITHOUT_KUBELET
 from kinformer.manager import ControllerFactory, Manager, known_controllers
 from tests.controllers.scenarios.transports import Fuse, HeldBack
 from tests.golden.controllers import controllers_for
+from tests.golden.keys import key_flags
 from tests.golden.pace import TurnedPace, scenario_clock
 from tests.golden.run import same_json
 from tests.golden.scenario import Outcome, Scenario, replay
@@ -152,4 +153,6 @@ def _manager(
     if isinstance(controllers, Mapping):
         return Manager(Client(transport), known=controllers, clock=clock)
     names = controllers if controllers is not None else controllers_for(scenario.name, known_controllers()) or ()
-    return Manager(Client(transport), controllers=names, clock=clock, beside_kube_controller_manager=True)
+    return Manager(
+        Client(transport), controllers=names, flags=key_flags(), clock=clock, beside_kube_controller_manager=True
+    )

@@ -1,0 +1,15 @@
+"""The pod garbage collector, as kube-controller-manager has it: deletes pods that nothing else would delete."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kinformer.options import Deferred
+from kinformer_controllers.podgc.options import PodGCOptions
+
+if TYPE_CHECKING:
+    from kinformer.manager import Runnable
+
+__all__ = ("make_controller",)
+
+make_controller: Deferred[Runnable] = Deferred("kinformer_controllers.podgc.controller:make_controller", PodGCOptions)

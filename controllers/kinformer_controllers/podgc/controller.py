@@ -1,0 +1,138 @@
+"""The pod garbage collector: looks at all pods every 20 seconds, and deletes those that are garbage.
+
+In: the caches of pods and nodes. Out: deletions without a grace period. Promised: a pod that has not ended is marked
+as failed before it is deleted, so that its owner counts it as failed. A node is asked for at the server before its pods
+are deleted. What cannot be deleted is counted, logged, and tried again 20 seconds later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, Iterable
+from typing import Final
+
+import anyio
+
+from kinformer.client import Client, DeleteOptions, PatchType, Preconditions
+from kinformer.client.errors import ClientError, Conflict, NotFound
+from kinformer.clock import Clock, RealClock
+from kinformer.informers import SharedInformerFactory
+from kinformer.logs import get_logger
+from kinformer.manager import Controller, ControllerContext
+from kinformer.meta import meta_namespace_key
+from kinformer.models import V1Node, V1Pod
+from kinformer_controllers.podgc.garbage import (
+    Quarantine,
+    node_of,
+    out_of_service_pods,
+    surplus_terminated_pods,
+    unscheduled_terminating_pods,
+)
+from kinformer_controllers.podgc.metrics import FORCED_DELETION_ERRORS, FORCED_DELETIONS
+from kinformer_controllers.podgc.options import PodGCOptions
+from kinformer_controllers.shared.writing.pod_failure import disruption_target, failed_pod_patch
+
+__all__ = ("PodGCController", "make_controller")
+
+log = get_logger(__name__)
+
+#: Seconds between two looks at all pods, and for which a node has to be missing. Both are Kubernetes'.
+CHECK_PERIOD: Final = 20.0
+QUARANTINE: Final = 40.0
+#: Deletions under way at once.
+AT_ONCE: Final = 64
+#: There is nothing to tell apart: every sync looks at all pods.
+_ALL_PODS: Final = "pods"
+
+
+def make_controller(context: ControllerContext) -> Controller:
+    """The entry point of the pod garbage collector; its options are :class:`.PodGCOptions`."""
+    threshold = context.read(PodGCOptions).terminated_pod_gc_threshold
+    return PodGCController(context.client, context.informers, threshold, clock=context.clock).controller
+
+
+class PodGCController:
+    """
+    Deletes garbage.
+
+    :param threshold: how many terminated pods may stay; 0 or less for all
+    """
+
+    def __init__(
+        self, client: Client, informers: SharedInformerFactory, threshold: int, *, clock: Clock | None = None
+    ) -> None:
+        self._clock = clock or RealClock()
+        self._threshold = threshold
+        self._pods, self._nodes = client.resource(V1Pod), client.resource(V1Node)
+        pods, nodes = informers.informer_for(V1Pod), informers.informer_for(V1Node)
+        self._cached_pods, self._cached_nodes = pods.indexer, nodes.indexer
+        self.quarantine = Quarantine(QUARANTINE)
+        self.controller = Controller("podgc", self.sync, clock=self._clock).wait_for(pods).wait_for(nodes)
+        self.controller.queue.add(_ALL_PODS)
+
+    async def sync(self, _: str) -> float:
+        """
+        Delete what is garbage now.
+
+        :return: seconds until the next look
+        """
+        pods = self._cached_pods.list()
+        nodes = {node.metadata.name: node for node in self._cached_nodes.list()}
+        await self._delete_all(surplus_terminated_pods(pods, self._threshold), "terminated")
+        await self._delete_all(out_of_service_pods(pods, nodes), "out-of-service")
+        gone = await self._nodes_gone({node for pod in pods if (node := node_of(pod)) and node not in nodes})
+        await self._delete_all((pod for pod in pods if node_of(pod) in gone), "orphaned")
+        await self._delete_all(unscheduled_terminating_pods(pods), "unscheduled")
+        return CHECK_PERIOD
+
+    async def _nodes_gone(self, missing: Collection[str]) -> set[str]:
+        """The nodes that have been missing for long enough, and that the server does not know either."""
+        gone = set()
+        for name in self.quarantine.missing(missing, self._clock.monotonic()):
+            try:
+                await self._nodes.get(name)
+            except NotFound:
+                gone.add(name)
+            except ClientError as error:
+                # It is not known to be gone. If it is missed still, it is asked for again after another quarantine.
+                log.error("node_not_found_out", node=name, error=str(error))
+        return gone
+
+    async def _delete_all(self, pods: Iterable[V1Pod], reason: str) -> None:
+        limiter = anyio.CapacityLimiter(AT_ONCE)
+
+        async def delete(pod: V1Pod) -> None:
+            async with limiter:
+                await _counted(pod, reason, self._fail_and_delete)
+
+        async with anyio.create_task_group() as tasks:
+            for pod in pods:
+                tasks.start_soon(delete, pod)
+
+    async def _fail_and_delete(self, pod: V1Pod, reason: str) -> None:
+        """Mark a pod as failed if it has not ended, and delete it at once. One that is gone already is no error."""
+        meta, condition = pod.metadata, None
+        if reason == "orphaned":
+            message = "PodGC: node no longer exists"
+            condition = disruption_target(pod, "DeletionByPodGC", message, self._clock.now())
+        try:
+            if (patch := failed_pod_patch(pod, condition)) is not None:
+                await self._pods.patch(
+                    meta.name, patch, meta.namespace, patch_type=PatchType.STRATEGIC, subresource="status"
+                )
+            # Only this very pod: a StatefulSet may have made another one of the same name meanwhile.
+            options = DeleteOptions(grace_period_seconds=0, preconditions=Preconditions(uid=meta.uid))
+            await self._pods.delete(meta.name, meta.namespace, options)
+        except (NotFound, Conflict) as error:
+            log.debug("pod_gone", pod=meta_namespace_key(pod), why=str(error))
+
+
+async def _counted(pod: V1Pod, reason: str, delete: Callable[[V1Pod, str], Awaitable[None]]) -> None:
+    """Delete a pod, count it, and keep its errors to itself: the other pods are to go."""
+    labels = {"namespace": pod.metadata.namespace, "reason": reason}
+    log.info("deleting_pod", pod=meta_namespace_key(pod), reason=reason)
+    FORCED_DELETIONS.labels(**labels).inc()
+    try:
+        await delete(pod, reason)
+    except ClientError as error:
+        FORCED_DELETION_ERRORS.labels(**labels).inc()
+        log.error("pod_not_deleted", pod=meta_namespace_key(pod), reason=reason, error=str(error))

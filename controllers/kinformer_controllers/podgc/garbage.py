@@ -1,0 +1,109 @@
+"""Which pods are garbage.
+
+In: pods and nodes as the caches have them, and the time. Out: the pods to delete, in the order in which they are to go.
+There are four kinds of garbage:
+
+- *out-of-service*: the pod is being deleted, and its node is not ready and has the out-of-service taint;
+- *terminated*: the pod has ended, and there are more such pods than the threshold allows. Evicted pods go first, then
+  the oldest;
+- *orphaned*: the pod's node is gone. A node is taken for gone after a quarantine, since the cache of nodes may be
+  behind that of pods; the caller then asks the server;
+- *unscheduled*: the pod is being deleted and has no node, so that no kubelet will end it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from kinformer.models import V1Node, V1Pod
+from kinformer_controllers.shared.owning.status import pod_status
+
+__all__ = (
+    "Quarantine",
+    "node_of",
+    "out_of_service_pods",
+    "surplus_terminated_pods",
+    "unscheduled_terminating_pods",
+)
+
+OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
+_NOT_TERMINATED: Final = ("Pending", "Running", "Unknown")
+_LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
+
+
+class Quarantine:
+    """
+    Nodes that pods name and that the cache does not have, until they have been missing for long enough.
+
+    :param seconds: how long a node has to be missing
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        #: When a node's quarantine ends, by the clock's monotonic time.
+        self._ends: dict[str, float] = {}
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    def missing(self, nodes: Iterable[str], now: float) -> list[str]:
+        """
+        Note which nodes are missing now.
+
+        :param now: the clock's monotonic time, in seconds
+        :return: those whose quarantine is over. They leave it: one that is missing still starts anew next time
+        """
+        self._ends = {node: self._ends.get(node, now + self._seconds) for node in nodes}
+        over = [node for node, end in self._ends.items() if end <= now]
+        for node in over:
+            del self._ends[node]
+        return over
+
+
+def node_of(pod: V1Pod) -> str:
+    """The name of the node that the pod is bound to, ``""`` if it is bound to none."""
+    return (pod.spec.node_name if pod.spec is not None else None) or ""
+
+
+def out_of_service_pods(pods: Iterable[V1Pod], nodes: Mapping[str, V1Node]) -> list[V1Pod]:
+    """The pods that are being deleted on nodes that are out of service, evicted and oldest ones first."""
+    gone = {name for name, node in nodes.items() if _is_out_of_service(node)}
+    return sorted((pod for pod in pods if pod.metadata.deletion_timestamp and node_of(pod) in gone), key=_order)
+
+
+def surplus_terminated_pods(pods: Iterable[V1Pod], threshold: int) -> Sequence[V1Pod]:
+    """The terminated pods above the threshold, evicted and oldest ones first; none if the threshold is 0 or less."""
+    if threshold <= 0:
+        return ()
+    terminated = [pod for pod in pods if _is_terminated(pod)]
+    surplus = len(terminated) - threshold
+    return sorted(terminated, key=_order)[:surplus] if surplus > 0 else ()
+
+
+def unscheduled_terminating_pods(pods: Iterable[V1Pod]) -> list[V1Pod]:
+    """The pods that are being deleted and were never bound to a node."""
+    return [pod for pod in pods if pod.metadata.deletion_timestamp and not node_of(pod)]
+
+
+def _is_terminated(pod: V1Pod) -> bool:
+    status = pod_status(pod)
+    return status is None or status.phase not in _NOT_TERMINATED
+
+
+def _is_evicted(pod: V1Pod) -> bool:
+    status = pod_status(pod)
+    return status is not None and status.phase == "Failed" and status.reason == "Evicted"
+
+
+def _order(pod: V1Pod) -> tuple[bool, datetime, str]:
+    return not _is_evicted(pod), pod.metadata.creation_timestamp or _LONG_AGO, pod.metadata.name
+
+
+def _is_out_of_service(node: V1Node) -> bool:
+    conditions = (node.status.conditions if node.status is not None else None) or ()
+    if any(condition.type == "Ready" and condition.status == "True" for condition in conditions):
+        return False
+    taints = (node.spec.taints if node.spec is not None else None) or ()
+    return any(taint.key == OUT_OF_SERVICE for taint in taints)

@@ -1,0 +1,17 @@
+"""The root CA publisher, as kube-controller-manager has it: the ConfigMap ``kube-root-ca.crt`` in every namespace."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kinformer.options import Deferred
+from kinformer_controllers.rootcacertpublisher.options import RootCAOptions
+
+if TYPE_CHECKING:
+    from kinformer.manager import Runnable
+
+__all__ = ("make_controller",)
+
+make_controller: Deferred[Runnable] = Deferred(
+    "kinformer_controllers.rootcacertpublisher.controller:make_controller", RootCAOptions
+)

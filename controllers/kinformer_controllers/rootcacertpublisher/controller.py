@@ -1,0 +1,115 @@
+"""The root CA publisher: keeps the ConfigMap ``kube-root-ca.crt`` in every namespace.
+
+In: Namespaces and ConfigMaps. Out: one ConfigMap a namespace, by whose certificates pods know the API server.
+Promised: one that is deleted is made again, and one that somebody changed is put right.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Final
+
+from kinformer.cache import ResourceEventHandlerFuncs, deletion_handling_object_name
+from kinformer.client import Client
+from kinformer.client.errors import NotFound, has_status_cause
+from kinformer.clock import Clock, RealClock
+from kinformer.informers import SharedInformerFactory
+from kinformer.logs import get_logger
+from kinformer.manager import Controller, ControllerContext
+from kinformer.models import V1ConfigMap, V1Namespace, V1ObjectMeta
+from kinformer_controllers.rootcacertpublisher.metrics import counted_sync
+from kinformer_controllers.rootcacertpublisher.options import RootCAOptions
+from kinformer_controllers.shared.identity.root_ca import root_ca
+
+__all__ = ("RootCAPublisher", "make_controller")
+
+log = get_logger(__name__)
+
+NAME: Final = "kube-root-ca.crt"
+DESCRIPTION_ANNOTATION: Final = "kubernetes.io/description"
+#: Word for word Kubernetes': it is compared, and two controllers in turn would otherwise write over each other.
+DESCRIPTION: Final = (
+    "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the "
+    "internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes "
+    "clusters."
+)
+
+
+def make_controller(context: ControllerContext) -> Controller:
+    """
+    The entry point of the root CA publisher; its options are :class:`.RootCAOptions`.
+
+    :raises OptionError: if the file of certificates cannot be used
+    """
+    authorities = root_ca(context.client, context.read(RootCAOptions).root_ca_file)
+    if not authorities:
+        log.warning("no_root_ca", publishing="an empty ca.crt", instead="name the file with --root-ca-file")
+    return RootCAPublisher(context.client, context.informers, authorities, clock=context.clock).controller
+
+
+class RootCAPublisher:
+    """
+    Publishes certificates.
+
+    :param authorities: the certificates, in PEM
+    """
+
+    def __init__(
+        self, client: Client, informers: SharedInformerFactory, authorities: bytes, *, clock: Clock | None = None
+    ) -> None:
+        self._clock = clock or RealClock()
+        self._data = {"ca.crt": authorities.decode()}
+        self._server = client.resource(V1ConfigMap)
+        config_maps, namespaces = informers.informer_for(V1ConfigMap), informers.informer_for(V1Namespace)
+        self._cached = config_maps.indexer
+        self.controller = Controller(
+            "root-ca-cert-publisher", self.sync, queue_name="root_ca_cert_publisher", clock=self._clock
+        )
+        self.controller.watch(namespaces, _is_active)
+        self.controller.handle(
+            config_maps, ResourceEventHandlerFuncs(update=lambda _, new: self._changed(new), delete=self._changed)
+        )
+
+    async def sync(self, namespace: str) -> None:
+        """
+        Make a namespace's ConfigMap, or put it right.
+
+        :raises ClientError: if that cannot be done
+        """
+        with counted_sync(self._clock):
+            await self._publish(namespace)
+
+    async def _publish(self, namespace: str) -> None:
+        current = self._cached.get_by_key(f"{namespace}/{NAME}")
+        if current is None:
+            await self._create(namespace)
+            return
+        annotations = current.metadata.annotations or {}
+        # A description in other words is left: a later Kubernetes may say it better.
+        if (current.data or {}) == self._data and annotations.get(DESCRIPTION_ANNOTATION):
+            return
+        wanted = copy.copy(current)
+        wanted.metadata = copy.copy(current.metadata)
+        wanted.metadata.annotations = annotations | {DESCRIPTION_ANNOTATION: DESCRIPTION}
+        wanted.data = dict(self._data)
+        await self._server.update(wanted)
+
+    async def _create(self, namespace: str) -> None:
+        meta = V1ObjectMeta(name=NAME, namespace=namespace, annotations={DESCRIPTION_ANNOTATION: DESCRIPTION})
+        try:
+            await self._server.create(V1ConfigMap(metadata=meta, data=dict(self._data)))
+        except NotFound:
+            log.debug("namespace_gone", namespace=namespace)
+        except Exception as error:
+            if not has_status_cause(error, "NamespaceTerminating"):
+                raise
+
+    def _changed(self, config_map: Any) -> None:
+        namespace, name = deletion_handling_object_name(config_map)
+        if name == NAME:
+            self.controller.queue.add(namespace)
+
+
+def _is_active(old: Any, new: Any) -> bool:
+    """Whether a namespace is new, or has changed and is active. One that goes takes its ConfigMap with it."""
+    return new is not None and (old is None or (new.status is not None and new.status.phase == "Active"))

@@ -1,0 +1,14 @@
+"""The service account controller, as kube-controller-manager has it: the account ``default`` in every namespace."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kinformer.options import Deferred
+
+if TYPE_CHECKING:
+    from kinformer.manager import Runnable
+
+__all__ = ("make_controller",)
+
+make_controller: Deferred[Runnable] = Deferred("kinformer_controllers.serviceaccount.controller:make_controller")
