@@ -16,13 +16,14 @@ import sys
 import threading
 import time
 import traceback
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
 from kinformer.logs import escaped, get_logger
 
-__all__ = ("warn_when_blocked",)
+__all__ = ("Blocks", "blocked_seconds", "warn_when_blocked")
 
 log = get_logger(__name__)
 
@@ -57,6 +58,43 @@ def warn_when_blocked() -> Iterator[None]:
             watch.stop()
 
 
+def blocked_seconds(within: float) -> float:
+    """
+    For how many of the last `within` seconds the running loop was blocked, as far as somebody watched over it.
+
+    Only what was long enough to be warned of counts. At most the last 256 times are known.
+    """
+    watch = _watched.get(asyncio.get_running_loop())
+    return watch.blocks.seconds(within, time.monotonic()) if watch is not None else 0.0
+
+
+class Blocks:
+    """When a loop was blocked. The thread that watches over it writes, the loop's own thread reads."""
+
+    def __init__(self) -> None:
+        self._past: deque[tuple[float, float]] = deque(maxlen=256)
+        self._since: float | None = None
+
+    def begin(self, since: float) -> None:
+        """The loop has not turned since then."""
+        self._since = since
+
+    def end(self, at: float) -> None:
+        """It turns again."""
+        if self._since is not None:
+            self._past.append((self._since, at))
+            self._since = None
+
+    def seconds(self, within: float, now: float) -> float:
+        """How many of the `within` seconds before `now` it was blocked."""
+        since = self._since
+        spans = list(self._past)
+        # It may have been noted while we looked: the same start twice is one span.
+        if since is not None and not (spans and spans[-1][0] == since):
+            spans.append((since, now))
+        return sum(max(0.0, min(end, now) - max(start, now - within)) for start, end in spans)
+
+
 def _limit(loop: asyncio.AbstractEventLoop) -> float:
     default = BLOCKED_AFTER_IN_DEBUG if loop.get_debug() else BLOCKED_AFTER
     asked = os.environ.get("KINFORMER_BLOCKED_LOOP_SECONDS", "")
@@ -72,6 +110,7 @@ class _Watch:
 
     def __init__(self, loop: asyncio.AbstractEventLoop, limit: float) -> None:
         self.users = 0
+        self.blocks = Blocks()
         self._loop = loop
         self._loops_thread = threading.get_ident()
         self._limit = limit
@@ -87,6 +126,7 @@ class _Watch:
     def _run(self) -> None:
         while not self._stopped.wait(self._limit / 2):
             self._turned.clear()
+            asked = time.monotonic()
             try:
                 self._loop.call_soon_threadsafe(self._turned.set)
             except RuntimeError:  # the loop is closed
@@ -94,8 +134,10 @@ class _Watch:
             # Asked twice: who held the interpreter's lock, and lets the loop turn now, leaves nothing to be seen.
             if self._turned.wait(self._limit) or self._turned.wait(self._limit / 100) or self._stopped.is_set():
                 continue
+            self.blocks.begin(asked)
             self._tell()
             self._turned.wait()
+            self.blocks.end(time.monotonic())
 
     def _tell(self) -> None:
         task = self._task()

@@ -11,11 +11,12 @@ import pytest
 import structlog
 
 from kinformer import blocking
-from kinformer.blocking import warn_when_blocked
+from kinformer.blocking import Blocks, blocked_seconds, warn_when_blocked
 from kinformer.cache import ResourceEventHandlerFuncs, SharedIndexInformer
 from kinformer.cache.testing import FakeControllerSource
 from kinformer.clock import FakeClock
 from kinformer.manager import Controller
+from kinformer.manager.checks import event_loop
 from tests.cache.informers import running
 from tests.cache.scripted import obj
 
@@ -131,3 +132,43 @@ async def test_a_setting_that_is_no_number_is_named(monkeypatch: pytest.MonkeyPa
 
     assert blocking._limit(asyncio.get_running_loop()) == 1.0
     assert [(line["event"], line["value"]) for line in told.lines] == [("setting_ignored", "soon")]
+
+
+# --- how long it was blocked
+
+
+def test_the_time_that_a_loop_was_blocked_is_that_within_the_last_seconds() -> None:
+    blocks = Blocks()
+    for since, until in [(10, 20), (50, 55), (70, 72)]:
+        blocks.begin(since)
+        blocks.end(until)
+
+    assert blocks.seconds(60, now=75) == 5 + 5 + 2
+    assert blocks.seconds(10, now=75) == 2
+    assert blocks.seconds(60, now=500) == 0
+
+
+def test_a_block_that_has_not_ended_counts_until_now_and_once() -> None:
+    blocks = Blocks()
+    blocks.begin(100)
+    assert blocks.seconds(60, now=103) == 3
+    blocks.end(104)
+    assert blocks.seconds(60, now=110) == 4
+
+
+async def test_a_loop_that_was_blocked_says_for_how_long(told: Told) -> None:
+    async def sync(key: str) -> None:
+        assert told.blocked.wait(30)
+        done.set()
+
+    done = anyio.Event()
+    controller = Controller("blocker", sync)
+    controller.queue.add("k")
+    assert blocked_seconds(60) == 0
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(controller.run)
+        await done.wait()
+        blocked = blocked_seconds(60)
+        assert blocked > 0
+        assert event_loop(blocked / 2)().startswith("it was blocked for ")
+        tasks.cancel_scope.cancel()

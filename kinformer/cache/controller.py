@@ -128,6 +128,11 @@ class Controller(Generic[T]):
         return self._reflector.failing_for
 
     @property
+    def silent_for(self) -> float:
+        """For how many seconds the server has sent nothing of this resource; see :attr:`Reflector.silent_for`."""
+        return self._reflector.silent_for
+
+    @property
     def pending(self) -> int:
         """How many objects have changes that are queued, and not in the store yet."""
         return len(self._queue)

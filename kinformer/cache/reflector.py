@@ -174,6 +174,8 @@ class Reflector(Generic[T]):
         self._last_sync_resource_version = ""
         self._version_unavailable = False
         self._failing_since: float | None = None
+        self._heard_at: float | None = None
+        self._has_seen_bookmark = False
         self._left_out = LeftOut(self.name)
         #: While a resync is under way: nothing may come in between.
         self._resync: anyio.Event | None = None
@@ -187,6 +189,16 @@ class Reflector(Generic[T]):
     def failing_for(self) -> float:
         """For how many seconds no watch could be opened; 0 while one is open, or nothing has failed yet."""
         return 0.0 if self._failing_since is None else self._clock.monotonic() - self._failing_since
+
+    @property
+    def silent_for(self) -> float:
+        """
+        For how many seconds the server has sent nothing of this resource; 0 before the first list.
+
+        Lists, events and bookmarks count. From a server that was never seen to send a bookmark, the opening of a watch
+        counts as well: nothing else need come of objects that do not change.
+        """
+        return 0.0 if self._heard_at is None else self._clock.monotonic() - self._heard_at
 
     async def run(self) -> None:
         """
@@ -310,6 +322,7 @@ class Reflector(Generic[T]):
                     await self._on_batch()
             else:
                 self._store.replace(objects, version)
+            self._heard_at = self._clock.monotonic()
             # Before the last of it is worked off, so that the store can be told which version it has come to.
             self._last_sync_resource_version = version
             await self._on_batch()
@@ -482,6 +495,8 @@ class Reflector(Generic[T]):
                     # Without a version the server starts with everything it has, in no order of versions.
                     rest, in_order = (), version not in ("", "0")
                 self._failing_since = None
+                if not self._has_seen_bookmark:
+                    self._heard_at = self._clock.monotonic()
                 try:
                     await self._reflect(batches, rest, started, in_order=in_order)
                     continue
@@ -512,6 +527,7 @@ class Reflector(Generic[T]):
                 if not batch:
                     continue
                 received += len(batch)
+                self._heard_at = self._clock.monotonic()
                 if self._resync is not None:
                     await self._resync.wait()
                 in_order = self._apply(batch, in_order)
@@ -537,7 +553,7 @@ class Reflector(Generic[T]):
             obj = event.object
             kind = event.type
             if kind == BOOKMARK:
-                in_order = True
+                in_order = self._has_seen_bookmark = True
                 if self._bookmark is not None:
                     self._bookmark(self._version_of(obj))
                 continue

@@ -204,6 +204,21 @@ class SharedIndexInformer(Generic[T]):
         )
 
     @property
+    def failing_for(self) -> float:
+        """For how many seconds no watch could be opened; 0 while one is open, or nothing has failed yet."""
+        return self._controller.failing_for if self._controller is not None else 0.0
+
+    @property
+    def silent_for(self) -> float:
+        """
+        For how many seconds the server has sent nothing of this resource; 0 before the first list.
+
+        Lists, events and bookmarks count. From a server that was never seen to send a bookmark, the opening of a watch
+        counts as well: nothing else need come of objects that do not change.
+        """
+        return self._controller.silent_for if self._controller is not None else 0.0
+
+    @property
     def is_started(self) -> bool:
         """Whether it runs, or has run."""
         return self._is_started()

@@ -37,8 +37,12 @@ class LeaderHealthzAdaptor:
 
     def is_healthy(self) -> bool:
         """Whether :meth:`check` finds nothing."""
+        return not self.wrong()
+
+    def wrong(self) -> str:
+        """What :meth:`check` finds; empty if that is nothing."""
         try:
             self.check()
-        except LeaseNotRenewed:
-            return False
-        return True
+        except LeaseNotRenewed as error:
+            return str(error)
+        return ""

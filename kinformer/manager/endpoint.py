@@ -1,18 +1,19 @@
 """The endpoint: where a probe asks whether the process is well, and Prometheus what it has to tell.
 
-``/healthz`` and ``/livez`` answer as long as the event loop turns and the process is well, ``/readyz`` while every
-controller's caches are complete and follow the server, ``/metrics`` with all metrics of the process.
+``/healthz``, ``/livez`` and ``/readyz`` answer as those of Kubernetes' components do, ``/metrics`` with all metrics of
+the process. Other parts of the manager add routes of their own.
 """
 
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 import anyio
 
 from kinformer.logs import get_logger
+from kinformer.manager.health import PING, HealthCheck, HealthChecks
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -35,21 +36,19 @@ class Endpoint:
     """
     A small HTTP server.
 
-    :param checks: for ``/readyz``, by name: whether that part is ready
+    :param livez: the checks of ``/livez`` and ``/healthz``: what a restart would mend
+    :param readyz: the checks of ``/readyz``
     :param port: 0 for any that is free; :attr:`port` has it once the server listens
-    :param health: for ``/healthz`` and ``/livez``, by name: whether that part is well
     """
 
     def __init__(
         self,
-        checks: Mapping[str, Callable[[], bool]],
+        livez: Sequence[HealthCheck] = (PING,),
+        readyz: Sequence[HealthCheck] = (PING,),
         host: str = "127.0.0.1",
         port: int = 0,
-        *,
-        health: Mapping[str, Callable[[], bool]] | None = None,
     ) -> None:
-        self._checks = checks
-        self._health = health or {}
+        self._health = [HealthChecks("healthz", livez), HealthChecks("livez", livez), HealthChecks("readyz", readyz)]
         self.host = host
         self.port = port
         self.listening = anyio.Event()
@@ -76,34 +75,14 @@ class Endpoint:
         """
         # Imported here: half of aiohttp is its server, and most processes have no use for it.
         from aiohttp import web
-        from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
-        async def well(_: web.Request) -> web.Response:
-            return _answer(self._health, "not well")
-
-        async def ready(_: web.Request) -> web.Response:
-            return _answer(self._checks, "not ready")
-
-        def _answer(checks: Mapping[str, Callable[[], bool]], otherwise: str) -> web.Response:
-            failing = [name for name, check in checks.items() if not check()]
-            lines = [f"[{'-' if name in failing else '+'}]{name}" for name in checks]
-            return web.Response(
-                text="\n".join([*lines, otherwise if failing else "ok"]), status=503 if failing else 200
-            )
-
-        async def metrics(_: web.Request) -> web.Response:
-            return web.Response(body=generate_latest(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+        from kinformer.manager.serving.routes import health_routes, metrics_routes
 
         at_work = _AtWork()
         app = web.Application(middlewares=[at_work.counted()])
-        app.add_routes(
-            [
-                web.get("/healthz", well),
-                web.get("/livez", well),
-                web.get("/readyz", ready),
-                web.get("/metrics", metrics),
-            ]
-        )
+        for checks in self._health:
+            app.add_routes(health_routes(checks))
+        app.add_routes(metrics_routes())
         for group in self._groups:
             app.add_routes(group())
         # A handler whose client is gone is cancelled: one that streams would not notice, and aiohttp forgets it.

@@ -12,10 +12,11 @@ attribute ``options``, a dataclass of :mod:`kinformer.options`, ``kinformer mana
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import partial
 from typing import Any
 
+from kinformer.cache import SharedIndexInformer
 from kinformer.cache.tasks import plain_task_group
 from kinformer.cancellation import cancellations_as_errors
 from kinformer.client import Client
@@ -23,9 +24,18 @@ from kinformer.clock import Clock, RealClock
 from kinformer.informers import SharedInformerFactory
 from kinformer.logs import get_logger
 from kinformer.manager.beside import check_alone
+from kinformer.manager.checks import (
+    HealthLimits,
+    QueueWatch,
+    event_loop,
+    has_not_ended,
+    informer_fresh,
+    informer_sync,
+)
 from kinformer.manager.context import ControllerContext, ControllerFactory, Options, Runnable
 from kinformer.manager.election import Election, LeaderElection
 from kinformer.manager.endpoint import Endpoint
+from kinformer.manager.health import PING, HealthCheck
 from kinformer.manager.loading import make_controllers
 from kinformer.options import OptionError
 
@@ -49,6 +59,7 @@ class Manager:
         runs
     :param leader_election: work only while this process holds a Lease, and stand by until then: its informers follow
         the server, its controllers do nothing and queue nothing. None: work at once
+    :param limits: from when on the health checks count something as wrong
     :ivar failed: controllers that were selected and cannot be loaded, by name
     :raises UnknownControllerError: if one is asked for that is not known
     :raises ControllerLoadError: if none of those that are selected can be loaded
@@ -68,6 +79,7 @@ class Manager:
         endpoint: tuple[str, int] | None = None,
         beside_kube_controller_manager: bool = False,
         leader_election: LeaderElection | None = None,
+        limits: HealthLimits | None = None,
     ) -> None:
         clock = clock or RealClock()
         informers = informers or SharedInformerFactory(client, clock=clock)
@@ -84,26 +96,47 @@ class Manager:
         self._beside = beside_kube_controller_manager or (self.election is not None and self.election.is_the_clusters)
         if not self.failed:
             _check_known(options or (), given.asked)
-        checks: dict[str, Callable[[], bool]] = {
-            name: partial(self._is_ready, made) for name, made in self.controllers.items()
-        }
-        checks["informers"] = self._informers_follow
-        health = {self.election.health.name: self.election.health.is_healthy} if self.election is not None else None
-        self.endpoint = Endpoint(checks, *endpoint, health=health) if endpoint is not None else None
+        #: Those that have ended by themselves, by name.
+        self.ended: set[str] = set()
+        self._queues = QueueWatch(self.controllers, clock)
+        self.endpoint = Endpoint(*self._checks(limits or HealthLimits()), *endpoint) if endpoint is not None else None
 
-    def _informers_follow(self) -> bool:
+    def _checks(self, limits: HealthLimits) -> tuple[list[HealthCheck], list[HealthCheck]]:
+        """What ``/livez`` and ``/readyz`` look at."""
+        alive = [HealthCheck(name, has_not_ended(name, lambda: self.ended)) for name in self.controllers]
+        ready = [HealthCheck(name, partial(self._unready, name)) for name in self.controllers]
+        live = [
+            PING,
+            HealthCheck("event-loop", event_loop(limits.loop_dead)),
+            HealthCheck("queues", self._queues.check(limits.queue_dead)),
+        ]
+        if self.election is not None:
+            live.append(HealthCheck(self.election.health.name, self.election.health.wrong))
+        well = [
+            PING,
+            HealthCheck("event-loop", event_loop(limits.loop_blocked)),
+            HealthCheck("queues", self._queues.check(limits.queue_stuck)),
+            HealthCheck("informer-sync", informer_sync(self._looked_at)),
+            HealthCheck("informer-fresh", informer_fresh(self._looked_at, limits.informer_silent)),
+        ]
+        return [*live, *alive], [*well, *ready]
+
+    def _looked_at(self) -> list[SharedIndexInformer[Any]]:
+        """The informers that have to follow the server. Who stands by has to have them all before it leads."""
         informers = self.context.informers.informers.values()
-        if self._stands_by:
-            return all(informer.is_following for informer in informers)
-        return all(informer.is_following for informer in informers if informer.is_started)
+        return [informer for informer in informers if informer.is_started or self._stands_by]
 
     @property
     def _stands_by(self) -> bool:
         return self.election is not None and not self.election.leads
 
-    def _is_ready(self, controller: Runnable) -> bool:
+    def _unready(self, name: str) -> str:
+        if name in self.ended:
+            return f"controller {name} has ended"
         # A follower is ready when its informers are: a rollout would wait for ever for one that is to lead first.
-        return self._stands_by or bool(getattr(controller, "has_synced", True))
+        if self._stands_by or getattr(self.controllers[name], "has_synced", True):
+            return ""
+        return f"controller {name} waits for its caches"
 
     async def check_alone(self) -> None:
         """
@@ -128,6 +161,7 @@ class Manager:
         async with plain_task_group() as tasks:
             if self.endpoint is not None:
                 tasks.start_soon(self.endpoint.run)
+                tasks.start_soon(self._queues.run)
             tasks.start_soon(self.context.informers.run)
             if self.election is None:
                 tasks.start_soon(self._work)
@@ -150,6 +184,7 @@ class Manager:
         with cancellations_as_errors(f"controller {name}"):
             await controller.run()
         # It runs until cancelled, so something has gone wrong that it did not tell.
+        self.ended.add(name)
         log.error("controller_ended", controller=name)
 
 

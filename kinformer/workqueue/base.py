@@ -58,6 +58,8 @@ class WorkQueue(ABC, Generic[T]):
         self._metrics: QueueMetrics | None = (
             (metrics or default_provider()).metrics_of(name, self._clock) if name else None
         )
+        #: How many items were handed out so far.
+        self.handed_out = 0
         self._processing: set[T] = set()
         self._waiters: deque[asyncio.Future[None]] = deque()
         self._shutting_down = False
@@ -85,6 +87,7 @@ class WorkQueue(ABC, Generic[T]):
         :raises ShutDown: if the queue is shut down and has nothing left to hand out
         """
         await self._until_ready()
+        self.handed_out += 1
         return self._take()
 
     def get_nowait(self) -> T:
@@ -98,6 +101,7 @@ class WorkQueue(ABC, Generic[T]):
             if self._shutting_down:
                 raise self._shut_down_error()
             raise anyio.WouldBlock
+        self.handed_out += 1
         return self._take()
 
     def done(self, item: T) -> None:

@@ -100,6 +100,7 @@ class PriorityQueue(WorkQueue[T]):
         :raises ShutDown: if the queue is shut down and has nothing left to hand out
         """
         await self._until_ready()
+        self.handed_out += 1
         priority = -self._line[0][0]
         return self._take(), priority
 

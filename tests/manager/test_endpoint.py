@@ -30,7 +30,7 @@ def greetings() -> Iterable[web.AbstractRouteDef]:
 
 
 async def test_the_routes_of_other_parts_are_served_beside_its_own() -> None:
-    endpoint = Endpoint({})
+    endpoint = Endpoint()
     endpoint.add_routes(greetings)
     async with serving(endpoint) as session:
         async with session.get("/hello/you") as answer:
@@ -40,7 +40,7 @@ async def test_the_routes_of_other_parts_are_served_beside_its_own() -> None:
 
 
 async def test_routes_that_come_too_late_are_refused() -> None:
-    endpoint = Endpoint({})
+    endpoint = Endpoint()
     async with serving(endpoint):
         with pytest.raises(RuntimeError, match="add routes before it runs"):
             endpoint.add_routes(greetings)
@@ -68,7 +68,7 @@ class Streaming:
 
 async def test_a_handler_that_streams_has_ended_when_the_endpoint_has() -> None:
     streaming = Streaming()
-    endpoint = Endpoint({})
+    endpoint = Endpoint()
     endpoint.add_routes(streaming.routes)
     async with aiohttp.ClientSession() as client:
         async with serving(endpoint):
@@ -80,7 +80,7 @@ async def test_a_handler_that_streams_has_ended_when_the_endpoint_has() -> None:
 
 async def test_a_handler_that_streams_ends_when_its_client_is_gone() -> None:
     streaming = Streaming()
-    endpoint = Endpoint({})
+    endpoint = Endpoint()
     endpoint.add_routes(streaming.routes)
     async with serving(endpoint) as session:
         answer = await session.get("/stream")

@@ -303,9 +303,20 @@ async def test_probes_and_scrapes_are_answered(client: Client) -> None:
 
                 assert await get("/healthz") == (200, "ok")
                 assert await get("/livez") == (200, "ok")
-                while (await get("/readyz"))[0] == 503:
+                while (await get("/readyz"))[0] == 500:
                     await anyio.lowlevel.checkpoint()
-                assert await get("/readyz") == (200, "[+]noted\n[+]informers\nok")
+                assert await get("/readyz") == (200, "ok")
+                assert await get("/readyz?verbose") == (
+                    200,
+                    (
+                        "[+]ping ok\n[+]event-loop ok\n[+]queues ok\n[+]informer-sync ok\n[+]informer-fresh ok\n"
+                        "[+]noted ok\nreadyz check passed\n"
+                    ),
+                )
+                assert await get("/livez?verbose") == (
+                    200,
+                    "[+]ping ok\n[+]event-loop ok\n[+]queues ok\n[+]noted ok\nlivez check passed\n",
+                )
                 assert (
                     'controller_runtime_max_concurrent_reconciles{controller="noted"} 1.0' in (await get("/metrics"))[1]
                 )
@@ -321,24 +332,34 @@ async def test_it_is_no_longer_ready_when_its_caches_stop_following(client: Clie
             url = f"http://127.0.0.1:{manager.endpoint.port}/readyz"
             async with aiohttp.ClientSession() as session:
 
-                async def ready() -> str:
-                    async with session.get(url) as response:
+                async def ready(check: str = "") -> str:
+                    async with session.get(url + check) as response:
                         return await response.text()
 
-                while await ready() != "[+]noted\n[+]informers\nok":
+                while await ready() != "ok":
                     await anyio.lowlevel.checkpoint()
                 await manager.context.informers.shutdown()
-                assert await ready() == "[+]noted\n[-]informers\nnot ready"
+                assert "[-]informer-sync failed: reason withheld\n" in await ready()
+                assert await ready("/informer-sync") == "internal server error: configmaps has stopped\n"
 
 
-async def test_a_controller_that_ends_by_itself_is_told(client: Client) -> None:
+async def test_a_controller_that_ends_by_itself_is_told_and_the_process_is_no_longer_alive(client: Client) -> None:
     class Ending:
         async def run(self) -> None:
             return
 
-    with capture_logs() as logs:
-        async with running(Manager(client, known={"ending": lambda _: Ending()})):
-            await anyio.wait_all_tasks_blocked()
+    manager = Manager(client, known={"ending": lambda _: Ending(), "noted": Noted().make}, endpoint=("127.0.0.1", 0))
+    assert manager.endpoint is not None
+    with capture_logs() as logs, anyio.fail_after(10):
+        async with running(manager):
+            await manager.endpoint.listening.wait()
+            url = f"http://127.0.0.1:{manager.endpoint.port}/livez"
+            async with aiohttp.ClientSession() as session:
+                async with session.get(url) as response:
+                    assert response.status == 500
+                    assert "[-]ending failed: reason withheld\n[+]noted ok\n" in await response.text()
+                async with session.get(f"{url}/ending") as response:
+                    assert await response.text() == "internal server error: controller ending has ended\n"
 
     (line,) = [line for line in logs if line["log_level"] == "error"]
     assert (line["event"], line["controller"]) == ("controller_ended", "ending")
@@ -369,5 +390,9 @@ async def test_what_is_not_ready_says_so_and_which(client: Client) -> None:
         async with running(manager):
             await endpoint.listening.wait()
             url = f"http://127.0.0.1:{endpoint.port}/readyz"
-            async with aiohttp.ClientSession() as session, session.get(url) as response:
-                assert (response.status, await response.text()) == (503, "[-]waiting\n[+]informers\nnot ready")
+            async with aiohttp.ClientSession() as session:
+                async with session.get(url) as response:
+                    assert response.status == 500
+                    assert "[-]waiting failed: reason withheld\nreadyz check failed\n" in await response.text()
+                async with session.get(f"{url}/waiting") as response:
+                    assert await response.text() == "internal server error: controller waiting waits for its caches\n"

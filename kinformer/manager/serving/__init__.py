@@ -1,0 +1,1 @@
+"""What the manager's endpoint serves, and to whom: routes, certificates, and who may read what."""

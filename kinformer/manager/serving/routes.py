@@ -1,0 +1,46 @@
+"""Routes of the endpoint itself: health, and metrics. Imported only by a process that serves them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from aiohttp import web
+from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, generate_latest
+
+from kinformer.manager.health import SLI_REGISTRY, Answer, HealthChecks
+
+__all__ = ("health_routes", "metrics_routes")
+
+
+def health_routes(checks: HealthChecks) -> Iterable[web.AbstractRouteDef]:
+    """``/KIND`` for all checks, with ``?verbose`` and ``?exclude=NAME``, and ``/KIND/NAME`` for one of them."""
+
+    async def all_of_them(request: web.Request) -> web.Response:
+        excluded = request.query.getall("exclude", [])
+        return _text(checks.answer(excluded, verbose="verbose" in request.query))
+
+    async def one(request: web.Request) -> web.Response:
+        answer = checks.answer_one(request.match_info["name"])
+        if answer is None:
+            raise web.HTTPNotFound(text="404 page not found\n")
+        return _text(answer)
+
+    return [web.get(f"/{checks.kind}", all_of_them), web.get(f"/{checks.kind}/{{name}}", one)]
+
+
+def _text(answer: Answer) -> web.Response:
+    return web.Response(text=answer.text, status=answer.status, headers={"X-Content-Type-Options": "nosniff"})
+
+
+def metrics_routes() -> Iterable[web.AbstractRouteDef]:
+    """``/metrics`` with all metrics of the process, ``/metrics/slis`` with how its health checks ended."""
+
+    def serve(registry: CollectorRegistry) -> web.AbstractRouteDef:
+        path = "/metrics" if registry is REGISTRY else "/metrics/slis"
+
+        async def metrics(_: web.Request) -> web.Response:
+            return web.Response(body=generate_latest(registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+        return web.get(path, metrics)
+
+    return [serve(REGISTRY), serve(SLI_REGISTRY)]
