@@ -31,7 +31,7 @@ from kinformer.cache.metrics import failures_total
 from kinformer.cache.pager import DEFAULT_MAX_OBJECTS, DEFAULT_PAGE_SIZE, PagedList, list_in_pages
 from kinformer.cache.real_fifo import RealFIFO
 from kinformer.cache.store import ReflectorStore, TransformFunc
-from kinformer.cache.streaming_list import InitialEvents, StreamingListIgnored
+from kinformer.cache.streaming_list import InitialEvents, StreamingListIgnored, shows_end
 from kinformer.cache.tasks import plain_task_group
 from kinformer.cache.thread_safe_store import ThreadSafeStore
 from kinformer.cache.undecodable import UndecodableObjects
@@ -167,7 +167,7 @@ class Reflector(Generic[T]):
         self._paginated = False
         self._watch_error_handler = watch_error_handler or default_watch_error_handler
         self._max_internal_error_retry = max_internal_error_retry
-        self._use_watch_list = use_watch_list and lister_watcher.supports_watch_list
+        self._use_watch_list = use_watch_list and lister_watcher.supports_watch_list and shows_end(self._accessor)
         self._on_batch = on_batch or _nothing
         self._bookmark: Callable[[str], None] | None = getattr(store, "bookmark", None)
         self._random = random

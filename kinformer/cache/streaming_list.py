@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import anyio
+import msgspec
 
 from kinformer.cache.pager import DEFAULT_MAX_OBJECTS
 from kinformer.client.errors import ClientError, ConnectionLost, EndlessList
@@ -19,13 +20,15 @@ from kinformer.clock import Clock
 from kinformer.logs import get_logger
 from kinformer.meta import Accessor, accessor_of
 
-__all__ = ("InitialEvents", "StreamedList", "StreamingListIgnored")
+__all__ = ("InitialEvents", "StreamedList", "StreamingListIgnored", "shows_end")
 
 T = TypeVar("T")
 
 log = get_logger(__name__)
 
 _PATIENCE = 10.0
+
+_BOOKMARK = b'{"kind":"","apiVersion":"","metadata":{"resourceVersion":"1","creationTimestamp":null}}'
 
 #: Seconds without a further object, and without the bookmark, after which the server is taken for one that knows
 #: nothing of streaming lists: to it, what it was asked for is a plain watch.
@@ -58,6 +61,23 @@ class StreamedList(Generic[T]):
     objects: list[T]
     resource_version: str
     rest: Sequence[WatchEvent[T]]
+
+
+def shows_end(accessor: Accessor[Any]) -> bool:
+    """
+    Whether the bookmark that ends the initial events can be told from others, as objects of this type.
+
+    It cannot where a Struct leaves annotations out, unless the Struct requires something that no bookmark has: such a
+    bookmark is decoded as one.
+    """
+    declared = accessor.declared_meta
+    if declared is None or "annotations" in declared.__struct_encode_fields__:
+        return True
+    try:
+        msgspec.json.decode(_BOOKMARK, type=accessor.type)
+    except msgspec.MsgspecError:
+        return True
+    return False
 
 
 class InitialEvents(Generic[T]):

@@ -16,6 +16,7 @@ from kinformer.client.config import (
 from kinformer.client.discovery import (
     ApiResource,
     Discovery,
+    Served,
     ServerVersion,
 )
 from kinformer.client.errors import (
@@ -150,6 +151,7 @@ __all__ = (
     "ResourceVersionMatch",
     "ServerTimeout",
     "ServerUnreachable",
+    "Served",
     "ServerVersion",
     "ServiceUnavailable",
     "Status",

@@ -2,13 +2,14 @@
 
 Asked of the server when first needed, kept, and asked again when something is not found: a CustomResourceDefinition
 may have come since. Servers since 1.26 tell all in two answers (aggregated discovery); with older ones each group is
-asked for itself. A group whose own server is down is left out and logged; the others are of use without it.
+asked for itself. A group whose own server is down is left out and logged; the others are of use without it. Who has to
+know that something is missing asks for :meth:`Discovery.served`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
 
 import anyio
 import msgspec
@@ -18,7 +19,7 @@ from kinformer.client.errors import ApiError, NoKindMatch
 from kinformer.logs import get_logger
 from kinformer.meta import GroupKind, GroupVersion, GroupVersionKind, GroupVersionResource
 
-__all__ = ("ApiResource", "Discovery", "ServerVersion")
+__all__ = ("ApiResource", "Discovery", "Served", "ServerVersion")
 
 log = get_logger(__name__)
 
@@ -61,6 +62,19 @@ class ApiResource(msgspec.Struct, frozen=True):
     @property
     def gvk(self) -> GroupVersionKind:
         return GroupVersionKind(self.gvr.group, self.gvr.version, self.kind)
+
+
+class Served(NamedTuple):
+    """
+    What a server serves, and what it could not tell.
+
+    :param resources: each group's preferred version first
+    :param failed: the versions of groups whose own server did not answer, and why. Their resources are left out, or are
+        those of the last time that it did
+    """
+
+    resources: list[ApiResource]
+    failed: Mapping[GroupVersion, str]
 
 
 class _Wire(msgspec.Struct, rename="camel"):
@@ -148,7 +162,7 @@ class Discovery:
 
     def __init__(self, get: Callable[[str, str | None], Awaitable[bytes]]):
         self._get = get
-        self._resources: list[ApiResource] | None = None
+        self._served: Served | None = None
         self._asking = anyio.Lock()
 
     async def server_version(self) -> ServerVersion:
@@ -161,14 +175,21 @@ class Discovery:
 
         :param refresh: ask even if it has been asked before
         """
+        return (await self.served(refresh=refresh)).resources
+
+    async def served(self, *, refresh: bool = False) -> Served:
+        """As :meth:`resources`, along with what is missing there."""
         async with self._asking:
-            if self._resources is None or refresh:
-                self._resources = [*await self._discover("/api"), *await self._discover("/apis")]
-            return self._resources
+            if self._served is None or refresh:
+                failed: dict[GroupVersion, str] = {}
+                self._served = Served(
+                    [*await self._discover("/api", failed), *await self._discover("/apis", failed)], failed
+                )
+            return self._served
 
     def invalidate(self) -> None:
         """Forget it all; the next question is asked of the server."""
-        self._resources = None
+        self._served = None
 
     async def groups(self) -> dict[str, list[str]]:
         """The versions of each group, the preferred one first."""
@@ -203,21 +224,21 @@ class Discovery:
         return await self._find(lambda one: one.gvr == gvr, f"the server serves no {gvr.resource} in {gvr.api_version}")
 
     async def _find(self, wanted: Callable[[ApiResource], bool], otherwise: str) -> ApiResource:
-        known = self._resources
+        known = self._served
         for refresh in (False, True):
-            resources = await self.resources(refresh=refresh and self._resources is known)
-            for resource in resources:
+            served = await self.served(refresh=refresh and self._served is known)
+            for resource in served.resources:
                 if wanted(resource):
                     return resource
             if known is None:
                 break  # it was asked just now
         raise NoKindMatch(otherwise)
 
-    async def _discover(self, root: str) -> list[ApiResource]:
+    async def _discover(self, root: str, failed: dict[GroupVersion, str]) -> list[ApiResource]:
         data = await self._get(root, _AGGREGATED)
         answer = decode_as(_ResponseKind, data, root)
         if answer.kind == "APIGroupDiscoveryList":
-            return list(_aggregated(decode_as(_AggregatedList, data, root)))
+            return list(_aggregated(decode_as(_AggregatedList, data, root), failed))
         if root == "/api":
             versions = [GroupVersion("", one) for one in decode_as(_Versions, data, root).versions]
         else:
@@ -229,6 +250,7 @@ class Discovery:
                 listed = decode_as(_ResourceList, await self._get(path, None), path)
             except ApiError as error:
                 log.warning("discovery_failed", group_version=str(version), error=str(error))
+                failed[version] = str(error)
                 continue
             found += _listed(version, listed)
         return found
@@ -261,12 +283,15 @@ def _listed(version: GroupVersion, listed: _ResourceList) -> Iterator[ApiResourc
             )
 
 
-def _aggregated(groups: _AggregatedList) -> Iterator[ApiResource]:
+def _aggregated(groups: _AggregatedList, failed: dict[GroupVersion, str]) -> Iterator[ApiResource]:
     for group in groups.items:
         name = group.metadata.get("name", "")
         for version in group.versions:
             if version.freshness == "Stale":
-                log.warning("discovery_stale", group_version=f"{name}/{version.version}")
+                # What is told of it is what it was when its server answered last.
+                group_version = GroupVersion(name, version.version)
+                log.warning("discovery_stale", group_version=str(group_version))
+                failed[group_version] = f"stale GroupVersion discovery: {group_version}"
             for one in version.resources or ():
                 yield ApiResource(
                     GroupVersionResource(name, version.version, one.resource),

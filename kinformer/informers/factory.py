@@ -6,7 +6,7 @@ have the factory run them all. So a hundred controllers that look at pods cost o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, TypeVar, cast
 
@@ -25,6 +25,7 @@ from kinformer.cache.index import namespace_index_func
 from kinformer.cache.tasks import sole_error
 from kinformer.client import Client, ListOptions
 from kinformer.clock import Clock, RealClock
+from kinformer.informers.borrowed import Borrowed, Running
 from kinformer.informers.lister import Lister
 from kinformer.meta import GroupVersionResource, accessor_for
 from kinformer.models import PartialObjectMetadata, builtin_resources, resource_for
@@ -92,7 +93,8 @@ class SharedInformerFactory:
         self._informer_options = dict(informer_options or {})
         self._clock = clock or RealClock()
         self._informers: dict[GroupVersionResource, SharedIndexInformer[Any]] = {}
-        self._running: dict[GroupVersionResource, _Running] = {}
+        self._running: dict[GroupVersionResource, Running] = {}
+        self._borrowed: dict[tuple[type[Any], GroupVersionResource], Running] = {}
         self._tasks: TaskGroup | None = None
         self._shut_down = anyio.Event()
         self._holds_handlers = False
@@ -135,9 +137,7 @@ class SharedInformerFactory:
         elif informer.type is not type_:
             raise InformerTypeConflict(gvr, informer.type, type_)
         if indexers:
-            there = informer.indexer.get_indexers()
-            if missing := {name: func for name, func in indexers.items() if name not in there}:
-                informer.add_indexers(missing)
+            _add_missing(informer, indexers)
         return cast("SharedIndexInformer[T]", informer)
 
     def metadata_informer_for(
@@ -149,6 +149,52 @@ class SharedInformerFactory:
         :raises InformerTypeConflict: if there is an informer with the resource's whole objects already
         """
         return self.informer_for(PartialObjectMetadata, resource, namespaced=namespaced)
+
+    def borrow(
+        self,
+        type_: type[T],
+        gvr: GroupVersionResource,
+        *,
+        namespaced: bool = True,
+        will_do: Callable[[type[Any]], bool] = lambda _: True,
+        indexers: Callable[[type[Any]], Indexers[Any]] = lambda _: {},
+        transform: TransformFunc[T] | None = None,
+    ) -> Borrowed:
+        """
+        An informer of a resource's metadata for as long as it is needed, shared with all others who need it.
+
+        That is the one that :meth:`informer_for` gave, if its objects will do, and this factory leaves out none by a
+        selector. Otherwise one is made, which ends when the last who borrowed it has given it back.
+
+        :param type_: what the objects of one that is made are, if there is none that will do: a Struct with metadata
+        :param will_do: whether objects of another type will do
+        :param indexers: the index functions that are needed, for objects of a type
+        :param transform: is given each object of one that is made, before it is stored
+        :raises RuntimeError: if the factory does not run, or was shut down
+        """
+        self.start()
+        known = self._informers.get(gvr)
+        leaves_out = self._label_selector or self._field_selector or self._transform
+        if known is not None and not known.is_stopped and not leaves_out and will_do(known.type):
+            _add_missing(known, indexers(known.type))
+            return Borrowed(known, lambda: None)
+        running = self._borrowed.get((type_, gvr))
+        if running is None or running.informer.is_stopped:
+            running = Running(self._make_borrowed(type_, gvr, namespaced, transform))
+            self._borrowed[type_, gvr] = running
+            assert self._tasks is not None, "start() has seen to it"
+            self._tasks.start_soon(running.run, name=f"informer {running.informer.name}")
+        _add_missing(running.informer, indexers(type_))
+        running.borrowers += 1
+
+        def give_back() -> None:
+            running.borrowers -= 1
+            if not running.borrowers:
+                running.scope.cancel()
+                if self._borrowed.get((type_, gvr)) is running:
+                    del self._borrowed[type_, gvr]
+
+        return Borrowed(running.informer, give_back)
 
     def lister(
         self,
@@ -199,6 +245,19 @@ class SharedInformerFactory:
             **self._informer_options,
         )
 
+    def _make_borrowed(
+        self, type_: type[T], gvr: GroupVersionResource, namespaced: bool, transform: TransformFunc[T] | None
+    ) -> SharedIndexInformer[T]:
+        resource = self._client.resource(type_, gvr, namespaced=namespaced, metadata_only=True)
+        return SharedIndexInformer(
+            ListWatch(resource, self._namespace if namespaced else ""),
+            type_,
+            name=f"{gvr.group_resource} (metadata)",
+            transform=transform,
+            clock=self._clock,
+            **self._informer_options,
+        )
+
     # --- running
 
     async def __aenter__(self) -> SharedInformerFactory:
@@ -240,7 +299,7 @@ class SharedInformerFactory:
             raise RuntimeError("the informer factory does not run: use it in `async with`, or run() it")
         for gvr, informer in self._informers.items():
             if gvr not in self._running:
-                running = self._running[gvr] = _Running(informer)
+                running = self._running[gvr] = Running(informer)
                 self._tasks.start_soon(running.run, name=f"informer {informer.name}")
 
     def hold_handlers(self) -> None:
@@ -283,9 +342,10 @@ class SharedInformerFactory:
         Whoever waits for one to sync gets an InformerStateError.
         """
         self._shut_down.set()
-        for running in self._running.values():
+        every = [*self._running.values(), *self._borrowed.values()]
+        for running in every:
             running.scope.cancel()
-        for running in self._running.values():
+        for running in every:
             await running.ended.wait()
 
     def _check_not_shut_down(self) -> None:
@@ -293,17 +353,7 @@ class SharedInformerFactory:
             raise RuntimeError("the informer factory was shut down: make a new one")
 
 
-class _Running:
-    """An informer that was started, and the means to end it alone."""
-
-    def __init__(self, informer: SharedIndexInformer[Any]) -> None:
-        self.informer = informer
-        self.scope = anyio.CancelScope()
-        self.ended = anyio.Event()
-
-    async def run(self) -> None:
-        try:
-            with self.scope:
-                await self.informer.run()
-        finally:
-            self.ended.set()
+def _add_missing(informer: SharedIndexInformer[Any], indexers: Indexers[Any]) -> None:
+    there = informer.indexer.get_indexers()
+    if missing := {name: func for name, func in indexers.items() if name not in there}:
+        informer.add_indexers(missing)

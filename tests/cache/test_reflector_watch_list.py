@@ -3,15 +3,18 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import Any
 
+import msgspec
 import pytest
 from structlog.testing import capture_logs
 
 from kinformer.cache import DeltaFIFO, Indexer, ListWatch, RealFIFO, Reflector
 from kinformer.cache.consistency import InconsistentList
+from kinformer.cache.streaming_list import shows_end
 from kinformer.client.errors import ConnectionLost
 from kinformer.client.types import ListOptions
 from kinformer.clock import FakeClock
 from kinformer.meta import accessor_for
+from kinformer.models import V1Pod
 from tests.cache.informers import running
 from tests.cache.scripted import ScriptedListerWatcher, bookmark, event, obj, settle, status_error
 from tests.cache.test_reflector import Scene, throttled, transform_once
@@ -396,3 +399,28 @@ async def test_without_the_variable_nothing_is_listed_twice() -> None:
         await clock.settle()
 
         assert server.taken() == [("watch", "")]
+
+
+class _Meta(msgspec.Struct):
+    name: str = ""
+
+
+class _Unmarked(msgspec.Struct):
+    """As whom a bookmark decodes, and does not show what it is."""
+
+    metadata: _Meta
+
+
+class _RequiredMeta(msgspec.Struct):
+    uid: str
+
+
+class _Required(msgspec.Struct):
+    """As whom no bookmark decodes."""
+
+    metadata: _RequiredMeta
+
+
+@pytest.mark.parametrize(("type_", "shown"), [(dict, True), (V1Pod, True), (_Unmarked, False), (_Required, True)])
+def test_a_streaming_list_is_not_asked_for_where_its_end_could_not_be_told(type_: type[Any], shown: bool) -> None:
+    assert shows_end(accessor_for(type_)) == shown

@@ -8,7 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from kinformer.client import Client, Discovery, NoKindMatch
-from kinformer.meta import GroupKind, GroupVersionKind, GroupVersionResource
+from kinformer.meta import GroupKind, GroupVersion, GroupVersionKind, GroupVersionResource
 from tests.client.conftest import ScriptedServer
 
 CORE: dict[str, Any] = {
@@ -105,6 +105,8 @@ async def test_newer_servers_tell_all_in_two_answers(server: ScriptedServer, cli
     assert len(server.requests) == 2
     assert "as=APIGroupDiscoveryList" in server.requests[0].headers["accept"]
     assert logs[0]["event"] == "discovery_stale"
+    failed = (await client.discovery.served()).failed
+    assert failed == {GroupVersion("example.com", "v1"): "stale GroupVersion discovery: example.com/v1"}
 
 
 async def test_a_group_whose_server_is_down_does_not_hide_the_others(server: ScriptedServer, client: Client) -> None:
@@ -119,6 +121,7 @@ async def test_a_group_whose_server_is_down_does_not_hide_the_others(server: Scr
 
     assert [str(one.gvr) for one in found][2:] == ["example.com/v1beta1, Resource=widgets"]
     assert logs[0]["group_version"] == "example.com/v1"
+    assert list((await client.discovery.served()).failed) == [GroupVersion("example.com", "v1")]
 
 
 async def test_a_kind_is_found_and_what_is_known_is_not_asked_again(server: ScriptedServer, client: Client) -> None:

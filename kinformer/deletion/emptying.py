@@ -1,0 +1,30 @@
+"""In which order a namespace is emptied: pods first, and all else once they are gone.
+
+A pod that is shutting down may need its ConfigMaps, its Service or a network policy until its end (Kubernetes'
+OrderedNamespaceDeletion, KEP-5080).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final, TypeVar
+
+from kinformer.meta import GroupResource
+
+__all__ = ("PODS", "stages")
+
+T = TypeVar("T")
+
+PODS: Final = GroupResource("", "pods")
+
+
+def stages(kinds: Iterable[T], resource_of: Callable[[T], GroupResource]) -> list[list[T]]:
+    """
+    The kinds of a namespace, in the order in which they are emptied.
+
+    :return: stages; one begins when nothing is left of those before it
+    """
+    kinds = list(kinds)
+    first = [kind for kind in kinds if resource_of(kind) == PODS]
+    others = [kind for kind in kinds if resource_of(kind) != PODS]
+    return [stage for stage in (first, others) if stage]

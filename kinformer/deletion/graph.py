@@ -1,0 +1,365 @@
+"""Graph: who depends on whom, and what is to be looked at when that changes.
+
+What was seen of objects goes in (:meth:`Graph.see`, :meth:`Graph.gone`), and what was found not to exist
+(:meth:`Graph.absent`). Out come objects to look at, told to an :class:`Agenda`. The graph decides nothing about an
+object: it may be behind, so whoever looks at one asks the server first.
+
+An owner that no event has shown yet has a *virtual* node, made from the reference of a dependent. A reference may be
+wrong in everything but the uid, so a virtual node's kind, namespace and name are a guess; when they are found wrong,
+those of another dependent are tried.
+
+The rules are those of kube-controller-manager's dependency graph builder. One difference: an object with the finalizers
+of both orphan and foreground deletion waits for its dependents to go once those that there were have been let go.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, Protocol
+
+from kinformer.deletion.absent import AbsentOwners, Identity
+
+__all__ = ("Agenda", "Graph", "Kind", "Node", "Phase", "ReferenceLike")
+
+
+class ReferenceLike(Protocol):
+    """An owner reference, as a model or a :class:`~kinformer.deletion.heads.Reference` has it."""
+
+    @property
+    def api_version(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def uid(self) -> str: ...
+    @property
+    def block_owner_deletion(self) -> bool | None: ...
+
+
+class Kind(NamedTuple):
+    """What an object is; one of these is shared by all objects of a kind."""
+
+    api_version: str
+    kind: str
+
+
+class Phase(enum.Enum):
+    """Where an object is on its way."""
+
+    VIRTUAL = enum.auto()
+    """No event has shown it; a dependent names it."""
+    LIVING = enum.auto()
+    LEAVING = enum.auto()
+    """It is being deleted, and the collector has nothing to do for it."""
+    ORPHANING = enum.auto()
+    """It is being deleted, and waits until its dependents are let go."""
+    WAITING = enum.auto()
+    """It is being deleted, and waits until its dependents are gone."""
+
+
+class Node:
+    """One object."""
+
+    __slots__ = ("dependents", "kind", "name", "namespace", "owners", "phase", "uid")
+
+    def __init__(
+        self, kind: Kind, namespace: str, name: str, uid: str, owners: Sequence[ReferenceLike], phase: Phase
+    ) -> None:
+        self.kind = kind
+        self.namespace = namespace
+        self.name = name
+        self.uid = uid
+        self.owners = owners
+        #: Those that name it as an owner; None while nobody does, which is so for nearly all.
+        self.dependents: set[Node] | None = None
+        self.phase = phase
+
+    def __repr__(self) -> str:
+        return f"<Node {self.phase.name} {self.identity}>"
+
+    @property
+    def identity(self) -> Identity:
+        return Identity(*self.kind, self.namespace, self.name, self.uid)
+
+    @property
+    def is_virtual(self) -> bool:
+        return self.phase is Phase.VIRTUAL
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it waits until its dependents are gone."""
+        return self.phase is Phase.WAITING
+
+    @property
+    def is_being_deleted(self) -> bool:
+        return self.phase is not Phase.LIVING and self.phase is not Phase.VIRTUAL
+
+    def blocking(self) -> list[Node]:
+        """The dependents that its deletion in the foreground waits for."""
+        return [
+            dependent
+            for dependent in self.dependents or ()
+            if any(owner.uid == self.uid and owner.block_owner_deletion for owner in dependent.owners)
+        ]
+
+
+class Agenda(Protocol):
+    """What is to be done next; told by the graph."""
+
+    def look_at(self, node: Node, /) -> None:
+        """See whether this object is to be deleted, or is done waiting."""
+
+    def look_later(self, node: Node, /) -> None:
+        """As :meth:`look_at`, but not at once."""
+
+    def orphan(self, node: Node, /) -> None:
+        """Let the dependents of this one go."""
+
+    def misplaced(self, node: Node, owner: ReferenceLike, /) -> None:
+        """Tell the user that this object names an owner that is in another namespace."""
+
+
+class Graph:
+    """
+    All objects and their owners.
+
+    :param agenda: is told what to do
+    :ivar nodes: by uid
+    :ivar absents: the owners that are known not to be there
+    """
+
+    def __init__(self, agenda: Agenda, absents: AbsentOwners | None = None) -> None:
+        self.nodes: dict[str, Node] = {}
+        self.absents = absents if absents is not None else AbsentOwners()
+        self._agenda = agenda
+
+    # --- what was seen
+
+    def see(
+        self, kind: Kind, namespace: str, name: str, uid: str, owners: Sequence[ReferenceLike], phase: Phase
+    ) -> None:
+        """An object is there, new or changed."""
+        node = self.nodes.get(uid)
+        if node is None:
+            node = Node(kind, namespace, name, uid, owners, Phase.LIVING)
+            self.nodes[uid] = node
+            if owners:
+                self._link(node, owners)
+            if phase is not Phase.LIVING:
+                self._move_on(node, phase)
+            return
+        before = node.owners
+        if owners is not before and owners != before:
+            if node.phase is Phase.VIRTUAL:
+                self._reveal(node, kind, namespace, name)
+            self._change_owners(node, before, owners)
+        elif node.phase is Phase.VIRTUAL:
+            self._reveal(node, kind, namespace, name)
+        if phase is not node.phase:
+            self._move_on(node, phase)
+
+    def gone(self, kind: Kind, namespace: str, name: str, uid: str) -> None:
+        """An object that was there is deleted."""
+        node = self.nodes.get(uid)
+        if node is None:
+            return
+        if node.phase is Phase.VIRTUAL:
+            self._reveal(node, kind, namespace, name)
+        self._remove(node, Identity(*kind, namespace, name, uid))
+
+    def absent(self, identity: Identity) -> None:
+        """
+        The server, asked for this very object, has none.
+
+        That need not mean that there is none of its uid: the dependent that named it so may have been wrong.
+        """
+        node = self.nodes.get(identity.uid)
+        if node is None:
+            return
+        if not node.is_virtual and node.identity != identity:
+            matching, _ = _by_reference(node, identity)
+            self._tell_absent(identity, matching)
+            return
+        if node.is_virtual:
+            matching, others = _by_reference(node, identity)
+            if others:
+                self._tell_absent(identity, matching)
+                if node.identity == identity and (guess := _next_guess(others, identity)) is not None:
+                    self._rename(node, Kind(guess.api_version, guess.kind), guess.namespace, guess.name)
+                    self._agenda.look_later(node)
+                return
+        self._remove(node, identity)
+
+    def _tell_absent(self, identity: Identity, dependents: list[Node]) -> None:
+        if dependents:
+            self.absents.add(identity)
+            self._look_at_all(dependents)
+
+    # --- the steps
+
+    def _reveal(self, node: Node, kind: Kind, namespace: str, name: str) -> None:
+        """A virtual node's object has been seen: those that took it for another one are looked at."""
+        node.phase = Phase.LIVING
+        seen = Identity(*kind, namespace, name, node.uid)
+        if node.identity != seen:
+            _, mistaken = _by_reference(node, seen)
+            for dependent in mistaken:
+                if namespace and dependent.namespace != namespace:
+                    self._tell_misplaced(dependent, node.uid)
+            self._look_at_all(mistaken)
+        self._rename(node, kind, namespace, name)
+
+    @staticmethod
+    def _rename(node: Node, kind: Kind, namespace: str, name: str) -> None:
+        node.kind, node.namespace, node.name = kind, namespace, name
+
+    def _move_on(self, node: Node, phase: Phase) -> None:
+        node.phase = phase
+        if phase is Phase.ORPHANING:
+            self._agenda.orphan(node)
+        elif phase is Phase.WAITING:
+            self._look_at_all(node.dependents or ())
+            self._agenda.look_at(node)
+
+    def _link(self, node: Node, owners: Iterable[ReferenceLike]) -> None:
+        """Enter a node with its owners, making virtual ones of those that are not there."""
+        doubtful = False
+        for reference in owners:
+            owner = self.nodes.get(reference.uid)
+            if owner is None:
+                kind = Kind(reference.api_version, reference.kind)
+                owner = Node(kind, node.namespace, reference.name, reference.uid, (), Phase.VIRTUAL)
+                self.nodes[reference.uid] = owner
+                owner.dependents = {node}
+                self._agenda.look_at(owner)
+                continue
+            if owner.dependents is None:
+                owner.dependents = {node}
+            else:
+                owner.dependents.add(node)
+            if not doubtful:
+                doubtful = self._is_doubtful(node, reference, owner)
+        if doubtful:
+            self._agenda.look_at(node)
+
+    def _is_doubtful(self, node: Node, reference: ReferenceLike, owner: Node) -> bool:
+        """Whether a reference may mean another object than the one that has its uid."""
+        if owner.namespace and owner.namespace != node.namespace:
+            if not owner.is_virtual:
+                self._agenda.misplaced(node, reference)
+            return True
+        if not _matches(reference, owner.kind, owner.name, owner.uid):
+            return True
+        # A virtual owner without a namespace was named by an object without one. It may be one that belongs to a
+        # namespace, which such an object cannot have for an owner (kubernetes/kubernetes#98040).
+        return owner.is_virtual and owner.namespace != node.namespace
+
+    def _change_owners(self, node: Node, before: Sequence[ReferenceLike], after: Sequence[ReferenceLike]) -> None:
+        old = {reference.uid: reference for reference in before}
+        new = {reference.uid: reference for reference in after}
+        # An owner may have waited for just this: that one holds it up no longer.
+        for uid, reference in old.items():
+            if reference.block_owner_deletion:
+                now = new.get(uid)
+                if (now is None or not now.block_owner_deletion) and (owner := self.nodes.get(uid)) is not None:
+                    self._agenda.look_at(owner)
+        node.owners = after
+        left = set(old)
+        added = []
+        for reference in after:
+            if reference.uid in left:
+                left.remove(reference.uid)
+            else:
+                added.append(reference)
+        self._link(node, added)
+        self._unlink(node, left)
+
+    def _unlink(self, node: Node, owners: Iterable[str]) -> None:
+        for uid in owners:
+            owner = self.nodes.get(uid)
+            if owner is not None and owner.dependents is not None:
+                owner.dependents.discard(node)
+                if not owner.dependents:
+                    owner.dependents = None
+
+    def _remove(self, node: Node, identity: Identity) -> None:
+        del self.nodes[node.uid]
+        self._unlink(node, [reference.uid for reference in node.owners])
+        if node.dependents:
+            self.absents.add(identity)
+            self._look_at_all(node.dependents)
+        for reference in node.owners:
+            owner = self.nodes.get(reference.uid)
+            if owner is not None and owner.is_waiting:
+                self._agenda.look_at(owner)
+
+    def _look_at_all(self, nodes: Iterable[Node]) -> None:
+        for node in nodes:
+            self._agenda.look_at(node)
+
+    def _tell_misplaced(self, node: Node, owner: str) -> None:
+        for reference in node.owners:
+            if reference.uid == owner:
+                self._agenda.misplaced(node, reference)
+                return
+
+
+def _matches(reference: ReferenceLike, kind: Kind, name: str, uid: str) -> bool:
+    return (
+        reference.uid == uid
+        and reference.name == name
+        and reference.kind == kind.kind
+        and reference.api_version == kind.api_version
+    )
+
+
+def _by_reference(node: Node, identity: Identity) -> tuple[list[Node], list[Node]]:
+    """
+    The dependents of a node that mean this very object, and those that mean another one by its uid.
+
+    One with two references to the uid may be in both.
+    """
+    kind = Kind(identity.api_version, identity.kind)
+    matching: list[Node] = []
+    others: list[Node] = []
+    for dependent in node.dependents or ():
+        if identity.namespace and identity.namespace != dependent.namespace:
+            others.append(dependent)
+            continue
+        found = [
+            _matches(reference, kind, identity.name, identity.uid)
+            for reference in dependent.owners
+            if reference.uid == identity.uid
+        ]
+        if any(found):
+            matching.append(dependent)
+        if not all(found):
+            others.append(dependent)
+    return matching, others
+
+
+def _next_guess(dependents: Iterable[Node], absent: Identity) -> Identity | None:
+    """
+    What else the object may be, by the references of dependents that do not mean the one that is absent.
+
+    They are tried in an order, and from the beginning again after the last one.
+    """
+    guesses = set()
+    for dependent in dependents:
+        for reference in dependent.owners:
+            if reference.uid != absent.uid:
+                continue
+            namespace = dependent.namespace
+            if not absent.namespace and (reference.api_version, reference.kind) == absent[:2]:
+                namespace = ""  # that kind belongs to no namespace, as is known now
+            guesses.add(Identity(reference.api_version, reference.kind, namespace, reference.name, absent.uid))
+    guesses.discard(absent)
+    ordered = sorted(guesses, key=_guess_order)
+    later = (guess for guess in ordered if _guess_order(guess) > _guess_order(absent))
+    return next(later, ordered[0] if ordered else None)
+
+
+def _guess_order(identity: Identity) -> tuple[str, ...]:
+    return (identity.kind, identity.api_version, identity.namespace, identity.name, identity.uid)

@@ -1,0 +1,145 @@
+"""Heads: the part of an object that says whose it is, and whether it is on its way out.
+
+A graph of all objects of a cluster needs nothing else of them. As these Structs, an object with an owner takes a third
+of the memory that its metadata take as a model, and is decoded in a third of the time.
+"""
+
+from __future__ import annotations
+
+import operator
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from kinformer.deletion.graph import Phase, ReferenceLike
+from kinformer.meta import accessor_for
+
+__all__ = (
+    "FOREGROUND",
+    "ORPHAN",
+    "Head",
+    "HeadMeta",
+    "HeadReader",
+    "Reference",
+    "Seen",
+    "compact",
+    "head_reader",
+    "phase_of",
+    "shows_heads",
+)
+
+#: The finalizer of an owner that waits until its dependents are gone.
+FOREGROUND: Final = "foregroundDeletion"
+#: The finalizer of an owner that waits until its dependents are let go.
+ORPHAN: Final = "orphan"
+
+
+class Reference(msgspec.Struct, gc=False, omit_defaults=True, rename="camel"):
+    """An owner reference, whole: what is written back is what was read."""
+
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool | None = None
+    block_owner_deletion: bool | None = None
+
+
+class HeadMeta(msgspec.Struct, gc=False, omit_defaults=True, rename="camel"):
+    """What of its metadata matters. Without a uid it is no object: that is how a bookmark is told from one."""
+
+    uid: str
+    name: str = ""
+    namespace: str | None = None
+    resource_version: str = ""
+    owner_references: list[Reference] | None = None
+    finalizers: list[str] | None = None
+    deletion_timestamp: str | None = None
+
+
+class Head(msgspec.Struct, gc=False):
+    """An object, of which only this is known."""
+
+    metadata: HeadMeta
+
+
+class Seen(NamedTuple):
+    """What the graph wants to know of an object."""
+
+    namespace: str
+    name: str
+    uid: str
+    owners: Sequence[ReferenceLike]
+    phase: Phase
+
+
+#: Reads of an object what the graph wants to know.
+HeadReader = Callable[[Any], Seen]
+
+_FIELDS: Final = ("namespace", "name", "uid", "ownerReferences", "finalizers", "deletionTimestamp")
+
+
+def compact(head: Head) -> Head:
+    """Have strings that recur from object to object be held once. An informer's transform."""
+    meta = head.metadata
+    if meta.namespace is not None:
+        meta.namespace = sys.intern(meta.namespace)
+    for reference in meta.owner_references or ():
+        reference.api_version = sys.intern(reference.api_version)
+        reference.kind = sys.intern(reference.kind)
+        reference.name = sys.intern(reference.name)
+        reference.uid = sys.intern(reference.uid)
+    return head
+
+
+def phase_of(deletion_timestamp: object, finalizers: Sequence[str] | None) -> Phase:
+    """Where an object is on its way, by its metadata."""
+    if deletion_timestamp is None:
+        return Phase.LIVING
+    if not finalizers:
+        return Phase.LEAVING
+    if ORPHAN in finalizers:
+        return Phase.ORPHANING
+    return Phase.WAITING if FOREGROUND in finalizers else Phase.LEAVING
+
+
+def shows_heads(type_: type[Any]) -> bool:
+    """Whether objects of this type have all that the graph wants to know: a user's own Struct need not."""
+    if issubclass(type_, Mapping):
+        return True
+    declared = accessor_for(type_).declared_meta
+    return declared is not None and set(_FIELDS) <= set(declared.__struct_encode_fields__)
+
+
+def head_reader(type_: type[Any]) -> HeadReader:
+    """
+    How to read the head of objects of this type.
+
+    :raises TypeError: if they have none
+    """
+    if not shows_heads(type_):
+        raise TypeError(f"{type_.__qualname__} leaves out of its metadata what says whose an object is")
+    accessor = accessor_for(type_)
+    declared = accessor.declared_meta
+    if declared is None:
+        return lambda obj: Seen(
+            accessor.namespace(obj),
+            accessor.name(obj),
+            accessor.uid(obj),
+            [msgspec.convert(one, Reference) for one in accessor.owner_references(obj)],
+            phase_of(accessor.field(obj, "deletionTimestamp"), accessor.finalizers(obj)),
+        )
+    attributes = dict(zip(declared.__struct_encode_fields__, declared.__struct_fields__, strict=True))
+    read = operator.attrgetter(*(f"metadata.{attributes[name]}" for name in _FIELDS))
+
+    def head_of(obj: Any) -> Seen:
+        namespace, name, uid, owners, finalizers, deletion_timestamp = read(obj)
+        phase = _LIVING if deletion_timestamp is None else phase_of(deletion_timestamp, finalizers)
+        return Seen(namespace or "", name or "", uid or "", owners or (), phase)
+
+    return head_of
+
+
+_LIVING: Final = Phase.LIVING
