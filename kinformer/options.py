@@ -7,11 +7,12 @@ The command line's flags, their help, and what a manager hands to the controller
         concurrent_fleet_syncs: int = workers(5, "fleets")
         fleet_resync_period: float = duration(300.0, "How often every fleet is looked at.")
 
-    make_controller = Deferred("my_package.controller:make_controller", FleetOptions)
+    make_controller = Deferred("my_package.controller:make_controller", FleetOptions, permissions=PERMISSIONS)
 
 Here ``make_controller`` is what the entry point names. It imports ``my_package.controller`` only when the controller is
 made, so that ``kinformer manager --help`` knows the options of all controllers and has loaded none of them. A field's
 name is the flag's, ``--concurrent-fleet-syncs``; two controllers that share an option declare it in the same way.
+``PERMISSIONS`` is what the controller may do at the server (:mod:`kinformer.permissions`).
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import field, fields
 from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+from kinformer.permissions import Rule
 
 __all__ = (
     "CONTROLLERS",
@@ -148,15 +151,19 @@ def read_options(type_: type[T], values: Mapping[str, Any]) -> T:
 
 class Deferred(Generic[T]):
     """
-    A function that is imported when it is called for the first time, and the options that it takes.
+    A function that is imported when it is called for the first time, the options that it takes, and what it needs.
 
     :param target: ``module:function``
     :param options: the dataclass of its options; None if it has none
+    :param permissions: what it needs to be allowed at the server; None if it does not say
     """
 
-    def __init__(self, target: str, options: type[Any] | None = None) -> None:
+    def __init__(
+        self, target: str, options: type[Any] | None = None, *, permissions: tuple[Rule, ...] | None = None
+    ) -> None:
         self.target = target
         self.options = options
+        self.permissions = permissions
 
     def __call__(self, *args: Any) -> T:
         return self.load()(*args)

@@ -159,6 +159,26 @@ def manager(**options: Any) -> None:
 
 
 @main.command()
+@click.argument("controllers", nargs=-1, metavar="[CONTROLLER]...")
+@click.option(
+    "--service-account",
+    default="",
+    metavar="NAMESPACE/NAME",
+    help="Print bindings as well, which give the roles to this service account.",
+)
+@click.option("--leader-elect", is_flag=True, help="Print also what a manager needs that takes part in an election.")
+@click.option("--leader-elect-resource-name", default="kinformer-manager", show_default=True, help="The Lease's name.")
+@click.option(
+    "--leader-elect-resource-namespace", default="kube-system", show_default=True, help="The Lease's namespace."
+)
+def rbac(**options: Any) -> None:
+    """Print the RBAC roles that CONTROLLER needs, or that all need: YAML for kubectl apply."""
+    from kinformer.cli.rbac import run
+
+    run_command(partial(run, **options))
+
+
+@main.command()
 @click.option(
     "--manifests",
     type=click.Path(path_type=Path),

@@ -16,6 +16,7 @@ from kinformer.manager import (
     OptionError,
     UnknownControllerError,
 )
+from kinformer.manager.rbac import UndeclaredPermissions
 
 __all__ = ("plain_error",)
 
@@ -29,6 +30,7 @@ _USERS = (
     ManifestError,
     OptionError,
     ServerError,
+    UndeclaredPermissions,
     UnknownControllerError,
     WebhookNotStarted,
 )

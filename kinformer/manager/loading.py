@@ -16,7 +16,14 @@ from kinformer.manager.context import ControllerContext, ControllerDisabled, Con
 from kinformer.manager.selection import select_controllers
 from kinformer.options import CONTROLLERS, Deferred
 
-__all__ = ("ControllerLoadError", "Made", "builtin_controllers", "known_controllers", "make_controllers")
+__all__ = (
+    "ControllerLoadError",
+    "Made",
+    "builtin_controllers",
+    "known_controllers",
+    "load_factory",
+    "make_controllers",
+)
 
 log = get_logger(__name__)
 
@@ -100,15 +107,31 @@ def _leaving_out_disabled(name: str) -> Iterator[None]:
         log.info("controller_disabled", controller=name, why=str(reason))
 
 
+def load_factory(entry: Any) -> Any:
+    """
+    What an entry point names, with what it says of its options and its permissions.
+
+    :raises ControllerLoadError: if it cannot be imported
+    """
+    try:
+        return entry.load()
+    except (Exception, SystemExit) as error:
+        raise _not_loaded(entry, error) from error
+
+
+def _not_loaded(entry: Any, error: BaseException) -> ControllerLoadError:
+    return ControllerLoadError(
+        f"controller {entry.name} cannot be loaded from {entry.value}: {type(error).__name__}: {error}"
+    )
+
+
 def _make(entry: Any, context: ControllerContext) -> Runnable:
     # Importing and making run whatever the package's author wrote, sys.exit() included.
+    factory = load_factory(entry)
     try:
-        factory = entry.load()
         factory = cast("ControllerFactory", factory.load() if isinstance(factory, Deferred) else factory)
     except (Exception, SystemExit) as error:
-        raise ControllerLoadError(
-            f"controller {entry.name} cannot be loaded from {entry.value}: {type(error).__name__}: {error}"
-        ) from error
+        raise _not_loaded(entry, error) from error
     try:
         return factory(context)
     except (OptionError, ControllerDisabled):

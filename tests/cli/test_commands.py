@@ -9,9 +9,20 @@ import anyio
 import pytest
 import yaml
 
+from kinformer.cli.manifests import apply_manifests, read_manifests
 from kinformer.client import connect
 from kinformer.envtest import ApiServer
-from kinformer.models import V1Lease, V1LeaseSpec, V1Namespace, V1ObjectMeta, V1Pod, V1ReplicationController, from_dict
+from kinformer.models import (
+    V1ClusterRole,
+    V1ClusterRoleBinding,
+    V1Lease,
+    V1LeaseSpec,
+    V1Namespace,
+    V1ObjectMeta,
+    V1Pod,
+    V1ReplicationController,
+    from_dict,
+)
 from tests.cli.commands import kinformer, output_until, running
 
 
@@ -257,6 +268,29 @@ async def test_a_flag_that_makes_no_sense_is_one_line_that_names_it(
     assert done.status == 1
     assert done.err.startswith(f"kinformer: {complaint}")
     assert done.err.count("\n") == 1
+
+
+async def test_rbac_prints_roles_that_a_server_takes(tmp_path: Path) -> None:
+    done = await kinformer("rbac", "deployment", "ttl-after-finished", "--service-account", "default/me")
+    assert (done.status, done.err) == (0, "")
+    (tmp_path / "rbac.yaml").write_text(done.out)
+
+    async with ApiServer() as server, connect(url=server.url, token=server.token) as client:
+        await apply_manifests(client, read_manifests(tmp_path / "rbac.yaml"))
+        roles = [role.metadata.name for role in (await client.resource(V1ClusterRole).list()).items]
+        bound = [it.metadata.name for it in (await client.resource(V1ClusterRoleBinding).list()).items]
+
+    names = ["kinformer:deployment", "kinformer:ttl-after-finished"]
+    assert roles == bound == names
+
+
+async def test_rbac_for_what_is_no_controller_or_no_service_account_is_one_line_that_names_it() -> None:
+    unknown = await kinformer("rbac", "deploymint")
+    nobody = await kinformer("rbac", "deployment", "--service-account", "me")
+
+    assert (unknown.status, unknown.out, nobody.status, nobody.out) == (1, "", 1, "")
+    assert "unknown controller 'deploymint'" in unknown.err
+    assert nobody.err == "kinformer: --service-account is 'me': want NAMESPACE/NAME\n"
 
 
 async def test_the_demo_converges_and_says_how_fast() -> None:

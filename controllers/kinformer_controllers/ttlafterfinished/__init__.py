@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from kinformer.options import Deferred
 from kinformer_controllers.ttlafterfinished.options import TtlAfterFinishedOptions
+from kinformer_controllers.ttlafterfinished.permissions import PERMISSIONS
 
 if TYPE_CHECKING:
     from kinformer.manager import Runnable
@@ -13,5 +14,7 @@ if TYPE_CHECKING:
 __all__ = ("make_controller",)
 
 make_controller: Deferred[Runnable] = Deferred(
-    "kinformer_controllers.ttlafterfinished.controller:make_controller", TtlAfterFinishedOptions
+    "kinformer_controllers.ttlafterfinished.controller:make_controller",
+    TtlAfterFinishedOptions,
+    permissions=PERMISSIONS,
 )

@@ -1,0 +1,20 @@
+"""What the endpoint slice controller may do at the server."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kinformer.permissions import RECORD_EVENTS, Rule, allow
+
+__all__ = ("PERMISSIONS",)
+
+PERMISSIONS: Final[tuple[Rule, ...]] = (
+    allow("list watch", "services", "pods", "nodes"),
+    allow("list watch create update delete", "endpointslices.discovery.k8s.io"),
+    # Slices' owner references block their service's deletion, which some servers allow to those alone who may finalize
+    # it.
+    allow("update", "services/finalizers"),
+    # OpenShift asks for this of whoever writes addresses of its cluster network; nothing else knows it.
+    allow("create", "endpointslices.discovery.k8s.io/restricted"),
+    RECORD_EVENTS,
+)

@@ -1,0 +1,18 @@
+"""What the Job controller may do at the server."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kinformer.permissions import RECORD_EVENTS, Rule, allow
+
+__all__ = ("PERMISSIONS",)
+
+PERMISSIONS: Final[tuple[Rule, ...]] = (
+    allow("get list watch", "jobs.batch"),
+    allow("update", "jobs.batch/status"),
+    allow("list watch create delete patch", "pods"),
+    # Its pods' owner references block its deletion, which some servers allow to those alone who may finalize it.
+    allow("update", "jobs.batch/finalizers"),
+    RECORD_EVENTS,
+)

@@ -1,0 +1,15 @@
+"""What the ResourceQuota controller may do at the server."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kinformer.permissions import Rule, allow
+
+__all__ = ("PERMISSIONS",)
+
+PERMISSIONS: Final[tuple[Rule, ...]] = (
+    # A quota may count objects of any kind.
+    allow("list watch", "*.*"),
+    allow("update", "resourcequotas/status"),
+)

@@ -1,0 +1,21 @@
+"""What the StatefulSet controller may do at the server."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kinformer.permissions import RECORD_EVENTS, Rule, allow
+
+__all__ = ("PERMISSIONS",)
+
+PERMISSIONS: Final[tuple[Rule, ...]] = (
+    allow("get list watch", "statefulsets.apps"),
+    allow("update", "statefulsets.apps/status"),
+    allow("get list watch create update patch delete", "pods"),
+    allow("get list watch create update patch delete", "controllerrevisions.apps"),
+    allow("list watch create update", "persistentvolumeclaims"),
+    # Owner references of pods and claims block their owners' deletion, which some servers allow to those alone who may
+    # finalize these.
+    allow("update", "statefulsets.apps/finalizers", "pods/finalizers"),
+    RECORD_EVENTS,
+)

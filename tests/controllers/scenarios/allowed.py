@@ -1,0 +1,113 @@
+"""Controllers that may do what they declare and nothing else, and a connection that remembers what they asked for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import anyio
+
+from kinformer.client import Client, Forbidden
+from kinformer.client.config import endpoint_from_url
+from kinformer.client.impersonation import Impersonation
+from kinformer.client.transport import Transport
+from kinformer.clock import Clock
+from kinformer.envtest import ApiServer
+from kinformer.manager import Manager, known_controllers
+from kinformer.manager.rbac import PREFIX, declared_permissions, manifests
+from kinformer.permissions import Permission, Rule
+from tests.golden.api import connected
+
+__all__ = ("Asking", "managers_with_their_permissions", "rules_of")
+
+_WRITES = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+
+
+def rules_of(controller: str) -> tuple[Rule, ...]:
+    rules = declared_permissions(known_controllers()[controller].load())
+    assert rules is not None, f"{controller} declares no permissions"
+    return rules
+
+
+class Asking(Transport):
+    """
+    A controller's connection, as a user of its own.
+
+    :ivar asked: what was asked for
+    :ivar refused: what of it was forbidden
+    """
+
+    def __init__(self, server: ApiServer, user: str, clock: Clock) -> None:
+        endpoint = replace(endpoint_from_url(server.url, token=server.token), impersonation=Impersonation(user=user))
+        super().__init__(endpoint, clock=clock)
+        self.asked: Counter[Permission] = Counter()
+        self.refused: list[str] = []
+
+    async def request(self, method: str, path: str, **request: Any) -> bytes:
+        self._note(method, path, is_watch=False)
+        try:
+            return await super().request(method, path, **request)
+        except Forbidden as error:
+            if "cannot" in str(error):  # and not a quota's, or that of a namespace that ends
+                self.refused.append(str(error))
+            raise
+
+    async def stream(self, path: str, **request: Any) -> Any:
+        self._note("GET", path, is_watch=True)
+        try:
+            return await super().stream(path, **request)
+        except Forbidden as error:
+            self.refused.append(str(error))
+            raise
+
+    def _note(self, method: str, path: str, *, is_watch: bool) -> None:
+        parts = path.strip("/").split("/")
+        if len(parts) < 3 or (parts[0] == "apis" and len(parts) < 4):
+            return  # discovery
+        group, rest = ("", parts[2:]) if parts[0] == "api" else (parts[1], parts[3:])
+        if rest[0] == "namespaces" and len(rest) > 2 and rest[2] != "status":
+            rest = rest[2:]
+        resource, name, part = [*rest, "", ""][:3]
+        verb = _WRITES.get(method) or ("watch" if is_watch else "get" if name else "list")
+        self.asked[Permission(verb, group, resource, part)] += 1
+
+
+@asynccontextmanager
+async def managers_with_their_permissions(
+    server: ApiServer, rules: Mapping[str, Iterable[Rule]], clock: Clock
+) -> AsyncIterator[dict[str, Asking]]:
+    """
+    Run each controller in a manager of its own, as a user who has its role and no other; give their connections.
+
+    :param rules: by the names of the controllers
+    """
+    async with AsyncExitStack() as stack:
+        api = await stack.enter_async_context(connected(server.url, server.token, namespace="default"))
+        asking: dict[str, Asking] = {}
+        tasks = await stack.enter_async_context(anyio.create_task_group())
+        stack.callback(tasks.cancel_scope.cancel)
+        for name, declared in rules.items():
+            for manifest in manifests({name: declared}):
+                await api.create(manifest)
+            await api.create(_binding(name))
+            asking[name] = await stack.enter_async_context(Asking(server, name, clock))
+        for name, transport in asking.items():
+            client = Client(transport)
+            manager = Manager(client, controllers=[name], clock=clock, beside_kube_controller_manager=True)
+            tasks.start_soon(manager.run)
+        yield asking
+        tasks.cancel_scope.cancel()
+
+
+def _binding(controller: str) -> dict[str, Any]:
+    group = "rbac.authorization.k8s.io"
+    return {
+        "apiVersion": f"{group}/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": controller},
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": f"{PREFIX}{controller}"},
+        "subjects": [{"apiGroup": group, "kind": "User", "name": controller}],
+    }

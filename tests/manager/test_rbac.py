@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+from kinformer.manager.rbac import ServiceAccount, declared_permissions, manager_rules, manifests
+from kinformer.options import Deferred
+from kinformer.permissions import allow
+
+PODS = allow("list watch", "pods")
+LEASE = allow("get", "leases.coordination.k8s.io", names=["l"], namespace="kube-system")
+
+
+def test_a_factory_that_says_nothing_of_its_permissions_is_not_one_that_needs_none() -> None:
+    assert declared_permissions(Deferred("m:f")) is None
+    assert declared_permissions(lambda context: context) is None
+    assert declared_permissions(Deferred("m:f", permissions=())) == ()
+    assert declared_permissions(Deferred("m:f", permissions=(PODS,))) == (PODS,)
+
+
+def test_each_controller_has_a_role_of_its_own_and_one_in_each_namespace_that_it_names() -> None:
+    made = manifests({"fleet": (PODS, LEASE), "other": (PODS,)})
+
+    assert [(one["kind"], one["metadata"]) for one in made] == [
+        ("ClusterRole", {"name": "kinformer:fleet"}),
+        ("Role", {"name": "kinformer:fleet", "namespace": "kube-system"}),
+        ("ClusterRole", {"name": "kinformer:other"}),
+    ]
+    assert made[1]["rules"] == [
+        {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "resourceNames": ["l"], "verbs": ["get"]}
+    ]
+
+
+def test_with_a_service_account_each_role_is_bound_to_it() -> None:
+    role, binding, _, other = manifests({"fleet": (PODS, LEASE)}, ServiceAccount("ns", "me"))
+
+    assert binding == {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": role["metadata"],
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "kinformer:fleet"},
+        "subjects": [{"kind": "ServiceAccount", "namespace": "ns", "name": "me"}],
+    }
+    assert (other["kind"], other["metadata"]["namespace"]) == ("RoleBinding", "kube-system")
+
+
+def test_a_manager_needs_its_lease_only_where_it_takes_part_in_an_election() -> None:
+    assert manager_rules(builtin=False) == ()
+    assert [rule.names for rule in manager_rules()] == [("kube-controller-manager",)]
+    assert {rule.namespace for rule in manager_rules(("ns", "mine"), builtin=False)} == {"ns"}
