@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING
 
 from kinformer.options import Deferred
 from kinformer_controllers.podgc.options import PodGCOptions
+from kinformer_controllers.podgc.permissions import PERMISSIONS
 
 if TYPE_CHECKING:
     from kinformer.manager import Runnable
 
 __all__ = ("make_controller",)
 
-make_controller: Deferred[Runnable] = Deferred("kinformer_controllers.podgc.controller:make_controller", PodGCOptions)
+make_controller: Deferred[Runnable] = Deferred(
+    "kinformer_controllers.podgc.controller:make_controller", PodGCOptions, permissions=PERMISSIONS
+)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from kinformer.options import Deferred
 from kinformer_controllers.rootcacertpublisher.options import RootCAOptions
+from kinformer_controllers.rootcacertpublisher.permissions import PERMISSIONS
 
 if TYPE_CHECKING:
     from kinformer.manager import Runnable
@@ -13,5 +14,5 @@ if TYPE_CHECKING:
 __all__ = ("make_controller",)
 
 make_controller: Deferred[Runnable] = Deferred(
-    "kinformer_controllers.rootcacertpublisher.controller:make_controller", RootCAOptions
+    "kinformer_controllers.rootcacertpublisher.controller:make_controller", RootCAOptions, permissions=PERMISSIONS
 )

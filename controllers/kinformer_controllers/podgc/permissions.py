@@ -1,0 +1,15 @@
+"""What the pod garbage collector may do at the server."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kinformer.permissions import Rule, allow
+
+__all__ = ("PERMISSIONS",)
+
+PERMISSIONS: Final[tuple[Rule, ...]] = (
+    allow("list watch delete", "pods"),
+    allow("patch", "pods/status"),
+    allow("get list watch", "nodes"),
+)
