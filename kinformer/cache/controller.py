@@ -23,6 +23,7 @@ from kinformer.cache.handlers import ResourceEventHandler
 from kinformer.cache.index import Indexers
 from kinformer.cache.keys import DeletedFinalStateUnknown
 from kinformer.cache.listwatch import ListerWatcher
+from kinformer.cache.metrics import ProcessingLatency
 from kinformer.cache.pager import DEFAULT_MAX_OBJECTS
 from kinformer.cache.queue import PopProcessFunc, Queue
 from kinformer.cache.reflector import DEFAULT_MIN_WATCH_TIMEOUT, Reflector
@@ -60,6 +61,7 @@ class Controller(Generic[T]):
     :param known: the store that `process` fills. Once the queue is empty, it is told which version of the server's
         state it has come to: that of a list, which no object of it need have, and that of a bookmark
     :param after_slice: called after some pops, before anybody else runs
+    :param latency: told how long some pops at a time took to process
 
     The other parameters are those of :class:`~kinformer.cache.Reflector`.
     """
@@ -85,6 +87,7 @@ class Controller(Generic[T]):
         eager: bool = False,
         known: ThreadSafeStore[T] | None = None,
         after_slice: Callable[[], None] | None = None,
+        latency: ProcessingLatency | None = None,
         clock: Clock | None = None,
         random: Callable[[], float] = _random.random,
     ):
@@ -92,6 +95,7 @@ class Controller(Generic[T]):
         self._process = process
         self._reached: Callable[[str], object] = _nothing if known is None else known.bookmark
         self._after_slice = after_slice or _nothing
+        self._observe: Callable[[float], object] = _nothing if latency is None else latency.observe
         self._clock = clock or RealClock()
         self._draining = False
         self._turn_began = 0.0
@@ -165,6 +169,7 @@ class Controller(Generic[T]):
         queue, process, now = self._queue, self._process, self._clock.monotonic
         try:
             while True:
+                began = now()
                 try:
                     queue.drain(process, _SLICE)
                 except Exception:
@@ -173,9 +178,11 @@ class Controller(Generic[T]):
                     # Before handlers run: one that asks how far the store has come is told of the last of it.
                     self._reached(self._reflector.last_sync_resource_version)
                 self._after_slice()
+                ended = now()
+                self._observe(ended - began)
                 # Measured from the last time others ran, not from this batch's start: a flood of small batches, none
                 # of which has to wait for the socket, must not keep the loop either.
-                if now() - self._turn_began >= _TURN:
+                if ended - self._turn_began >= _TURN:
                     await checkpoint()
                     self._turn_began = now()
                 if not len(queue):

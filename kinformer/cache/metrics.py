@@ -1,24 +1,33 @@
 """What informers tell Prometheus.
 
-``informer_queued_items`` is the name under which Kubernetes 1.36 has the length of an informer's queue; client-go has
-none for what waits for a handler, or for handlers that fail.
+``informer_queued_items``, ``informer_processing_latency_seconds`` and ``informer_store_resource_version`` are those of
+Kubernetes 1.36, with its labels; ``name`` is the informer's. client-go has none for what waits for a handler, or for
+handlers that fail.
 """
 
 from __future__ import annotations
 
 import builtins
+import re
+from bisect import bisect_left
 from collections.abc import Iterator
-from typing import Any, Generic, Protocol, TypeVar
+from itertools import accumulate
+from typing import Any, Final, Generic, Protocol, TypeVar
 from weakref import ref
 
 from prometheus_client import REGISTRY, Counter, Gauge
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from kinformer.meta import GroupVersionResource
+
 __all__ = (
+    "ProcessingLatency",
     "cache_changes_total",
     "failures_total",
     "handler_errors_total",
+    "processing_latency_of",
     "track_informer",
     "track_pending",
     "undecodable_objects",
@@ -37,9 +46,54 @@ class _Listener(Protocol):
 
 class _Informer(Protocol):
     name: str
+    resource: GroupVersionResource | None
 
     @property
     def queued(self) -> int: ...
+
+    @property
+    def store_resource_version(self) -> str: ...
+
+
+_LABELS: Final = ("name", "group", "version", "resource")
+#: A series' values of them.
+_Series = tuple[str, str, str, str]
+
+
+def _series(name: str, resource: GroupVersionResource | None) -> _Series:
+    if resource is None:
+        return name, "", "", ""
+    return name, resource.group, resource.version, resource.resource
+
+
+class ProcessingLatency:
+    """How long batches took that were popped from a queue and processed, by bucket."""
+
+    __slots__ = ("_counts", "_total")
+
+    #: client-go's, in seconds.
+    BOUNDS: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+
+    def __init__(self) -> None:
+        self._counts = [0] * (len(self.BOUNDS) + 1)
+        self._total = 0.0
+
+    def observe(self, seconds: float) -> None:
+        self._counts[bisect_left(self.BOUNDS, seconds)] += 1
+        self._total += seconds
+
+    def add_to(self, family: HistogramMetricFamily, series: _Series) -> None:
+        labels = (*map(str, self.BOUNDS), "+Inf")
+        buckets = list(zip(labels, accumulate(self._counts), strict=True))
+        family.add_metric(series, buckets, self._total)
+
+
+_latencies: dict[_Series, ProcessingLatency] = {}
+
+
+def processing_latency_of(name: str, resource: GroupVersionResource | None) -> ProcessingLatency:
+    """Where an informer reports how long its batches took. Informers of one name and resource share it."""
+    return _latencies.setdefault(_series(name, resource), ProcessingLatency())
 
 
 class _Living(Generic[T]):
@@ -61,6 +115,10 @@ class _Living(Generic[T]):
         return [obj for reference in list(self._references.values()) if (obj := reference()) is not None]
 
 
+#: A version that is a number, as far as this is told.
+_NUMBER: Final = re.compile(r"[0-9]{1,40}")
+
+
 class _Depths(Collector):
     """Counts what waits when it is asked to: nothing is counted while events go by."""
 
@@ -68,19 +126,43 @@ class _Depths(Collector):
         self.informers: _Living[_Informer] = _Living()
         self.listeners: _Living[_Listener] = _Living()
 
-    def collect(self) -> Iterator[GaugeMetricFamily]:
-        yield self._queued_items()
+    def collect(self) -> Iterator[Metric]:
+        yield from self._of_informers()
+        yield self._latencies()
         yield self._pending_notifications()
 
-    def _queued_items(self) -> GaugeMetricFamily:
-        family = GaugeMetricFamily(
-            "informer_queued_items", "Number of items currently queued in the FIFO.", labels=("name",)
+    def _of_informers(self) -> Iterator[GaugeMetricFamily]:
+        queued = GaugeMetricFamily(
+            "informer_queued_items", "Number of items currently queued in the FIFO.", labels=_LABELS
         )
-        depths: dict[str, int] = {}
+        versions = GaugeMetricFamily(
+            "informer_store_resource_version",
+            "The 15 last digits of the resource version that the store has come to.",
+            labels=_LABELS,
+        )
+        depths: dict[_Series, int] = {}
+        reached: dict[_Series, int] = {}
         for informer in self.informers.list():
-            depths[informer.name] = depths.get(informer.name, 0) + informer.queued
-        for name, depth in sorted(depths.items()):
-            family.add_metric((name,), depth)
+            series = _series(informer.name, informer.resource)
+            depths[series] = depths.get(series, 0) + informer.queued
+            version = informer.store_resource_version
+            if _NUMBER.fullmatch(version):  # another server's may be anything
+                reached[series] = int(version[-15:])
+        for series, depth in sorted(depths.items()):
+            queued.add_metric(series, depth)
+        for series, version_number in sorted(reached.items()):
+            versions.add_metric(series, version_number)
+        yield queued
+        yield versions
+
+    def _latencies(self) -> HistogramMetricFamily:
+        family = HistogramMetricFamily(
+            "informer_processing_latency_seconds",
+            "Time taken to process events after popping from the queue, a batch at a time.",
+            labels=_LABELS,
+        )
+        for series, latency in sorted(_latencies.copy().items(), key=lambda item: item[0]):
+            latency.add_to(family, series)
         return family
 
     def _pending_notifications(self) -> GaugeMetricFamily:

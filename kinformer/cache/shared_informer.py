@@ -20,7 +20,7 @@ from kinformer.cache.handlers import ResourceEventHandler
 from kinformer.cache.index import Indexers
 from kinformer.cache.left_out import LeftOut
 from kinformer.cache.listwatch import ListerWatcher
-from kinformer.cache.metrics import track_informer
+from kinformer.cache.metrics import processing_latency_of, track_informer
 from kinformer.cache.mutation_detector import MutationDetector, new_mutation_detector
 from kinformer.cache.pager import DEFAULT_MAX_OBJECTS
 from kinformer.cache.processor import ADD, DELETE, SYNCED, UPDATE, ProcessorListener, SharedProcessor
@@ -33,7 +33,7 @@ from kinformer.cache.tasks import plain_task_group
 from kinformer.cache.watch_errors import WatchErrorHandler
 from kinformer.clock import Clock, RealClock
 from kinformer.logs import get_logger
-from kinformer.meta import accessor_for
+from kinformer.meta import GroupVersionResource, accessor_for
 
 __all__ = ("NOT_FOLLOWING_AFTER", "InformerStateError", "QueueKind", "SharedIndexInformer")
 
@@ -83,6 +83,7 @@ class SharedIndexInformer(Generic[T]):
     :param transform: is given each object before it is stored and may give back another, smaller one; it must be able
         to take what it gave
     :param queue: which queue to use
+    :param resource: what metrics call the objects, besides `name`
     :param mutation_detector: what watches over the objects; by default as ``KUBE_CACHE_MUTATION_DETECTOR`` says
 
     The other parameters are those of :class:`~kinformer.cache.Reflector`.
@@ -108,11 +109,13 @@ class SharedIndexInformer(Generic[T]):
         keep_managed_fields: bool = False,
         eager: bool = False,
         mutation_detector: MutationDetector | None = None,
+        resource: GroupVersionResource | None = None,
         clock: Clock | None = None,
         random: Callable[[], float] = _random.random,
     ):
         self.name = name or type_.__name__
         self.type = type_
+        self.resource = resource
         self._accessor = accessor_for(type_)
         self._left_out = LeftOut(self.name)
         self._indexer: Indexer[T] = Indexer(
@@ -164,6 +167,11 @@ class SharedIndexInformer(Generic[T]):
     def last_sync_resource_version(self) -> str:
         """The version of the server's state that was reached last; empty before the first list."""
         return self._controller.last_sync_resource_version if self._controller is not None else ""
+
+    @property
+    def store_resource_version(self) -> str:
+        """The version up to which :attr:`indexer` is complete; empty before the first list."""
+        return self._indexer.storage.last_store_sync_resource_version()
 
     @property
     def pending(self) -> int:
@@ -398,6 +406,7 @@ class SharedIndexInformer(Generic[T]):
             eager=self._eager,
             known=self._indexer.storage,
             after_slice=self._after_slice,
+            latency=processing_latency_of(self.name, self.resource),
             clock=self._clock,
             random=self._random,
         )

@@ -241,6 +241,7 @@ class SharedInformerFactory:
             resync_period=self._custom_resync.get(type_, self._resync_period),
             transform=self._transform,
             expected_kind=kind,
+            resource=gvr,
             clock=self._clock,
             **self._informer_options,
         )

@@ -25,6 +25,7 @@ from kinformer.cache.testing import FakeControllerSource, expired
 from kinformer.client import WatchEvent
 from kinformer.client.types import INITIAL_EVENTS_ANNOTATION
 from kinformer.clock import FakeClock
+from kinformer.meta import GroupVersionResource
 from kinformer.models import V1Pod, decoder_for, from_dict
 from tests.cache.informers import Told, running, short
 from tests.cache.scripted import ScriptedListerWatcher, bookmark, event, obj, settle, status_error
@@ -983,9 +984,10 @@ async def test_the_length_of_an_informers_queue_is_a_metric() -> None:
     source.add(obj("a", 0))
     informer = SharedIndexInformer(source, dict, name="metered", clock=FakeClock())
     depths: list[float] = []
+    labels = {"name": "metered", "group": "", "version": "", "resource": ""}
 
     def look(found: Any) -> Any:
-        depths.append(REGISTRY.get_sample_value("informer_queued_items", {"name": "metered"}) or 0.0)
+        depths.append(REGISTRY.get_sample_value("informer_queued_items", labels) or 0.0)
         return found
 
     informer.add_indexers({"look": lambda found: look(found) and ""})
@@ -994,7 +996,7 @@ async def test_the_length_of_an_informers_queue_is_a_metric() -> None:
         await informer.wait_synced()
 
     assert (max(depths), min(depths)) == (1.0, 0.0)
-    assert REGISTRY.get_sample_value("informer_queued_items", {"name": "metered"}) == 0.0
+    assert REGISTRY.get_sample_value("informer_queued_items", labels) == 0.0
 
 
 @pytest.mark.parametrize("queue", KINDS)
@@ -1042,3 +1044,30 @@ async def test_an_eager_informer_leaves_out_what_does_not_fit_its_type_and_says_
 
     assert informer.indexer.list_keys() == ["ns/a"]
     assert [line["event"] for line in logs if line["log_level"] == "error"] == ["object_undecodable"]
+
+
+async def test_how_long_batches_took_and_how_far_the_store_has_come_are_metrics() -> None:
+    source: FakeControllerSource[dict[str, Any]] = FakeControllerSource()
+    clock = FakeClock()
+    resource = GroupVersionResource("apps", "v1", "timed")
+    informer = SharedIndexInformer(source, dict, name="timed", resource=resource, clock=clock)
+
+    took = [0.3]
+
+    def slow(found: Any) -> Any:
+        clock.turn(took.pop() if took else 0.0)
+        return ""
+
+    informer.add_indexers({"slow": slow})
+    source.add(obj("a", 0))
+    async with running(informer.run):
+        await informer.wait_synced()
+
+        def sample(name: str, **more: str) -> float | None:
+            labels = {"name": "timed", "group": "apps", "version": "v1", "resource": "timed"}
+            return REGISTRY.get_sample_value(f"informer_{name}", {**labels, **more})
+
+        assert sample("store_resource_version") == float(informer.last_sync_resource_version)
+        assert sample("processing_latency_seconds_sum") == pytest.approx(0.3)
+        assert sample("processing_latency_seconds_bucket", le="0.25") == 0
+        assert sample("processing_latency_seconds_bucket", le="0.5") == 1

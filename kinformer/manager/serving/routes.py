@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, generate_latest
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
 
 from kinformer.manager.health import SLI_REGISTRY, Answer, HealthChecks
 
@@ -44,3 +47,29 @@ def metrics_routes() -> Iterable[web.AbstractRouteDef]:
         return web.get(path, metrics)
 
     return [serve(REGISTRY), serve(SLI_REGISTRY)]
+
+
+class _Tasks(Collector):
+    """Counts the tasks of the loop in which it is asked."""
+
+    def describe(self) -> Iterable[GaugeMetricFamily]:
+        return [self._family()]
+
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        family = self._family()
+        try:
+            tasks = asyncio.all_tasks()
+        except RuntimeError:  # asked by somebody else, in another thread
+            return
+        family.add_metric((), len(tasks))
+        yield family
+
+    def _family(self) -> GaugeMetricFamily:
+        return GaugeMetricFamily(
+            "go_goroutines",
+            "Number of asyncio tasks. The name is that of a Go program's goroutines, so that dashboards show them.",
+            labels=(),
+        )
+
+
+REGISTRY.register(_Tasks())
