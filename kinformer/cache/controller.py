@@ -127,6 +127,11 @@ class Controller(Generic[T]):
         return self._reflector.last_sync_resource_version
 
     @property
+    def lists(self) -> int:
+        """How often everything was got anew."""
+        return self._reflector.lists
+
+    @property
     def failing_for(self) -> float:
         """For how many seconds no watch could be opened; 0 while one is open, or nothing has failed yet."""
         return self._reflector.failing_for

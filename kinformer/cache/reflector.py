@@ -173,6 +173,7 @@ class Reflector(Generic[T]):
         self._random = random
         self._last_sync_resource_version = ""
         self._version_unavailable = False
+        self._lists = 0
         self._failing_since: float | None = None
         self._heard_at: float | None = None
         self._has_seen_bookmark = False
@@ -184,6 +185,11 @@ class Reflector(Generic[T]):
     def last_sync_resource_version(self) -> str:
         """The version of the server's state that the store was last brought to; empty before the first list."""
         return self._last_sync_resource_version
+
+    @property
+    def lists(self) -> int:
+        """How often everything was got anew, by a list or a streaming list."""
+        return self._lists
 
     @property
     def failing_for(self) -> float:
@@ -329,6 +335,7 @@ class Reflector(Generic[T]):
         except Exception as error:
             self._last_sync_resource_version = before
             raise ListNotStored(self.name, error) from error
+        self._lists += 1
 
     def _resync_at_once(self) -> Iterator[None]:
         self._store.resync()

@@ -33,7 +33,7 @@ from kinformer.cache.tasks import plain_task_group
 from kinformer.cache.watch_errors import WatchErrorHandler
 from kinformer.clock import Clock, RealClock
 from kinformer.logs import get_logger
-from kinformer.meta import GroupVersionResource, accessor_for
+from kinformer.meta import Accessor, GroupVersionResource, accessor_for
 
 __all__ = ("NOT_FOLLOWING_AFTER", "InformerStateError", "QueueKind", "SharedIndexInformer")
 
@@ -164,6 +164,11 @@ class SharedIndexInformer(Generic[T]):
         return self._lister_watcher
 
     @property
+    def accessor(self) -> Accessor[T]:
+        """Reads the metadata of the objects."""
+        return self._accessor
+
+    @property
     def last_sync_resource_version(self) -> str:
         """The version of the server's state that was reached last; empty before the first list."""
         return self._controller.last_sync_resource_version if self._controller is not None else ""
@@ -177,6 +182,16 @@ class SharedIndexInformer(Generic[T]):
     def pending(self) -> int:
         """How many objects have changes that were heard of, and are not in :attr:`indexer` yet."""
         return self._controller.pending if self._controller is not None else 0
+
+    @property
+    def lists(self) -> int:
+        """How often everything was got anew; more than once after a watch that could not go on."""
+        return self._controller.lists if self._controller is not None else 0
+
+    @property
+    def untold(self) -> int:
+        """How many notifications wait for their handlers."""
+        return sum(len(listener.pending) for listener in self._processor)
 
     @property
     def queued(self) -> int:

@@ -213,6 +213,11 @@ class ThreadSafeStore(Generic[T]):
     def __len__(self) -> int:
         return len(self._items)
 
+    @property
+    def changes(self) -> int:
+        """A number that grows by one with each object that is put in or taken away."""
+        return self._changes
+
     # Writing: one thread.
 
     def writers_view(self) -> Callable[[str], T | None]:

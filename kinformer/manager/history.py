@@ -17,6 +17,8 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable
 from contextvars import ContextVar
+from heapq import nlargest
+from itertools import islice
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from kinformer.cache import DeletedFinalStateUnknown, ResourceEventHandler
@@ -176,7 +178,8 @@ class History:
         self._well: OrderedDict[Hashable, tuple[_Run, ...]] = OrderedDict()
         self._failing: OrderedDict[Hashable, tuple[_Run, ...]] = OrderedDict()
         self._last: deque[_Run] = deque(maxlen=SAMPLE)
-        #: Syncs that have ended, those of them that failed, and delays that were asked for.
+        #: Keys that were taken in, syncs that have ended, those of them that failed, and delays that were asked for.
+        self.adds = 0
         self.syncs = 0
         self.errors = 0
         self.retries = 0
@@ -192,6 +195,7 @@ class History:
 
     def add(self, key: Hashable) -> None:
         now = self._now()
+        self.adds += 1
         source = _telling.get()
         self._queued[key] = _asked(now) if source is None else source.trigger(key, now)
         self._add(key)
@@ -256,19 +260,38 @@ class History:
         """All keys of which anything is known."""
         return {*self._queued, *self._running, *self._well, *self._failing}
 
-    def last_runs(self) -> list[tuple[Hashable, Run]]:
-        """Each key that is remembered with its last sync."""
-        return [(key, _shown(runs[0])) for runs_of in (self._failing, self._well) for key, runs in runs_of.items()]
+    @property
+    def failing(self) -> int:
+        """How many keys are remembered whose last sync failed."""
+        return len(self._failing)
 
-    def sample(self) -> list[Run]:
-        """The last :data:`SAMPLE` syncs of all keys, the newest last."""
-        return [_shown(run) for run in self._last]
+    def slowest(self, count: int) -> list[tuple[Hashable, Run]]:
+        """Those of the remembered keys whose last sync took longest, the slowest first."""
+        all_of_them = (pair for keys in (self._well, self._failing) for pair in keys.items())
+        return [(key, _shown(runs[0])) for key, runs in nlargest(count, all_of_them, key=lambda pair: pair[1][0][2])]
+
+    def failed_last(self, count: int) -> list[tuple[Hashable, Run]]:
+        """The keys whose last sync failed, that of the last one first."""
+        return [(key, _shown(runs[0])) for key, runs in islice(reversed(self._failing.items()), count)]
+
+    def waits(self) -> list[float]:
+        """For how many seconds the keys of the last :data:`SAMPLE` syncs were in the queue before."""
+        return [began - trigger[0] for trigger, began, _, _ in self._last]
+
+    def times(self) -> list[float]:
+        """How many seconds the last :data:`SAMPLE` syncs took."""
+        return [seconds for _, _, seconds, _ in self._last]
 
     @property
     def oldest(self) -> float:
         """For how many seconds the key that has been in the queue for longest has been there; 0 if there is none."""
         first = next(iter(self._queued.values()), None)
         return 0.0 if first is None else self._now() - first[0]
+
+    @property
+    def active(self) -> int:
+        """How many keys are being synced."""
+        return len(self._running)
 
     @property
     def longest_running(self) -> float:
@@ -295,6 +318,13 @@ class NotedQueue(RateLimitingQueue[str]):
         super().__init__(name, limiter=limiter, clock=clock, metrics=history)
         self._delay = _Delay(history)
         self._waiting = Waiting(self._clock, self._time_has_come)
+        #: What handlers were told when they had keys wait: some let changes come together for a second.
+        self._delayed: dict[str, _Trigger] = {}
+
+    def add_after(self, item: str, seconds: float) -> None:
+        if seconds > 0 and item not in self._delayed and (source := _telling.get()) is not None:
+            self._delayed[item] = source.trigger(item, self._clock.monotonic())
+        super().add_after(item, seconds)
 
     def due_in(self, key: str) -> float | None:
         """Seconds until a key that waits is added, None if it does not wait."""
@@ -305,8 +335,13 @@ class NotedQueue(RateLimitingQueue[str]):
         """How many keys wait for a time to be added."""
         return len(self._waiting)
 
+    def _stop(self) -> None:
+        super()._stop()
+        self._delayed.clear()
+
     def _time_has_come(self, key: str) -> None:
         # A timer runs in the context that it was set in: of a handler, perhaps, that asked for something long ago.
+        self._delay.cause = self._delayed.pop(key, None)
         token = _telling.set(self._delay)
         try:
             self.add(key)
@@ -317,12 +352,16 @@ class NotedQueue(RateLimitingQueue[str]):
 class _Delay:
     """Stands for a time that has come, where a handler would."""
 
-    __slots__ = ("_history",)
+    __slots__ = ("_history", "cause")
 
     def __init__(self, history: History) -> None:
         self._history = history
+        #: What a handler was told that asked for the delay, None if another did.
+        self.cause: _Trigger | None = None
 
     def trigger(self, key: Hashable, at: float) -> _Trigger:
+        if self.cause is not None:
+            return at, *self.cause[1:]
         return at, "retry" if self._history.is_failing(key) else "due", "", "", "", ""
 
 

@@ -36,6 +36,7 @@ from kinformer.manager.context import ControllerContext, ControllerFactory, Opti
 from kinformer.manager.election import Election, LeaderElection
 from kinformer.manager.endpoint import Endpoint
 from kinformer.manager.health import PING, HealthCheck
+from kinformer.manager.inspection import Inspector
 from kinformer.manager.loading import make_controllers
 from kinformer.options import OptionError
 
@@ -99,6 +100,8 @@ class Manager:
         #: Those that have ended by themselves, by name.
         self.ended: set[str] = set()
         self._queues = QueueWatch(self.controllers, clock)
+        #: What there is to see of it all.
+        self.inspector = Inspector(informers, self.controllers, clock, election=self.election, server=client.server)
         self.endpoint = Endpoint(*self._checks(limits or HealthLimits()), *endpoint) if endpoint is not None else None
 
     def _checks(self, limits: HealthLimits) -> tuple[list[HealthCheck], list[HealthCheck]]:

@@ -170,16 +170,26 @@ async def test_a_sync_that_was_to_come_again_after_a_while_is_due(
     assert events(controller, "default/a") == ["due", "asked"]
 
 
-async def test_a_delay_that_a_handler_asked_for_is_not_taken_for_the_change_it_was_told_of_then(
-    clock: FakeClock,
-) -> None:
+async def test_a_delay_that_a_handler_asked_for_keeps_the_change_that_it_was_told_of(clock: FakeClock) -> None:
     history = History(clock)
     queue = NotedQueue("q", history, clock=clock)
-    later = Source("pods", ResourceEventHandlerFuncs(add=lambda _: queue.add_after("default/a", 10)))
-    await in_context(later.on_add, pod("x"), False)
+    later = Source("pods", ResourceEventHandlerFuncs(add=lambda _: queue.add_after("default/job", 10)))
+    await in_context(later.on_add, pod("x", "3"), False)
+    await in_context(later.on_add, pod("y", "4"), False)
     await turn(clock, 10)
 
-    trigger = history.queued("default/a")
+    assert history.queued("default/job") == Trigger(clock.monotonic(), "added", "pods", "default", "x", "3")
+
+
+async def test_a_timer_that_a_handler_started_does_not_give_its_change_to_the_keys_of_others(clock: FakeClock) -> None:
+    history = History(clock)
+    queue = NotedQueue("q", history, clock=clock)
+    queue.add_after("default/other", 12)
+    later = Source("pods", ResourceEventHandlerFuncs(add=lambda _: queue.add_after("default/job", 10)))
+    await in_context(later.on_add, pod("x"), False)
+    await turn(clock, 12)
+
+    trigger = history.queued("default/other")
     assert trigger is not None
     assert (trigger.event, trigger.name) == ("due", "")
 
@@ -242,6 +252,8 @@ async def test_a_change_during_a_sync_is_the_trigger_of_the_next_one(
 
     assert events(controller, "default/a") == ["updated", "added"]
     assert [run.seconds for run in controller.history.runs("default/a")] == [0.0, 2.0]
+    assert controller.history.times() == [2.0, 0.0]
+    assert controller.history.waits() == [0.0, 0.0]
     assert controller.history.longest_running == 0
 
 
@@ -259,7 +271,7 @@ async def test_only_the_last_runs_of_the_last_keys_are_remembered(controller: Co
 
     assert controller.history.runs("default/often") == []
     assert len(controller.history.keys()) == KEYS
-    assert len(controller.history.sample()) == SAMPLE
+    assert len(controller.history.times()) == len(controller.history.waits()) == SAMPLE
 
 
 async def test_a_key_that_fails_is_not_forgotten_for_all_those_that_go_well(
@@ -278,7 +290,20 @@ async def test_a_key_that_fails_is_not_forgotten_for_all_those_that_go_well(
         await quiet()
 
     assert [run.error for run in controller.history.runs("default/bad")] == ["no room"]
-    assert ("default/bad", controller.history.runs("default/bad")[0]) in controller.history.last_runs()
+    assert controller.history.failing == 1
+    assert controller.history.failed_last(5) == [("default/bad", controller.history.runs("default/bad")[0])]
+
+
+async def test_the_keys_that_took_longest_are_told_the_slowest_first(
+    controller: Controller, syncs: Syncs, clock: FakeClock
+) -> None:
+    syncs.does = lambda key: clock.sleep(float(key))
+    for seconds in ("3", "20", "1", "7"):
+        controller.queue.add(seconds)
+    await turn(clock, 60)
+
+    slowest = [(key, run.seconds) for key, run in controller.history.slowest(2)]
+    assert slowest == [("20", 20.0), ("7", 7.0)]
 
 
 async def test_a_sync_that_is_cancelled_is_no_success(clock: FakeClock) -> None:

@@ -1,0 +1,239 @@
+"""Inspector: looks at what a manager has made, when somebody asks.
+
+Informers, queues and controllers count while they work; what becomes of the counts is found out here. A snapshot of a
+manager with all controllers takes a few milliseconds, so one serves all who ask within half a second. It is bounded,
+however large the cluster: it has the ten slowest keys of each controller, and the fifty fullest quotas.
+
+Everything here belongs to the event loop's thread.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+from kinformer.cache import SharedIndexInformer
+from kinformer.clock import Clock
+from kinformer.informers import SharedInformerFactory
+from kinformer.manager.checks import parts_of
+from kinformer.manager.controller import Controller
+from kinformer.manager.election import Election
+from kinformer.manager.history import Run
+from kinformer.manager.inspection.quotas import Quotas
+from kinformer.manager.inspection.rates import EVERY, Rates
+from kinformer.manager.inspection.sizes import Sizes
+from kinformer.manager.inspection.views import (
+    ControllerView,
+    InformerView,
+    KeyView,
+    LeaderView,
+    ProcessView,
+    QueueView,
+    ShardsView,
+    Snapshot,
+)
+from kinformer.meta import GroupVersionResource
+
+__all__ = ("Inspector", "text_of")
+
+#: Seconds for which a snapshot serves all who ask.
+_HOLDS: Final = 0.5
+#: Keys that are shown of each controller, slow ones and failed ones.
+_KEYS: Final = 10
+
+
+class Inspector:
+    """
+    :param controllers: what the manager runs, by name
+    :param election: None if the manager leads without one
+    :param server: the API server's address
+    :param shards: tells how keys are divided, None where they are not
+    """
+
+    def __init__(
+        self,
+        informers: SharedInformerFactory,
+        controllers: Mapping[str, object],
+        clock: Clock,
+        *,
+        election: Election | None = None,
+        server: str = "",
+        shards: Callable[[], ShardsView | None] | None = None,
+    ) -> None:
+        self.informers = informers
+        self.controllers: list[Controller] = [part for runnable in controllers.values() for part in parts_of(runnable)]
+        self.clock = clock
+        self.shards = shards
+        self._election = election
+        self._server = server
+        self._began = clock.monotonic()
+        self._rates = Rates()
+        self._sizes = Sizes()
+        self._quotas = Quotas(informers)
+        self._last: tuple[float, Snapshot] | None = None
+
+    async def run(self) -> None:
+        """Read the counters each second until cancelled, so that whoever asks but once is told rates, too."""
+        while True:
+            self._read(self.clock.monotonic())
+            await self.clock.sleep(EVERY)
+
+    def snapshot(self) -> Snapshot:
+        """All that there is to see now, or half a second ago."""
+        now = self.clock.monotonic()
+        if self._last is None or now - self._last[0] >= _HOLDS:
+            self._read(now)
+            self._last = now, self._look(now)
+        return self._last[1]
+
+    def _read(self, now: float) -> None:
+        if not self._rates.is_due(now):
+            return
+        counters: dict[Hashable, int] = {}
+        for informer in self.informers.informers.values():
+            counters["events", informer.name] = informer.indexer.storage.changes
+        for number, controller in enumerate(self.controllers):
+            history = controller.history
+            counters["adds", number] = history.adds
+            counters["syncs", number] = history.syncs
+            counters["errors", number] = history.errors
+            counters["retries", number] = history.retries
+        self._rates.read(now, counters)
+
+    def _look(self, now: float) -> Snapshot:
+        quotas, total = self._quotas.fullest()
+        return Snapshot(
+            at=text_of(self.clock.now()),
+            process=self._process(now),
+            informers=[self._informer(*pair, now) for pair in self.informers.informers.items()],
+            queues=[self._queue(number, it, now) for number, it in enumerate(self.controllers)],
+            controllers=[self._controller(number, it, now) for number, it in enumerate(self.controllers)],
+            quotas=quotas,
+            quotas_total=total,
+            leader=self._leader(),
+            shards=self.shards() if self.shards is not None else None,
+        )
+
+    def _process(self, now: float) -> ProcessView:
+        leader = self._leader()
+        return ProcessView(
+            identity=leader.identity if leader is not None else platform.node(),
+            pid=os.getpid(),
+            version=version("kinformer"),
+            server=self._server,
+            uptime_seconds=now - self._began,
+            memory_bytes=_resident_memory(),
+        )
+
+    def _leader(self) -> LeaderView | None:
+        if self._election is None:
+            return None
+        elector = self._election.elector
+        lock = elector.keeper.lock
+        return LeaderView(
+            lease=lock.describe(), identity=lock.identity, holder=elector.leader, leads=self._election.leads
+        )
+
+    def _informer(self, gvr: GroupVersionResource, informer: SharedIndexInformer[Any], now: float) -> InformerView:
+        events = informer.indexer.storage.changes
+        return InformerView(
+            name=informer.name,
+            api_version=f"{gvr.group}/{gvr.version}" if gvr.group else gvr.version,
+            kind=informer.type.__name__,
+            state=_state_of(informer),
+            objects=len(informer.indexer),
+            bytes=self._sizes.of(informer, now),
+            version=informer.last_sync_resource_version,
+            heard_seconds=informer.silent_for if informer.lists else None,
+            events_per_second=self._rates.per_second(("events", informer.name), events, now),
+            events=events,
+            relists=max(informer.lists - 1, 0),
+            failing_seconds=informer.failing_for,
+            waiting=informer.queued + informer.untold,
+        )
+
+    def _queue(self, number: int, controller: Controller, now: float) -> QueueView:
+        queue, history = controller.queue, controller.history
+        waited = sorted(history.waits())
+        return QueueView(
+            name=queue.name,
+            controller=controller.name,
+            depth=len(queue),
+            oldest_seconds=history.oldest,
+            latency_median=_share_of(waited, 0.5),
+            latency_99=_share_of(waited, 0.99),
+            delayed=queue.waiting,
+            adds_per_second=self._rates.per_second(("adds", number), history.adds, now),
+            retries=history.retries,
+            retries_per_second=self._rates.per_second(("retries", number), history.retries, now),
+        )
+
+    def _controller(self, number: int, controller: Controller, now: float) -> ControllerView:
+        history = controller.history
+        took = sorted(history.times())
+        return ControllerView(
+            name=controller.name,
+            queue=controller.queue.name,
+            state="running" if controller.has_synced else "waiting",
+            workers=controller.workers,
+            running=history.active,
+            longest_seconds=history.longest_running,
+            syncs=history.syncs,
+            errors=history.errors,
+            syncs_per_second=self._rates.per_second(("syncs", number), history.syncs, now),
+            errors_per_second=self._rates.per_second(("errors", number), history.errors, now),
+            seconds_median=_share_of(took, 0.5),
+            seconds_99=_share_of(took, 0.99),
+            failing=history.failing,
+            slowest=_keys(controller, history.slowest(_KEYS), now),
+            failed=_keys(controller, history.failed_last(_KEYS), now),
+        )
+
+    def time_of(self, monotonic: float) -> str:
+        """A point of monotonic time, as the API writes points of time."""
+        return text_of(self.clock.now() - timedelta(seconds=self.clock.monotonic() - monotonic))
+
+
+def text_of(time: datetime) -> str:
+    """A point of time as the API writes it, to the millisecond."""
+    return time.strftime("%Y-%m-%dT%H:%M:%S.") + f"{time.microsecond // 1000:03}Z"
+
+
+def _state_of(informer: SharedIndexInformer[Any]) -> str:
+    if informer.is_stopped:
+        return "stopped"
+    if not informer.is_started:
+        return "not started"
+    if not informer.has_synced:
+        return "listing"
+    return "following" if informer.is_following else "not following"
+
+
+def _keys(controller: Controller, found: Iterable[tuple[Hashable, Run]], now: float) -> list[KeyView]:
+    return [
+        KeyView(
+            key=str(key),
+            seconds=run.seconds,
+            ended_seconds=now - run.began - run.seconds,
+            error=run.error,
+            due_seconds=controller.queue.due_in(str(key)),
+        )
+        for key, run in found
+    ]
+
+
+def _share_of(ordered: Sequence[float], share: float) -> float | None:
+    """The value that this share of the others does not exceed; None if there are none."""
+    return ordered[min(int(len(ordered) * share), len(ordered) - 1)] if ordered else None
+
+
+def _resident_memory() -> int | None:
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        return None

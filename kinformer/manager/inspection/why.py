@@ -1,0 +1,119 @@
+"""Why: what is known of one key, and which keys there are.
+
+A key is asked for as a person has it: perhaps with a slip of the pen. Where nothing is known of it, the answer has keys
+that are like it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+from itertools import islice
+from typing import Final
+
+from kinformer.manager.controller import Controller
+from kinformer.manager.history import Run, Trigger
+from kinformer.manager.inspection.inspector import Inspector, text_of
+from kinformer.manager.inspection.views import Answer, RunView, Stored, TriggerView, Why
+
+__all__ = ("MATCHES", "explain", "search")
+
+#: Keys that a search gives.
+MATCHES: Final = 20
+#: Keys like the one that was asked for.
+_NEAREST: Final = 5
+#: Keys that are compared with it: to compare is slow.
+_COMPARED: Final = 500
+
+
+def explain(inspector: Inspector, key: str, controller: str = "") -> Answer:
+    """
+    All that is known of a key.
+
+    :param controller: only what that controller knows; what all know if empty
+    """
+    controllers = [
+        found
+        for it in inspector.controllers
+        if controller in ("", it.name) and (found := _why(inspector, it, key)) is not None
+    ]
+    objects = []
+    for informer in inspector.informers.informers.values():
+        obj = informer.indexer.get_by_key(key)
+        if obj is not None:
+            objects.append(Stored(informer=informer.name, version=informer.accessor.resource_version(obj)))
+    known = bool(controllers or objects)
+    return Answer(
+        key=key,
+        at=text_of(inspector.clock.now()),
+        controllers=controllers,
+        objects=objects,
+        nearest=[] if known else _nearest(inspector, key),
+    )
+
+
+def search(inspector: Inspector, text: str, limit: int = MATCHES) -> list[str]:
+    """Keys that contain a text: first those that controllers remember, then those of objects in caches."""
+    text = text.lower()
+    matching = (key for key in _keys(inspector) if text in key.lower())
+    return list(islice(dict.fromkeys(matching), limit)) if limit else []
+
+
+def _keys(inspector: Inspector) -> Iterator[str]:
+    for controller in inspector.controllers:
+        yield from map(str, controller.history.keys())
+    for informer in inspector.informers.informers.values():
+        yield from informer.indexer.list_keys()
+
+
+def _nearest(inspector: Inspector, key: str) -> list[str]:
+    """Keys that contain the name or that are spelled almost as it is."""
+    namespace, _, name = key.rpartition("/")
+    if name and (found := search(inspector, name, _NEAREST)):
+        return found
+    beside = (it for it in _keys(inspector) if it.rpartition("/")[0] == namespace)
+    return get_close_matches(key, list(dict.fromkeys(islice(beside, _COMPARED))), _NEAREST)
+
+
+def _why(inspector: Inspector, controller: Controller, key: str) -> Why | None:
+    history, queue = controller.history, controller.queue
+    queued, running, runs = history.queued(key), history.running(key), history.runs(key)
+    due = queue.due_in(key)
+    if queued is None and running is None and due is None and not runs:
+        return None
+    trigger = running[0] if running is not None else queued
+    state = (
+        "running" if running is not None else "queued" if queued is not None else "idle" if due is None else "delayed"
+    )
+    return Why(
+        controller=controller.name,
+        state=state,
+        trigger=None if trigger is None else _trigger(inspector, trigger),
+        running_seconds=None if running is None else running[1],
+        is_queued=queued is not None,
+        due_seconds=due,
+        failures=queue.num_requeues(key),
+        runs=[_run(inspector, run) for run in runs],
+    )
+
+
+def _trigger(inspector: Inspector, trigger: Trigger) -> TriggerView:
+    return TriggerView(
+        at=inspector.time_of(trigger.at),
+        ago_seconds=inspector.clock.monotonic() - trigger.at,
+        event=trigger.event,
+        informer=trigger.informer,
+        object=f"{trigger.namespace}/{trigger.name}" if trigger.namespace else trigger.name,
+        version=trigger.version or "",
+    )
+
+
+def _run(inspector: Inspector, run: Run) -> RunView:
+    return RunView(
+        trigger=_trigger(inspector, run.trigger),
+        began=inspector.time_of(run.began),
+        ago_seconds=inspector.clock.monotonic() - run.began,
+        waited_seconds=run.began - run.trigger.at,
+        seconds=run.seconds,
+        error=run.error,
+    )
