@@ -21,11 +21,36 @@ import msgspec
 from kinformer.models._errors import ObjectDecodeError
 from kinformer.models._lazy import LazyField, Marked
 
-__all__ = ("LazyModel", "MicroTime", "Model", "decode_hook", "encode_hook")
+__all__ = ("LazyModel", "MicroTime", "Model", "decode_hook", "encode_hook", "keeping_micro_times")
 
 
 class MicroTime(datetime):
-    """A time that the API wants with all six digits of its microseconds (Lease and Event have such)."""
+    """
+    A time that the API wants with all six digits of its microseconds (Lease and Event have such).
+
+    A plain datetime that is put into such a field becomes one.
+    """
+
+
+def keeping_micro_times(attributes: frozenset[str]) -> dict[str, Any]:
+    """
+    The methods by which a model keeps plain datetimes as what these fields hold.
+
+    msgspec writes a plain datetime of a whole second without a fraction, which the API server refuses: it would happen
+    once in a million writes.
+    """
+
+    def post_init(self: Any) -> None:
+        for name in attributes:
+            if type(value := getattr(self, name)) is datetime:
+                setattr(self, name, value)
+
+    def set_attribute(self: Any, name: str, value: Any) -> None:
+        if name in attributes and type(value) is datetime:
+            value = MicroTime.fromisoformat(value.isoformat())
+        msgspec.Struct.__setattr__(self, name, value)
+
+    return {"__post_init__": post_init, "__setattr__": set_attribute}
 
 
 def encode_hook(value: Any) -> Any:

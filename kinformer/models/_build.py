@@ -21,7 +21,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from kinformer.models._base import LazyModel, MicroTime, Model, decode_hook
+from kinformer.models._base import LazyModel, MicroTime, Model, decode_hook, keeping_micro_times
 from kinformer.models._complete import is_lazy
 from kinformer.models._lazy import LazyField, Reader
 from kinformer.models._recurring import SHARERS
@@ -162,6 +162,8 @@ class _Group:
             (attribute, msgspec.Raw if attribute in lazy else self._annotation(name, attribute, type_), None)
             for attribute, type_ in types.items()
         ]
+        micro_times = frozenset(attribute for attribute in types if (name, attribute) in MICRO_TIMES)
+        methods = keeping_micro_times(micro_times) if micro_times else {}
         made: Any = msgspec.defstruct(
             name,
             fields,
@@ -172,7 +174,7 @@ class _Group:
             omit_defaults=True,
             gc=False,
             repr_omit_defaults=True,
-            namespace={"openapi_types": types, "attribute_map": json_names},
+            namespace={"openapi_types": types, "attribute_map": json_names, **methods},
         )
         made.__lazy_fields__ = {
             attribute: LazyField(

@@ -4,10 +4,11 @@ import copy
 import re
 import subprocess
 import sys
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -15,7 +16,11 @@ import pytest
 from kinformer import models
 from kinformer.meta import GroupVersionKind
 from kinformer.models import (
+    CoreV1Event,
+    CoreV1EventSeries,
+    EventsV1Event,
     MicroTime,
+    V1beta1LeaseCandidateSpec,
     V1ConfigMap,
     V1Container,
     V1JSONSchemaProps,
@@ -168,6 +173,28 @@ def test_a_lease_is_written_with_the_six_digits_that_the_server_wants() -> None:
     assert b'"renewTime":"2026-01-01T00:00:00.000000Z"' in encode(lease)
 
     assert encode(decode(V1Lease, encode(lease))) == encode(lease)
+
+
+@pytest.mark.parametrize(
+    ("model", "attribute"),
+    [
+        (CoreV1Event, "event_time"),
+        (CoreV1EventSeries, "last_observed_time"),
+        (EventsV1Event, "event_time"),
+        (V1LeaseSpec, "acquire_time"),
+        (V1beta1LeaseCandidateSpec, "ping_time"),
+    ],
+)
+def test_a_plain_datetime_is_a_micro_time_in_a_field_of_such(model: type[Any], attribute: str) -> None:
+    moment = datetime(2026, 1, 1, 1, tzinfo=timezone(timedelta(hours=1)))
+    made = model(**{attribute: moment})
+    assert to_dict(made)[made.attribute_map[attribute]] == "2026-01-01T00:00:00.000000Z"
+
+    changed = model()
+    setattr(changed, attribute, moment)
+    assert changed == made
+    assert to_dict(copy.deepcopy(changed)) == to_dict(made)
+    assert to_dict(msgspec.structs.replace(changed)) == to_dict(made)
 
 
 def test_a_plain_time_has_no_fraction() -> None:
