@@ -89,6 +89,11 @@ class LeaseLock:
         self._recorder = recorder
         self._lease: dict[str, Any] | None = None
 
+    @property
+    def resource_version(self) -> str:
+        """The version of the Lease that was last read or written here; empty before."""
+        return self._lease["metadata"].get("resourceVersion", "") if self._lease is not None else ""
+
     async def get(self) -> ElectionRecord:
         """See :meth:`Lock.get`."""
         self._lease = lease = await self._leases.get(self.name, self.namespace)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
+from kinformer.cache import SharedIndexInformer, wait_until_as_new_as
 from kinformer.cache.tasks import plain_task_group
 from kinformer.client import Client
 from kinformer.clock import Clock
@@ -55,7 +56,8 @@ class Election:
         client = settings.client or client
         self._broadcaster = EventBroadcaster(clock=clock)
         self._broadcaster.start_recording_to_sink(ClientSink(client))
-        lock = LeaseLock(
+        self._clock = clock
+        self._lock = lock = LeaseLock(
             client,
             settings.namespace,
             settings.name,
@@ -74,6 +76,16 @@ class Election:
     def guarded(self, client: Client) -> Client:
         """The client for the controllers: it writes only while the Lease is held."""
         return guarded_client(client, self.elector.guard)
+
+    async def wait_until_caches_show_the_last_leaders_writes(
+        self, informers: Iterable[SharedIndexInformer[Any]]
+    ) -> tuple[str, ...]:
+        """
+        Wait until the caches are as new as this process' claim to the Lease: the last leader wrote all before that.
+
+        :return: the names of the informers that may be older all the same, after the time limit
+        """
+        return await wait_until_as_new_as(informers, self._lock.resource_version, clock=self._clock)
 
     async def run(self, work: Callable[[], Awaitable[None]]) -> None:
         """

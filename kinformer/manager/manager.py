@@ -169,11 +169,13 @@ class Manager:
             if self.election is None:
                 tasks.start_soon(self._work)
             else:
-                tasks.start_soon(self.election.run, self._lead)
+                tasks.start_soon(self.election.run, partial(self._lead, self.election))
 
-    async def _lead(self) -> None:
+    async def _lead(self, election: Election) -> None:
         await self.check_alone()
-        self.context.informers.release_handlers()
+        informers = self.context.informers
+        await election.wait_until_caches_show_the_last_leaders_writes(informers.informers.values())
+        informers.release_handlers()
         await self._work()
 
     async def _work(self) -> None:
