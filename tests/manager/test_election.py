@@ -1,0 +1,230 @@
+"""A manager that takes part in an election: what it does while it stands by, when it takes over, when it loses."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import aiohttp
+import anyio
+import pytest
+
+from kinformer.cache import CATCH_UP_TIMEOUT
+from kinformer.client import Client, connect
+from kinformer.clock import FakeClock
+from kinformer.envtest import ApiServer
+from kinformer.leaderelection import LeadershipLost
+from kinformer.manager import Controller, ControllerContext, LeaderElection, Manager
+from kinformer.models import V1ConfigMap, V1Lease, V1ObjectMeta
+from tests.turning import eventually, quiet, turn
+
+
+class Candidate:
+    """A manager with one controller, which notes the keys that it is given; and what goes over its wire."""
+
+    def __init__(self, client: Client, clock: FakeClock, identity: str) -> None:
+        self.clock = clock
+        self.synced: list[str] = []
+        self.asked: list[str] = []
+        self.watches_go_on = anyio.Event()
+        self.watches_go_on.set()
+        self.error: Exception | None = None
+        self.ended = False
+        self.scope = anyio.CancelScope()
+        wired = client.through(lambda transport: _Wire(transport, self))
+        self.manager = Manager(
+            wired,
+            known={"noted": self._make},
+            clock=clock,
+            endpoint=("127.0.0.1", 0),
+            leader_election=LeaderElection(identity=identity, client=client),
+        )
+
+    def _make(self, context: ControllerContext) -> Controller:
+        async def sync(key: str) -> None:
+            self.synced.append(key)
+
+        self.controller = Controller("noted", sync, clock=context.clock)
+        return self.controller.watch(context.informers.informer_for(V1ConfigMap))
+
+    @property
+    def cached(self) -> list[str]:
+        (informer,) = self.manager.context.informers.informers.values()
+        return informer.indexer.list_keys() if informer.has_synced else []
+
+    async def run(self) -> None:
+        with self.scope:
+            try:
+                await self.manager.run()
+            except LeadershipLost as error:
+                self.error = error
+        self.ended = True
+
+
+class _Wire:
+    def __init__(self, transport: Any, candidate: Candidate) -> None:
+        self._transport = transport
+        self._candidate = candidate
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    async def request(self, method: str, path: str, **request: Any) -> bytes:
+        self._candidate.asked.append(f"{method} {path}")
+        answer: bytes = await self._transport.request(method, path, **request)
+        return answer
+
+    async def stream(self, path: str, *, params: Any, **request: Any) -> Any:
+        self._candidate.asked.append(f"WATCH {path}")
+        body = await self._transport.stream(path, params=params, **request)
+        return _Body(body, self._candidate) if params.get("timeoutSeconds") != "1" else body
+
+
+class _Body:
+    def __init__(self, body: Any, candidate: Candidate) -> None:
+        self._body = body
+        self._candidate = candidate
+
+    async def read(self) -> list[Any]:
+        pieces: list[Any] = await self._body.read()
+        await self._candidate.watches_go_on.wait()
+        return pieces
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._body, name)
+
+
+class World:
+    def __init__(self, client: Client, clock: FakeClock, tasks: anyio.abc.TaskGroup) -> None:
+        self.client = client
+        self.clock = clock
+        self._tasks = tasks
+        self._candidates: list[Candidate] = []
+
+    async def start(self, identity: str) -> Candidate:
+        candidate = Candidate(self.client, self.clock, identity)
+        self._candidates.append(candidate)
+        self._tasks.start_soon(candidate.run)
+        await quiet()
+        return candidate
+
+    async def create(self, name: str) -> None:
+        await self.client.resource(V1ConfigMap).create(
+            V1ConfigMap(metadata=V1ObjectMeta(name=name, namespace="default"))
+        )
+        await quiet()
+
+    async def stop(self, candidate: Candidate) -> None:
+        candidate.scope.cancel()
+        await eventually(lambda: candidate.ended, self.clock)
+
+
+@asynccontextmanager
+async def running() -> AsyncIterator[World]:
+    clock = FakeClock()
+    async with (
+        ApiServer(clock=clock, controllers=False) as server,
+        connect(url=server.url, token=server.token, clock=clock) as client,
+        anyio.create_task_group() as tasks,
+    ):
+        world = World(client, clock, tasks)
+        yield world
+        for candidate in world._candidates:
+            candidate.scope.cancel()
+        await eventually(lambda: all(candidate.ended for candidate in world._candidates), clock)
+        tasks.cancel_scope.cancel()
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[World]:
+    async with running() as world:
+        yield world
+
+
+async def test_a_follower_has_everything_in_its_cache_and_nothing_in_its_queue(world: World) -> None:
+    leader = await world.start("a")
+    await world.create("one")
+    follower = await world.start("b")
+    await world.create("two")
+    await turn(world.clock, 30)
+
+    assert sorted(leader.synced) == ["default/one", "default/two"]
+    assert sorted(follower.cached) == ["default/one", "default/two"]
+    assert len(follower.controller.queue) == 0
+    assert follower.synced == []
+
+
+async def test_at_take_over_every_object_is_synced_and_nothing_is_listed(world: World) -> None:
+    leader = await world.start("a")
+    follower = await world.start("b")
+    for number in range(50):
+        await world.create(f"map-{number}")
+    await turn(world.clock, 5)
+    asked = follower.asked.copy()
+
+    await world.stop(leader)
+    await eventually(lambda: len(follower.synced) == 50, world.clock, seconds=10)
+
+    new = follower.asked[len(asked) :]
+    # To see whether the cache is as new as the claim, one object at most is listed.
+    assert {"GET /api/v1/configmaps", "WATCH /api/v1/configmaps"} >= set(new)
+    assert new.count("GET /api/v1/configmaps") <= 1
+
+
+async def test_at_take_over_nothing_is_synced_before_the_cache_shows_what_the_last_leader_wrote(world: World) -> None:
+    leader = await world.start("a")
+    follower = await world.start("b")
+    await turn(world.clock, 5)
+    follower.watches_go_on = anyio.Event()
+    await world.create("written-last")
+    await world.stop(leader)
+    await turn(world.clock, 8)
+    assert follower.manager.election is not None
+    assert follower.manager.election.leads
+    assert follower.cached == []
+    assert not follower.controller.has_synced
+
+    follower.watches_go_on.set()
+    await turn(world.clock, 0.2)
+    assert follower.synced == ["default/written-last"]
+
+
+async def test_a_cache_that_does_not_come_up_to_date_holds_the_work_up_for_a_limited_time(world: World) -> None:
+    leader = await world.start("a")
+    follower = await world.start("b")
+    await turn(world.clock, 5)
+    follower.watches_go_on = anyio.Event()
+    await world.create("one")
+    await world.stop(leader)
+    await eventually(lambda: follower.controller.has_synced, world.clock, seconds=CATCH_UP_TIMEOUT + 5)
+
+
+async def test_a_leader_that_loses_its_lease_ends_its_controllers_and_says_so(world: World) -> None:
+    leader = await world.start("a")
+    await turn(world.clock, 3)
+    assert leader.controller.has_synced
+    leases = world.client.resource(V1Lease)
+    await leases.patch("kinformer-manager", {"spec": {"holderIdentity": "c"}}, "kube-system")
+    await turn(world.clock, 3)
+
+    assert leader.ended
+    assert not leader.controller.has_synced
+    assert str(leader.error) == "lost the lease kube-system/kinformer-manager: c holds it now"
+
+
+async def test_a_follower_is_ready_when_its_informers_are(world: World) -> None:
+    await world.start("a")
+    follower = await world.start("b")
+    await turn(world.clock, 1)
+    assert follower.manager.endpoint is not None
+    url = f"http://127.0.0.1:{follower.manager.endpoint.port}/readyz"
+    async with aiohttp.ClientSession() as session:
+
+        async def status() -> int:
+            async with session.get(url) as response:
+                return response.status
+
+        assert await status() == 200
+        await follower.manager.context.informers.shutdown()
+        assert await status() == 503
