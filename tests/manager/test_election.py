@@ -227,4 +227,4 @@ async def test_a_follower_is_ready_when_its_informers_are(world: World) -> None:
 
         assert await status() == 200
         await follower.manager.context.informers.shutdown()
-        assert await status() == 503
+        assert await status() == 500
