@@ -232,7 +232,13 @@ async def test_builtin_controllers_beside_the_clusters_own_are_refused_in_one_li
         meta = V1ObjectMeta(name="kube-controller-manager", namespace="kube-system")
         await client.resource(V1Lease).create(V1Lease(metadata=meta, spec=spec))
 
-        arguments = ("manager", "--kubeconfig", kubeconfig, "--controllers", "builtin,-endpoint,-root-ca-cert-publisher")
+        arguments = (
+            "manager",
+            "--kubeconfig",
+            kubeconfig,
+            "--controllers",
+            "builtin,-endpoint,-root-ca-cert-publisher",
+        )
         done = await kinformer(*arguments)
         assert (done.status, done.out) == (1, "")
         assert done.err.startswith("kinformer: this cluster's own kube-controller-manager runs (cp-1 holds the Lease")
