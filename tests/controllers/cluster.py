@@ -122,6 +122,8 @@ class _Resource:
 
 
 def _key(obj: Any) -> str:
+    if obj.metadata is None:
+        return ""  # a review, which has no name
     return _join(obj.metadata.namespace or "", obj.metadata.name)
 
 

@@ -151,7 +151,7 @@ class FakeInformers:
 
     def informer_for(self, type_: type[Any], *, indexers: Any = None) -> SharedIndexInformer[Any]:
         if type_ not in self._informers:
-            indexers = {NAMESPACE_INDEX: lambda obj: obj.metadata.namespace} | (indexers or {})
+            indexers = {NAMESPACE_INDEX: lambda obj: obj.metadata.namespace or ""} | (indexers or {})
             self._informers[type_] = SharedIndexInformer(_NoServer(), type_, indexers=indexers)
         return self._informers[type_]
 

@@ -20,6 +20,7 @@ from kinformer.manager import Manager, known_controllers
 from kinformer.manager.rbac import PREFIX, declared_permissions, manifests
 from kinformer.permissions import Permission, Rule
 from tests.golden.api import connected
+from tests.golden.keys import key_flags
 
 __all__ = ("Asking", "managers_with_their_permissions", "rules_of")
 
@@ -96,7 +97,7 @@ async def managers_with_their_permissions(
             asking[name] = await stack.enter_async_context(Asking(server, name, clock))
         for name, transport in asking.items():
             client = Client(transport)
-            manager = Manager(client, controllers=[name], clock=clock, beside_kube_controller_manager=True)
+            manager = Manager(client, controllers=[name], flags=key_flags(), clock=clock, beside_kube_controller_manager=True)
             tasks.start_soon(manager.run)
         yield asking
         tasks.cancel_scope.cancel()

@@ -1,0 +1,17 @@
+"""The approver of certificate requests, as kube-controller-manager has it: approves those of kubelets as clients."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kinformer.options import Deferred
+from kinformer_controllers.csrapproving.permissions import PERMISSIONS
+
+if TYPE_CHECKING:
+    from kinformer.manager import Runnable
+
+__all__ = ("make_controller",)
+
+make_controller: Deferred[Runnable] = Deferred(
+    "kinformer_controllers.csrapproving.controller:make_controller", permissions=PERMISSIONS
+)

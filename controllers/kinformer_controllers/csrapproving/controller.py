@@ -1,0 +1,96 @@
+"""The approver: approves the requests of kubelets for client certificates, if the asker may have that.
+
+In: CertificateSigningRequests that nobody has decided on. Out: an Approved condition. Promised: nothing is approved
+that the API server does not allow. It is asked by a SubjectAccessReview for the user who made the request. Nothing is
+ever denied.
+"""
+
+from __future__ import annotations
+
+import copy
+
+from kinformer.client import Client
+from kinformer.clock import Clock, RealClock
+from kinformer.informers import SharedInformerFactory
+from kinformer.manager import Controller, ControllerContext, SyncError
+from kinformer.models import (
+    V1CertificateSigningRequest,
+    V1CertificateSigningRequestCondition,
+    V1CertificateSigningRequestStatus,
+    V1ResourceAttributes,
+    V1SubjectAccessReview,
+    V1SubjectAccessReviewSpec,
+)
+from kinformer_controllers.csrapproving.recognition import Recognition, recognitions
+from kinformer_controllers.shared.certificates.conditions import APPROVED, conditions_of, is_decided
+from kinformer_controllers.shared.certificates.queueing import certificate_controller
+from kinformer_controllers.shared.certificates.requests import read_request
+
+__all__ = ("ApprovingController", "make_controller")
+
+
+def make_controller(context: ControllerContext) -> Controller:
+    """The entry point of the approver. It has no options."""
+    return ApprovingController(context.client, context.informers, clock=context.clock).controller
+
+
+class ApprovingController:
+    def __init__(self, client: Client, informers: SharedInformerFactory, *, clock: Clock | None = None) -> None:
+        self._requests = client.resource(V1CertificateSigningRequest).subresource(
+            "approval", V1CertificateSigningRequest
+        )
+        self._reviews = client.resource(V1SubjectAccessReview)
+        self.controller = certificate_controller("csrapproving", informers, self.handle, clock or RealClock())
+
+    async def handle(self, request: V1CertificateSigningRequest) -> None:
+        """
+        Approve a request if it is to be.
+
+        :raises SyncError: if it is a kubelet's, and the asker may not have it; the permission may come later
+        :raises ClientError: if the server cannot be asked, or does not take the approval
+        """
+        if is_decided(request):
+            return
+        tried = []
+        for recognized in recognitions(request, read_request(request)):
+            tried.append(recognized.subresource)
+            if await self._may(request, recognized):
+                await self._approve(request, recognized.message)
+                return
+        if tried:
+            name = request.metadata.name
+            raise SyncError(f"recognized csr {name!r} as {tried} but subject access review was not approved")
+
+    async def _may(self, request: V1CertificateSigningRequest, recognized: Recognition) -> bool:
+        spec = request.spec
+        attributes = V1ResourceAttributes(
+            group="certificates.k8s.io",
+            resource="certificatesigningrequests",
+            subresource=recognized.subresource,
+            verb="create",
+            version="*",
+        )
+        review = V1SubjectAccessReview(
+            spec=V1SubjectAccessReviewSpec(
+                user=spec.username,
+                uid=spec.uid,
+                groups=spec.groups,
+                extra=spec.extra,
+                resource_attributes=attributes,
+            )
+        )
+        answer = await self._reviews.create(review)
+        return answer.status is not None and answer.status.allowed
+
+    async def _approve(self, request: V1CertificateSigningRequest, message: str) -> None:
+        approval = V1CertificateSigningRequestCondition(
+            type=APPROVED, status="True", reason="AutoApproved", message=message
+        )
+        approved = copy.copy(request)
+        approved.status = copy.copy(request.status) if request.status is not None else _no_status()
+        approved.status.conditions = [*conditions_of(request), approval]
+        await self._requests.update(request.metadata.name, approved)
+
+
+def _no_status() -> V1CertificateSigningRequestStatus:
+    return V1CertificateSigningRequestStatus()

@@ -1,0 +1,60 @@
+"""The cleaner: looks at all CertificateSigningRequests once an hour, and deletes the old ones.
+
+In: CertificateSigningRequests. Out: deletions. Promised: a request that was made anew under the same name stays.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kinformer.client import Client, DeleteOptions, Preconditions
+from kinformer.client.errors import ClientError, Conflict, NotFound
+from kinformer.clock import Clock, RealClock
+from kinformer.informers import SharedInformerFactory
+from kinformer.logs import get_logger
+from kinformer.manager import Controller, ControllerContext
+from kinformer.models import V1CertificateSigningRequest
+from kinformer_controllers.csrcleaner.age import why_it_goes
+
+__all__ = ("CleaningController", "make_controller")
+
+log = get_logger(__name__)
+
+#: Seconds between two looks; Kubernetes' own.
+PERIOD: Final = 3600.0
+_ALL_REQUESTS: Final = "requests"
+
+
+def make_controller(context: ControllerContext) -> Controller:
+    """The entry point of the cleaner. It has no options."""
+    return CleaningController(context.client, context.informers, clock=context.clock).controller
+
+
+class CleaningController:
+    def __init__(self, client: Client, informers: SharedInformerFactory, *, clock: Clock | None = None) -> None:
+        self._clock = clock or RealClock()
+        self._requests = client.resource(V1CertificateSigningRequest)
+        requests = informers.informer_for(V1CertificateSigningRequest)
+        self._cached = requests.indexer
+        self.controller = Controller("csrcleaner", self.sync, clock=self._clock).wait_for(requests)
+        self.controller.queue.add(_ALL_REQUESTS)
+
+    async def sync(self, _: str) -> float:
+        """
+        Delete the requests that are old.
+
+        :return: seconds until the next look
+        """
+        now = self._clock.now()
+        for request in self._cached.list():
+            if (why := why_it_goes(request, now)) is None:
+                continue
+            meta = request.metadata
+            log.info("deleting_request", request=meta.name, why=why)
+            try:
+                await self._requests.delete(meta.name, options=DeleteOptions(preconditions=Preconditions(uid=meta.uid)))
+            except (NotFound, Conflict):
+                continue
+            except ClientError as error:
+                log.error("request_not_deleted", request=meta.name, error=str(error))
+        return PERIOD

@@ -1,0 +1,11 @@
+"""What the cleaner of certificate requests may do at the server."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kinformer.permissions import Rule, allow
+
+__all__ = ("PERMISSIONS",)
+
+PERMISSIONS: Final[tuple[Rule, ...]] = (allow("list watch delete", "certificatesigningrequests.certificates.k8s.io"),)

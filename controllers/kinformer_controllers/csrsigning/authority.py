@@ -1,0 +1,160 @@
+"""A certificate authority from two files, which are read anew when they change.
+
+In: the files of a certificate and its key, and requests. Out: certificates in PEM. Promised: a certificate gets the
+names that the request has and the usages that are asked for, and no other extension; it is never an authority itself;
+it ends when the authority's own does. Files that are broken while they are written leave the authority as it was.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import anyio.to_thread
+
+from kinformer.logs import get_logger
+from kinformer.manager import SyncError
+from kinformer.options import OptionError
+from kinformer_controllers.csrsigning.options import SignerFiles
+from kinformer_controllers.csrsigning.usages import extended_key_usages, key_usages
+from kinformer_controllers.shared.certificates.requests import CertificateRequest
+
+__all__ = ("CertificateAuthority", "SigningError")
+
+log = get_logger(__name__)
+
+#: A certificate is valid from a little before it was made: clocks differ.
+BACKDATE: Final = timedelta(minutes=5)
+#: One that is shorter keeps its full length in spite of that.
+SHORT: Final = timedelta(hours=8)
+
+
+class SigningError(SyncError):
+    """A certificate cannot be signed."""
+
+
+class _Loaded(NamedTuple):
+    """What was read, and from which states of the files."""
+
+    stamps: tuple[tuple[int, int, int], ...]
+    certificate: Any
+    key: Any
+
+
+class CertificateAuthority:
+    """
+    :raises OptionError: if a file cannot be read, has no certificate or key, or the two do not belong together
+    :raises ImportError: if the package for it is not installed
+    """
+
+    def __init__(self, files: SignerFiles) -> None:
+        self._files = files
+        try:
+            self._loaded = _load(files)
+        except (OSError, ValueError, TypeError) as error:
+            raise OptionError(f"certificate authority {files.certificate}, {files.key}: {_text(error)}") from error
+
+    async def refresh(self) -> None:
+        """Read the files again if they have changed."""
+        try:
+            # Asking for a file's time takes some microseconds; reading keys is left to a thread.
+            if _stamps(self._files) != self._loaded.stamps:
+                self._loaded = await anyio.to_thread.run_sync(_load, self._files)
+                log.info("authority_reloaded", certificate=self._files.certificate)
+        except (OSError, ValueError, TypeError) as error:
+            log.error("authority_not_reloaded", certificate=self._files.certificate, error=_text(error))
+
+    def sign(self, request: CertificateRequest, usages: Iterable[str], life: timedelta, now: datetime) -> bytes:
+        """
+        The certificate for a request, in PEM.
+
+        :param life: how long it is to be valid
+        :raises SigningError: if a usage is not known, the request's own signature is wrong, or the authority is over
+        """
+        from cryptography import x509
+        from cryptography.hazmat.primitives import serialization
+
+        issuer, key = self._loaded.certificate, self._loaded.key
+        usages = list(usages)
+        if not request.x509.is_signature_valid:
+            raise SigningError("unable to verify certificate request signature")
+        ends = issuer.not_valid_after_utc
+        if now >= ends:
+            raise SigningError(f"the signer has expired: NotAfter={ends}")
+        builder = (
+            x509.CertificateBuilder()
+            .subject_name(request.x509.subject)
+            .issuer_name(issuer.subject)
+            .public_key(request.x509.public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(now - BACKDATE)
+            .not_valid_after(min(now + (life if life < SHORT else life - BACKDATE), ends))
+        )
+        for extension, critical in _extensions(x509, request, usages, issuer):
+            builder = builder.add_extension(extension, critical=critical)
+        signed: bytes = builder.sign(key, _hash_for(key)).public_bytes(serialization.Encoding.PEM)
+        return signed
+
+
+def _extensions(x509: Any, request: CertificateRequest, usages: list[str], issuer: Any) -> Iterable[tuple[Any, bool]]:
+    """The extensions of a certificate, and whether each is critical; in the order that Go gives them."""
+    unknown = [usage for usage in usages if key_usages([usage]) is None and not extended_key_usages([usage])]
+    if unknown:
+        raise SigningError(f"unrecognized usage values: {unknown}")
+    if (key_usage := key_usages(usages)) is not None:
+        yield key_usage, True
+    if extended := extended_key_usages(usages):
+        yield x509.ExtendedKeyUsage(extended), False
+    yield x509.BasicConstraints(ca=False, path_length=None), True
+    try:
+        own = issuer.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
+        yield x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(own), False
+    except x509.ExtensionNotFound:
+        pass
+    try:
+        names = request.x509.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return
+    # A certificate without a subject is known by these names alone (RFC 5280, 4.2.1.6).
+    yield names, not request.x509.subject.rdns
+
+
+def _hash_for(key: Any) -> Any:
+    """The hash that Go signs with for a key: the curve's own, SHA-256 for RSA, none for Ed25519."""
+    from cryptography.hazmat.primitives import hashes
+    from cryptography.hazmat.primitives.asymmetric import ec, ed25519
+
+    if isinstance(key, ed25519.Ed25519PrivateKey):
+        return None
+    if isinstance(key, ec.EllipticCurvePrivateKey):
+        return {384: hashes.SHA384(), 521: hashes.SHA512()}.get(key.key_size, hashes.SHA256())
+    return hashes.SHA256()
+
+
+def _load(files: SignerFiles) -> _Loaded:
+    try:
+        from cryptography import x509
+        from cryptography.hazmat.primitives import serialization
+    except ImportError as error:
+        raise ImportError("certificates need the package `cryptography`: pip install 'kinformer[signing]'") from error
+    stamps = _stamps(files)
+    certificates = x509.load_pem_x509_certificates(Path(files.certificate).read_bytes())
+    if len(certificates) != 1:
+        raise ValueError(f"want 1 certificate, found {len(certificates)}")
+    key: Any = serialization.load_pem_private_key(Path(files.key).read_bytes(), None)
+    form = serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
+    if key.public_key().public_bytes(*form) != certificates[0].public_key().public_bytes(*form):
+        raise ValueError("the key is not the certificate's")
+    return _Loaded(stamps, certificates[0], key)
+
+
+def _stamps(files: SignerFiles) -> tuple[tuple[int, int, int], ...]:
+    # A mounted Secret changes by another link to another folder: the inode tells.
+    return tuple((found.st_ino, found.st_mtime_ns, found.st_size) for found in map(os.stat, files))
+
+
+def _text(error: Exception) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)

@@ -1,0 +1,110 @@
+"""The signers: put a certificate into each approved request of Kubernetes' own signers.
+
+In: approved CertificateSigningRequests. Out: the certificate, or a Failed condition with the reason. Promised: what a
+signer must not sign is never signed, whoever approved it; a request that has failed is left alone.
+"""
+
+from __future__ import annotations
+
+import base64
+import copy
+from collections.abc import Mapping
+from datetime import timedelta
+
+from kinformer.client import Client
+from kinformer.clock import Clock, RealClock
+from kinformer.informers import SharedInformerFactory
+from kinformer.manager import Controller, ControllerContext, ControllerDisabled
+from kinformer.models import (
+    V1CertificateSigningRequest,
+    V1CertificateSigningRequestCondition,
+    V1CertificateSigningRequestStatus,
+)
+from kinformer_controllers.csrsigning.authority import CertificateAuthority
+from kinformer_controllers.csrsigning.options import SigningOptions, signer_files
+from kinformer_controllers.csrsigning.verification import certificate_life, signer_problem
+from kinformer_controllers.shared.certificates.conditions import FAILED, conditions_of, is_approved, is_failed
+from kinformer_controllers.shared.certificates.queueing import certificate_controller
+from kinformer_controllers.shared.certificates.requests import read_request
+
+__all__ = ("SigningController", "make_controller")
+
+
+def make_controller(context: ControllerContext) -> Controller:
+    """
+    The entry point of the signers; their options are :class:`.SigningOptions`.
+
+    :raises ControllerDisabled: if no signer has an authority
+    :raises OptionError: if an authority's files cannot be used
+    """
+    options = context.read(SigningOptions)
+    files = signer_files(options)
+    if not files:
+        raise ControllerDisabled("neither --cluster-signing-cert-file nor one for a signer is given")
+    made = {pair: CertificateAuthority(pair) for pair in set(files.values())}
+    authorities = {signer: made[pair] for signer, pair in files.items()}
+    longest = timedelta(seconds=options.cluster_signing_duration)
+    return SigningController(context.client, context.informers, authorities, longest, clock=context.clock).controller
+
+
+class SigningController:
+    """
+    One controller for all signers.
+
+    :param authorities: by the signer's name; requests for other signers are left alone
+    :param longest: how long a certificate is valid at most
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        informers: SharedInformerFactory,
+        authorities: Mapping[str, CertificateAuthority],
+        longest: timedelta,
+        *,
+        clock: Clock | None = None,
+    ) -> None:
+        self._clock = clock or RealClock()
+        self._authorities = authorities
+        self._longest = longest
+        self._requests = client.resource(V1CertificateSigningRequest)
+        self.controller = certificate_controller("csrsigning", informers, self.handle, self._clock)
+
+    async def handle(self, request: V1CertificateSigningRequest) -> None:
+        """
+        Sign a request if it is to be.
+
+        :raises SyncError: if it cannot be read or signed
+        :raises ClientError: if the server does not take the certificate
+        """
+        spec = request.spec
+        authority = self._authorities.get(spec.signer_name)
+        if authority is None or not is_approved(request) or is_failed(request):
+            return
+        parsed, usages = read_request(request), spec.usages or []
+        if problem := signer_problem(spec.signer_name, parsed, usages):
+            await self._write(request, failure=problem)
+            return
+        await authority.refresh()
+        life = certificate_life(spec.expiration_seconds, self._longest)
+        await self._write(request, certificate=authority.sign(parsed, usages, life, self._clock.now()))
+
+    async def _write(
+        self, request: V1CertificateSigningRequest, *, certificate: bytes = b"", failure: str = ""
+    ) -> None:
+        written = copy.copy(request)
+        written.status = (
+            copy.copy(request.status) if request.status is not None else V1CertificateSigningRequestStatus()
+        )
+        if certificate:
+            written.status.certificate = base64.b64encode(certificate).decode()
+        if failure:
+            failed = V1CertificateSigningRequestCondition(
+                type=FAILED,
+                status="True",
+                reason="SignerValidationFailure",
+                message=failure,
+                last_update_time=self._clock.now(),
+            )
+            written.status.conditions = [*conditions_of(request), failed]
+        await self._requests.update_status(written)

@@ -1,0 +1,16 @@
+"""What the signers of certificate requests may do at the server."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kinformer.permissions import Rule, allow
+from kinformer_controllers.csrsigning.options import SIGNERS
+
+__all__ = ("PERMISSIONS",)
+
+PERMISSIONS: Final[tuple[Rule, ...]] = (
+    allow("list watch", "certificatesigningrequests.certificates.k8s.io"),
+    allow("update", "certificatesigningrequests.certificates.k8s.io/status"),
+    Rule(("sign",), ("signers.certificates.k8s.io",), names=tuple(SIGNERS.values())),
+)

@@ -1,0 +1,131 @@
+"""The legacy token cleaner: looks once a day at tokens that were made automatically, as Kubernetes did before 1.24.
+
+In: Secrets, ServiceAccounts, pods, and the day since which the API server notes which tokens are used. Out: a label on
+tokens that nobody has used, and later their deletion. Promised: a token that a pod mounts, or that a user made by hand,
+is left alone; what was changed since it was looked at is not deleted; nothing happens before the server has taken note
+for a whole period.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from kinformer.client import Client, DeleteOptions, PatchType, Preconditions
+from kinformer.client.errors import ClientError, Conflict, NotFound
+from kinformer.clock import Clock, RealClock
+from kinformer.informers import SharedInformerFactory
+from kinformer.logs import get_logger
+from kinformer.manager import Controller, ControllerContext
+from kinformer.meta import meta_namespace_key
+from kinformer.models import V1ConfigMap, V1Pod, V1Secret, V1ServiceAccount
+from kinformer_controllers.legacytokencleaner.mounted import secrets_of
+from kinformer_controllers.legacytokencleaner.options import TokenCleanerOptions
+from kinformer_controllers.legacytokencleaner.verdict import (
+    INVALID_SINCE,
+    Verdict,
+    day,
+    is_candidate,
+    parse_day,
+    verdict_on,
+)
+from kinformer_controllers.shared.identity.token_secrets import account_named_by, is_token_of
+
+__all__ = ("LegacyTokenCleaner", "make_controller")
+
+log = get_logger(__name__)
+
+#: Seconds between two looks; Kubernetes' own.
+PERIOD: Final = 24 * 3600.0
+_TRACKING: Final = ("kube-apiserver-legacy-service-account-token-tracking", "kube-system")
+_ALL_SECRETS: Final = "secrets"
+
+
+def make_controller(context: ControllerContext) -> Controller:
+    """The entry point of the legacy token cleaner; its options are :class:`.TokenCleanerOptions`."""
+    seconds = context.read(TokenCleanerOptions).legacy_service_account_token_clean_up_period
+    period = timedelta(seconds=seconds)
+    return LegacyTokenCleaner(context.client, context.informers, period, clock=context.clock).controller
+
+
+class LegacyTokenCleaner:
+    """
+    :param period: how long a token may be unused before it is marked, and marked before it goes
+    """
+
+    def __init__(
+        self, client: Client, informers: SharedInformerFactory, period: timedelta, *, clock: Clock | None = None
+    ) -> None:
+        self._clock = clock or RealClock()
+        self._period = period
+        self._secrets, self._config_maps = client.resource(V1Secret), client.resource(V1ConfigMap)
+        secrets, accounts = informers.informer_for(V1Secret), informers.informer_for(V1ServiceAccount)
+        pods = informers.informer_for(V1Pod)
+        self._cached_secrets, self._accounts, self._pods = secrets.indexer, accounts.indexer, pods.indexer
+        self.controller = Controller("legacy-service-account-token-cleaner", self.sync, clock=self._clock)
+        self.controller.wait_for(secrets).wait_for(accounts).wait_for(pods)
+        self.controller.queue.add(_ALL_SECRETS)
+
+    async def sync(self, _: str) -> float:
+        """
+        Look at all tokens.
+
+        :return: seconds until the next look
+        """
+        now = self._clock.now()
+        since = await self._tracked_since()
+        if since is None or now < since + self._period:
+            return PERIOD
+        mounted: dict[str, set[str]] = {}
+        for secret in self._cached_secrets.list():
+            if not is_candidate(secret, now, self._period) or not self._was_made_automatically(secret):
+                continue
+            namespace = secret.metadata.namespace
+            if namespace not in mounted:
+                pods = self._pods.by_index("namespace", namespace)
+                mounted[namespace] = {name for pod in pods for name in secrets_of(pod)}
+            if secret.metadata.name not in mounted[namespace]:
+                await self._carry_out(secret, now)
+        return PERIOD
+
+    async def _tracked_since(self) -> datetime | None:
+        """The end of the day on which the server began to note what is used; None if it does not say."""
+        name, namespace = _TRACKING
+        try:
+            config_map = await self._config_maps.get(name, namespace)
+        except ClientError as error:
+            log.error("token_tracking_unknown", error=str(error))
+            return None
+        began = parse_day((config_map.data or {}).get("since", ""))
+        if began is None:
+            log.error("token_tracking_unknown", error=f"ConfigMap {namespace}/{name} has no day in its `since`")
+            return None
+        return began + timedelta(days=1)
+
+    def _was_made_automatically(self, secret: V1Secret) -> bool:
+        """Whether its account lists the Secret. It does for those that Kubernetes made, not for those of users."""
+        meta = secret.metadata
+        account = self._accounts.get_by_key(f"{meta.namespace}/{account_named_by(secret)}")
+        if account is None or not is_token_of(secret, account.metadata.name, account.metadata.uid):
+            return False
+        return any(reference.name == meta.name for reference in account.secrets or ())
+
+    async def _carry_out(self, secret: V1Secret, now: datetime) -> None:
+        """Mark or delete one; what goes wrong is logged, and tried again with the next look."""
+        meta, key = secret.metadata, meta_namespace_key(secret)
+        try:
+            match verdict_on(secret, now, self._period):
+                case Verdict.MARK:
+                    log.info("marking_token_invalid", secret=key)
+                    patch = {"metadata": {"uid": meta.uid, "labels": {INVALID_SINCE: day(now)}}}
+                    await self._secrets.patch(meta.name, patch, meta.namespace, patch_type=PatchType.MERGE)
+                case Verdict.DELETE:
+                    log.info("deleting_token", secret=key)
+                    same = Preconditions(uid=meta.uid, resource_version=meta.resource_version)
+                    await self._secrets.delete(meta.name, meta.namespace, DeleteOptions(preconditions=same))
+                case Verdict.KEEP:
+                    pass
+        except (NotFound, Conflict) as error:
+            log.debug("token_changed", secret=key, why=str(error))
+        except ClientError as error:
+            log.error("token_not_cleaned", secret=key, error=str(error))

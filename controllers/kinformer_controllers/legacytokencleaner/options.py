@@ -1,0 +1,18 @@
+"""What the legacy token cleaner can be told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kinformer.options import duration
+
+__all__ = ("TokenCleanerOptions",)
+
+
+@dataclass(frozen=True)
+class TokenCleanerOptions:
+    legacy_service_account_token_clean_up_period: float = duration(
+        365 * 24 * 3600.0,
+        "How long a token in a Secret stays after its last use. It is marked as invalid for as long then, and goes.",
+        minimum=1.0,
+    )

@@ -1,0 +1,213 @@
+"""The service account token controller: fills Secrets of type service-account-token, and removes them.
+
+In: ServiceAccounts and Secrets. Out: Secrets with a token, the certificates of the server and the namespace; Secrets
+removed whose account is gone; accounts that no longer name a Secret that is gone. Promised: a Secret is removed only
+when the server, asked anew, has no such account; and only that very Secret.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import anyio
+
+from kinformer.cache import DeletedFinalStateUnknown
+from kinformer.client import Client, DeleteOptions, Preconditions
+from kinformer.client.errors import Conflict, NotFound
+from kinformer.clock import Clock
+from kinformer.informers import SharedInformerFactory
+from kinformer.logs import get_logger
+from kinformer.manager import Controller, ControllerContext, ControllerDisabled
+from kinformer.models import V1Secret, V1ServiceAccount
+from kinformer_controllers.serviceaccounttoken.filling import TokenFiller
+from kinformer_controllers.serviceaccounttoken.keys import AccountKey, SecretKey
+from kinformer_controllers.serviceaccounttoken.options import TokenOptions
+from kinformer_controllers.serviceaccounttoken.signing import load_signer
+from kinformer_controllers.shared.identity.root_ca import root_ca
+from kinformer_controllers.shared.identity.token_secrets import is_token_of, is_token_secret
+
+__all__ = ("TokenController", "make_controller")
+
+log = get_logger(__name__)
+
+
+def make_controller(context: ControllerContext) -> TokenController:
+    """
+    The entry point of the token controller; its options are :class:`.TokenOptions`.
+
+    :raises ControllerDisabled: if there is no key to sign with
+    :raises OptionError: if a file cannot be used
+    """
+    options = context.read(TokenOptions)
+    if not options.service_account_private_key_file:
+        raise ControllerDisabled("--service-account-private-key-file is not given")
+    filler = TokenFiller(
+        load_signer(options.service_account_private_key_file), root_ca(context.client, options.root_ca_file)
+    )
+    workers = options.concurrent_serviceaccount_token_syncs
+    return TokenController(context.client, context.informers, filler, workers=workers, clock=context.clock)
+
+
+class TokenController:
+    """
+    Accounts and Secrets have a queue each, and workers.
+
+    :param workers: how many of each are synced at once
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        informers: SharedInformerFactory,
+        filler: TokenFiller,
+        *,
+        workers: int = 5,
+        clock: Clock | None = None,
+    ) -> None:
+        self._filler = filler
+        self._accounts, self._secrets = client.resource(V1ServiceAccount), client.resource(V1Secret)
+        accounts, secrets = informers.informer_for(V1ServiceAccount), informers.informer_for(V1Secret)
+        self._cached_accounts, self._cached_secrets = accounts.indexer, secrets.indexer
+        self.accounts = Controller(
+            "serviceaccount-token-accounts",
+            self.sync_account,
+            workers=workers,
+            queue_name="serviceaccount_tokens_service",
+            clock=clock,
+        )
+        self.secrets = Controller(
+            "serviceaccount-token-secrets",
+            self.sync_secret,
+            workers=workers,
+            queue_name="serviceaccount_tokens_secret",
+            clock=clock,
+        )
+        self.accounts.handle(accounts, _Handler(lambda account: self.accounts.queue.add(str(AccountKey.of(account)))))
+        self.accounts.wait_for(secrets)
+        self.secrets_handler = _Handler(self._secret_changed)
+        self.secrets.handle(secrets, self.secrets_handler).wait_for(accounts)
+
+    @property
+    def has_synced(self) -> bool:
+        """Whether the caches were complete and the workers have started."""
+        return self.accounts.has_synced and self.secrets.has_synced
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self.accounts.run)
+            tasks.start_soon(self.secrets.run)
+
+    async def sync_account(self, key: str) -> None:
+        """
+        Remove the tokens of an account that is gone.
+
+        :raises ClientError: if one cannot be removed
+        """
+        namespace, name, uid = AccountKey.parse(key)
+        if self._cached_account(namespace, name, uid) is not None:
+            return
+        errors = []
+        for secret in self._cached_secrets.by_index("namespace", namespace):
+            if is_token_of(secret, name, uid):
+                try:
+                    await self._delete(secret)
+                except Exception as error:
+                    errors.append(error)
+        if errors:
+            raise errors[0]
+
+    async def sync_secret(self, key: str) -> None:
+        """
+        Fill a Secret, or remove it if its account is gone; if it is gone itself, have its account forget it.
+
+        :raises ClientError: if that cannot be done
+        """
+        wanted = SecretKey.parse(key)
+        secret = self._cached_secrets.get_by_key(f"{wanted.namespace}/{wanted.name}")
+        if secret is None or secret.metadata.uid != wanted.uid:
+            if self._cached_account(wanted.namespace, wanted.account, wanted.account_uid) is not None:
+                await self._forget(wanted)
+            return
+        account = await self._find_account(wanted)
+        if account is None:
+            log.debug("token_without_account", secret=f"{wanted.namespace}/{wanted.name}", account=wanted.account)
+            await self._delete(secret)
+        elif self._filler.lacks(secret):
+            await self._fill(secret, account)
+
+    async def _fill(self, cached: V1Secret, account: V1ServiceAccount) -> None:
+        meta = cached.metadata
+        try:
+            # What the cache shows may be old, and a token that is there must not be replaced by another one.
+            fresh = await self._secrets.get(meta.name, meta.namespace)
+            if fresh.metadata.resource_version == meta.resource_version:
+                await self._secrets.update(self._filler.filled(fresh, account))
+        except (NotFound, Conflict):
+            return  # the watch will tell what has become of it
+
+    async def _delete(self, secret: V1Secret) -> None:
+        meta = secret.metadata
+        try:
+            options = DeleteOptions(preconditions=Preconditions(uid=meta.uid))
+            await self._secrets.delete(meta.name, meta.namespace, options)
+        except (NotFound, Conflict):
+            return  # it is gone, and perhaps another one has its name
+
+    async def _forget(self, gone: SecretKey) -> None:
+        """Have an account no longer name a Secret that is gone."""
+        try:
+            account = await self._accounts.get(gone.account, gone.namespace)
+        except NotFound:
+            return
+        if gone.account_uid not in ("", account.metadata.uid):
+            return
+        left = [reference for reference in account.secrets or () if reference.name != gone.name]
+        if len(left) == len(account.secrets or ()):
+            return
+        account = copy.copy(account)
+        account.secrets = left or None
+        try:
+            await self._accounts.update(account)
+        except NotFound:
+            return
+
+    def _cached_account(self, namespace: str, name: str, uid: str) -> V1ServiceAccount | None:
+        account = self._cached_accounts.get_by_key(f"{namespace}/{name}")
+        return account if account is not None and uid in ("", account.metadata.uid) else None
+
+    async def _find_account(self, key: SecretKey) -> V1ServiceAccount | None:
+        """An account, from the server if the cache has none: it may be behind."""
+        cached = self._cached_account(key.namespace, key.account, key.account_uid)
+        if cached is not None:
+            return cached
+        try:
+            account = await self._accounts.get(key.account, key.namespace)
+        except NotFound:
+            return None
+        return account if key.account_uid in ("", account.metadata.uid) else None
+
+    def _secret_changed(self, secret: V1Secret) -> None:
+        key = SecretKey.of(secret)
+        if is_token_secret(secret) and key.account:
+            self.secrets.queue.add(str(key))
+
+
+class _Handler:
+    """Tells a function of each object that was made, changed or deleted."""
+
+    def __init__(self, changed: Any) -> None:
+        self._changed = changed
+
+    def on_add(self, obj: Any, is_in_initial_list: bool, /) -> None:
+        self._changed(obj)
+
+    def on_update(self, old: Any, new: Any, /) -> None:
+        self._changed(new)
+
+    def on_delete(self, obj: Any, /) -> None:
+        if isinstance(obj, DeletedFinalStateUnknown):
+            obj = obj.obj
+        if obj is not None:
+            self._changed(obj)

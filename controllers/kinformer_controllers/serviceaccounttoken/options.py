@@ -1,0 +1,21 @@
+"""What the service account token controller can be told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kinformer.options import option, workers
+from kinformer_controllers.shared.identity.root_ca import ROOT_CA_HELP
+
+__all__ = ("TokenOptions",)
+
+
+@dataclass(frozen=True)
+class TokenOptions:
+    concurrent_serviceaccount_token_syncs: int = workers(5, "service account tokens")
+    root_ca_file: str = option("", ROOT_CA_HELP)
+    service_account_private_key_file: str = option(
+        "",
+        "File with the RSA or ECDSA key, in PEM, that signs the tokens of service accounts. Without it no Secret gets "
+        "a token.",
+    )

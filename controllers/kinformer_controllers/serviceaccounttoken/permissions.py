@@ -1,0 +1,14 @@
+"""What the service account token controller may do at the server."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kinformer.permissions import Rule, allow
+
+__all__ = ("PERMISSIONS",)
+
+PERMISSIONS: Final[tuple[Rule, ...]] = (
+    allow("get list watch update", "serviceaccounts"),
+    allow("get list watch update delete", "secrets"),
+)

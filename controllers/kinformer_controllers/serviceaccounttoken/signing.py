@@ -1,0 +1,85 @@
+"""Tokens of service accounts: JSON Web Tokens without an end, as Secrets of type service-account-token hold them.
+
+In: a private key in PEM, an account, and the name of the Secret. Out: the token, whose header names the key by the hash
+of its public half, so that a server with several keys finds the right one. RSA keys sign with RS256; ECDSA keys with
+ES256, ES384 or ES512, by their curve. The claims are those of Kubernetes' "legacy" tokens.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from pathlib import Path
+from typing import Any, Final
+
+from kinformer.models import V1ServiceAccount
+from kinformer.options import OptionError
+
+__all__ = ("ISSUER", "TokenSigner", "load_signer")
+
+ISSUER: Final = "kubernetes/serviceaccount"
+_PREFIX: Final = "kubernetes.io/serviceaccount"
+_BY_CURVE: Final = {"secp256r1": "ES256", "secp384r1": "ES384", "secp521r1": "ES512"}
+_INSTALL: Final = "tokens need the packages `cryptography` and `pyjwt`: pip install 'kinformer[signing]'"
+
+
+class TokenSigner:
+    """
+    Signs tokens with one key.
+
+    :param pem: an RSA or ECDSA private key
+    :raises ValueError: if it is none, or of a curve that JSON Web Tokens do not have
+    :raises TypeError: if it is another kind of key, or has a password
+    :raises ImportError: if the packages for it are not installed
+    """
+
+    def __init__(self, pem: bytes) -> None:
+        try:
+            import jwt
+            from cryptography.hazmat.primitives import serialization
+            from cryptography.hazmat.primitives.asymmetric import ec, rsa
+        except ImportError as error:
+            raise ImportError(_INSTALL) from error
+        key: Any = serialization.load_pem_private_key(pem, None)
+        if isinstance(key, rsa.RSAPrivateKey):
+            self._algorithm = "RS256"
+        elif isinstance(key, ec.EllipticCurvePrivateKey):
+            if key.curve.name not in _BY_CURVE:
+                raise ValueError(f"its curve is {key.curve.name}: want one of {', '.join(_BY_CURVE)}")
+            self._algorithm = _BY_CURVE[key.curve.name]
+        else:
+            raise TypeError(f"it is a {type(key).__name__}: want an RSA or ECDSA key")
+        self._key = key
+        public = key.public_key().public_bytes(
+            serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
+        )
+        self._key_id = base64.urlsafe_b64encode(hashlib.sha256(public).digest()).rstrip(b"=").decode()
+        self._encode = jwt.encode
+
+    def token(self, account: V1ServiceAccount, secret_name: str) -> str:
+        """The token of an account, for the Secret of that name in its namespace."""
+        meta = account.metadata
+        claims = {
+            "iss": ISSUER,
+            f"{_PREFIX}/namespace": meta.namespace,
+            f"{_PREFIX}/secret.name": secret_name,
+            f"{_PREFIX}/service-account.name": meta.name,
+            f"{_PREFIX}/service-account.uid": meta.uid,
+            "sub": f"system:serviceaccount:{meta.namespace}:{meta.name}",
+        }
+        # Kubernetes' tokens say no type.
+        return self._encode(claims, self._key, self._algorithm, {"kid": self._key_id, "typ": None})
+
+
+def load_signer(file: str) -> TokenSigner:
+    """
+    A signer with the key of a file.
+
+    :raises OptionError: if the file cannot be read, or has no key that can sign tokens
+    """
+    try:
+        return TokenSigner(Path(file).read_bytes())
+    except OSError as error:
+        raise OptionError(f"--service-account-private-key-file {file}: {error.strerror or error}") from error
+    except (ValueError, TypeError) as error:
+        raise OptionError(f"--service-account-private-key-file {file}: {error}") from error

@@ -1,0 +1,247 @@
+"""Certificates hold what was asked for and no more, and others accept them."""
+
+from __future__ import annotations
+
+import ssl
+import subprocess
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from anyio.streams.tls import TLSListener, TLSStream
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+
+from kinformer_controllers.csrsigning.authority import CertificateAuthority, SigningError
+from kinformer_controllers.csrsigning.usages import extended_key_usages, key_usages
+from kinformer_controllers.shared.certificates.requests import read_request
+from tests.controllers.csrsigning.authorities import write_authority
+from tests.controllers.shared.certificates.requests import make_request, pem_of_request
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+BACK = timedelta(minutes=5)
+
+
+def signed(
+    authority: CertificateAuthority,
+    pem: bytes | None = None,
+    usages: tuple[str, ...] = ("digital signature", "client auth"),
+    life: timedelta = HOUR,
+    now: datetime = NOW,
+) -> x509.Certificate:
+    return x509.load_pem_x509_certificate(authority.sign(read_request(make_request(pem)), usages, life, now))
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> CertificateAuthority:
+    return CertificateAuthority(write_authority(tmp_path))
+
+
+def test_a_certificate_has_the_requests_subject_key_and_names(authority: CertificateAuthority) -> None:
+    key = ec.generate_private_key(ec.SECP256R1())
+    pem = pem_of_request("n", ("a", "b"), dns=("x.example",), ips=("10.0.0.1",), uris=("spiffe://x",), key=key)
+
+    certificate = signed(authority, pem)
+
+    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
+    assert certificate.subject == x509.load_pem_x509_csr(pem).subject
+    assert certificate.public_key() == key.public_key()
+    assert names.value.get_values_for_type(x509.DNSName) == ["x.example"]
+    assert names.value.get_values_for_type(x509.UniformResourceIdentifier) == ["spiffe://x"]
+    assert not names.critical
+    assert certificate.serial_number.bit_length() <= 160
+
+
+def test_the_names_of_a_certificate_without_a_subject_are_critical(authority: CertificateAuthority) -> None:
+    certificate = signed(authority, pem_of_request("", (), dns=("x.example",)))
+
+    assert certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).critical
+
+
+def test_a_certificate_is_no_authority_and_names_the_one_that_made_it(
+    authority: CertificateAuthority, tmp_path: Path
+) -> None:
+    extensions = signed(authority).extensions
+
+    issuer = x509.load_pem_x509_certificate((tmp_path / "ca.crt").read_bytes())
+    own = issuer.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
+    constraints = extensions.get_extension_for_class(x509.BasicConstraints)
+    assert constraints.value == x509.BasicConstraints(ca=False, path_length=None)
+    assert constraints.critical
+    assert extensions.get_extension_for_class(x509.AuthorityKeyIdentifier).value.key_identifier == own.digest
+
+
+def test_extensions_that_a_request_asks_for_are_left_out(authority: CertificateAuthority) -> None:
+    key = ec.generate_private_key(ec.SECP256R1())
+    builder = x509.CertificateSigningRequestBuilder().subject_name(x509.Name([]))
+    builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+    builder = builder.add_extension(
+        x509.UnrecognizedExtension(x509.ObjectIdentifier("1.2.3"), b"\x05\x00"), critical=True
+    )
+    from cryptography.hazmat.primitives import hashes
+
+    pem = builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+
+    extensions = signed(authority, pem).extensions
+
+    assert not extensions.get_extension_for_class(x509.BasicConstraints).value.ca
+    assert "1.2.3" not in [extension.oid.dotted_string for extension in extensions]
+
+
+def test_the_usages_that_are_asked_for_are_those_of_the_certificate(authority: CertificateAuthority) -> None:
+    extensions = signed(authority, usages=("signing", "key encipherment", "server auth", "client auth")).extensions
+
+    usage = extensions.get_extension_for_class(x509.KeyUsage)
+    assert usage.critical
+    assert usage.value.digital_signature
+    assert usage.value.key_encipherment
+    assert not usage.value.key_cert_sign
+    purposes = [it.dotted_string for it in extensions.get_extension_for_class(x509.ExtendedKeyUsage).value]
+    assert purposes == ["1.3.6.1.5.5.7.3.1", "1.3.6.1.5.5.7.3.2"]
+
+
+@pytest.mark.parametrize(
+    ("usages", "fields", "purposes"),
+    [
+        (("signing", "digital signature"), {"digital_signature"}, []),
+        (("content commitment",), {"content_commitment"}, []),
+        (("cert sign", "crl sign", "data encipherment"), {"key_cert_sign", "crl_sign", "data_encipherment"}, []),
+        (("key agreement", "encipher only"), {"key_agreement", "encipher_only"}, []),
+        (("encipher only",), set(), []),
+        (("client auth", "server auth"), None, ["1.3.6.1.5.5.7.3.1", "1.3.6.1.5.5.7.3.2"]),
+        (("s/mime", "email protection"), None, ["1.3.6.1.5.5.7.3.4"]),
+        (("any", "netscape sgc"), None, ["2.5.29.37.0", "2.16.840.1.113730.4.1"]),
+        ((), None, []),
+    ],
+)
+def test_usages_are_told_apart(usages: tuple[str, ...], fields: set[str] | None, purposes: list[str]) -> None:
+    found: Any = key_usages(usages)
+
+    if fields is None:
+        assert found is None
+    else:
+        assert {field for field in vars(found) if getattr(found, field)} == {f"_{field}" for field in fields}
+    assert [it.dotted_string for it in extended_key_usages(usages)] == purposes
+
+
+@pytest.mark.parametrize(
+    ("life", "until"),
+    [
+        (10 * HOUR, 10 * HOUR - BACK),
+        (8 * HOUR, 8 * HOUR - BACK),
+        (8 * HOUR - timedelta(seconds=1), 8 * HOUR - timedelta(seconds=1)),
+        (timedelta(minutes=10), timedelta(minutes=10)),
+    ],
+)
+def test_a_certificate_begins_five_minutes_ago_and_a_short_one_has_its_full_length(
+    authority: CertificateAuthority, life: timedelta, until: timedelta
+) -> None:
+    certificate = signed(authority, life=life)
+
+    assert certificate.not_valid_before_utc == NOW - BACK
+    assert certificate.not_valid_after_utc == NOW + until
+
+
+def test_a_certificate_does_not_outlive_its_authority(tmp_path: Path) -> None:
+    authority = CertificateAuthority(write_authority(tmp_path, NOW + HOUR))
+
+    assert signed(authority, life=2 * HOUR).not_valid_after_utc == NOW + HOUR
+
+
+@pytest.mark.parametrize("since", [timedelta(), timedelta(minutes=1), HOUR])
+def test_an_authority_that_is_over_signs_nothing(tmp_path: Path, since: timedelta) -> None:
+    authority = CertificateAuthority(write_authority(tmp_path, NOW))
+
+    with pytest.raises(SigningError, match="the signer has expired"):
+        signed(authority, now=NOW + since)
+
+
+async def test_files_that_change_are_read_again_and_broken_ones_leave_the_authority_as_it_was(tmp_path: Path) -> None:
+    files = write_authority(tmp_path, name="first")
+    authority = CertificateAuthority(files)
+    write_authority(tmp_path, name="second")
+    assert signed(authority).issuer.rfc4514_string() == "CN=first"
+
+    await authority.refresh()
+    assert signed(authority).issuer.rfc4514_string() == "CN=second"
+    _break(files.key)
+    await authority.refresh()
+    assert signed(authority).issuer.rfc4514_string() == "CN=second"
+    _remove(files.certificate)
+    await authority.refresh()
+    assert signed(authority).issuer.rfc4514_string() == "CN=second"
+    write_authority(tmp_path, name="third")
+    await authority.refresh()
+    assert signed(authority).issuer.rfc4514_string() == "CN=third"
+
+
+@pytest.mark.parametrize(
+    "key",
+    [rsa.generate_private_key(65537, 2048), ec.generate_private_key(ec.SECP384R1())],
+    ids=["RSA", "P-384"],
+)
+def test_openssl_accepts_a_certificate(tmp_path: Path, key: Any) -> None:
+    authority = CertificateAuthority(write_authority(tmp_path, key=key))
+    pem = authority.sign(read_request(make_request()), ("digital signature", "client auth"), HOUR, datetime.now(UTC))
+    (tmp_path / "client.crt").write_bytes(pem)
+    command = ["openssl", "verify", "-x509_strict", "-purpose", "sslclient", "-CAfile", "ca.crt", "client.crt"]
+
+    verified = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    assert verified.stdout == "client.crt: OK\n", verified.stderr
+
+
+async def test_a_tls_server_accepts_a_client_with_a_certificate_of_it_and_refuses_one_without(tmp_path: Path) -> None:
+    authority, key = CertificateAuthority(write_authority(tmp_path)), ec.generate_private_key(ec.SECP256R1())
+    _write_signed(authority, tmp_path / "server.pem", key, "server auth", dns=("localhost",))
+    _write_signed(authority, tmp_path / "client.pem", key, "client auth")
+    server_context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=tmp_path / "ca.crt")
+    server_context.load_cert_chain(tmp_path / "server.pem")
+    server_context.verify_mode = ssl.CERT_REQUIRED
+    accepted: list[Any] = []
+
+    async def serve(stream: TLSStream) -> None:
+        async with stream:
+            accepted.append(stream.extra(anyio.streams.tls.TLSAttribute.peer_certificate))
+            await stream.send(b"hello")
+
+    tcp = await anyio.create_tcp_listener(local_host="127.0.0.1")
+    port = tcp.extra(anyio.abc.SocketAttribute.local_port)
+    async with TLSListener(tcp, server_context) as listener, anyio.create_task_group() as tasks:
+        tasks.start_soon(listener.serve, serve)
+        client_context = ssl.create_default_context(cafile=tmp_path / "ca.crt")
+        with pytest.raises((anyio.EndOfStream, anyio.BrokenResourceError, ssl.SSLError)):
+            await _hello(port, client_context)
+        assert not accepted
+        client_context.load_cert_chain(tmp_path / "client.pem")
+        assert await _hello(port, client_context) == b"hello"
+        tasks.cancel_scope.cancel()
+
+    assert (("commonName", "system:node:n"),) in accepted[0]["subject"]
+
+
+def _break(file: str) -> None:
+    Path(file).write_text("half of a k")
+
+
+def _remove(file: str) -> None:
+    Path(file).unlink()
+
+
+async def _hello(port: int, context: ssl.SSLContext) -> bytes:
+    stream = await anyio.connect_tcp("127.0.0.1", port, ssl_context=context, tls_hostname="localhost")
+    async with stream:
+        return await stream.receive()
+
+
+def _write_signed(
+    authority: CertificateAuthority, file: Path, key: Any, usage: str, *, dns: tuple[str, ...] = ()
+) -> None:
+    request = read_request(make_request(pem_of_request(dns=dns, key=key)))
+    certificate = authority.sign(request, ("digital signature", usage), HOUR, datetime.now(UTC))
+    form = serialization.PrivateFormat.PKCS8
+    file.write_bytes(certificate + key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption()))
