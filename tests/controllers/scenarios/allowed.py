@@ -97,7 +97,9 @@ async def managers_with_their_permissions(
             asking[name] = await stack.enter_async_context(Asking(server, name, clock))
         for name, transport in asking.items():
             client = Client(transport)
-            manager = Manager(client, controllers=[name], flags=key_flags(), clock=clock, beside_kube_controller_manager=True)
+            manager = Manager(
+                client, controllers=[name], flags=key_flags(), clock=clock, beside_kube_controller_manager=True
+            )
             tasks.start_soon(manager.run)
         yield asking
         tasks.cancel_scope.cancel()
