@@ -18,6 +18,7 @@ import click
 
 from kinformer.cli.election import ElectionFlags, leader_election_flags
 from kinformer.cli.flags import ControllersCommand, duration
+from kinformer.cli.serving import ServingFlags, serving_flags
 
 __all__ = ("logging_flags", "main", "run_command", "with_logging")
 
@@ -145,9 +146,7 @@ def apiserver(**options: Any) -> None:
     metavar="DURATION",
     help="Over how long informers list anew once it is back.",
 )
-@click.option(
-    "--metrics-bind-address", default="", metavar="HOST:PORT", help="Serve /metrics, /healthz and /readyz here."
-)
+@serving_flags
 @leader_election_flags
 @logging_flags
 def manager(**options: Any) -> None:
@@ -155,7 +154,8 @@ def manager(**options: Any) -> None:
     from kinformer.cli.manager import run
 
     election = ElectionFlags.taken_from(options)
-    run_command(partial(run, election=election, **with_logging(options)))
+    serving = ServingFlags.taken_from(options)
+    run_command(partial(run, election=election, serving=serving, **with_logging(options)))
 
 
 @main.command()

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from kinformer.cli.election import ElectionFlags, leader_election_of
+from kinformer.cli.serving import ServingFlags, address_of, secure_serving_of
 from kinformer.client import OutageOptions, connect
 from kinformer.informers import SharedInformerFactory
 from kinformer.logs import escaped
@@ -33,7 +34,7 @@ async def run(
     kube_api_burst: int,
     server_probe_interval: float,
     server_return_spread: float,
-    metrics_bind_address: str,
+    serving: ServingFlags,
     election: ElectionFlags,
     extra_options: tuple[str, ...],
     **options: Any,
@@ -43,6 +44,7 @@ async def run(
 
     :param controllers: kube-controller-manager's list: ``*``, ``builtin``, names and ``-names``, with commas between
     :param beside_kube_controller_manager: run built-in ones also where the cluster's own do
+    :param serving: where to serve metrics and health, and to whom
     :param election: whether to wait for a Lease first, and which
     :param options: what the controllers are told, those that do not run here included
     :param extra_options: the same, as ``NAME=VALUE``; each must be known to a controller that runs
@@ -71,7 +73,8 @@ async def run(
             options=_parsed(extra_options),
             flags={name: it for name, it in options.items() if it is not None},
             informers=SharedInformerFactory(client, namespace=namespace),
-            endpoint=_address(metrics_bind_address),
+            endpoint=address_of(serving),
+            secure=secure_serving_of(serving),
             beside_kube_controller_manager=beside_kube_controller_manager,
             leader_election=settings,
         )
@@ -109,12 +112,3 @@ def _parsed(options: tuple[str, ...]) -> dict[str, Any]:
             value = text
         parsed[name.replace("-", "_")] = value if isinstance(value, (bool, int, float)) else text
     return parsed
-
-
-def _address(text: str) -> tuple[str, int] | None:
-    if not text:
-        return None
-    host, colon, port = text.rpartition(":")
-    if not colon or not port.isdecimal() or int(port) > 65535:
-        raise OptionError(f"--metrics-bind-address is {text!r}: want HOST:PORT or :PORT")
-    return host.strip("[]") or "0.0.0.0", int(port)

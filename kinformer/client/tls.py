@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from kinformer.client.errors import ConfigError
 
-__all__ = ("TlsSource",)
+__all__ = ("TlsSource", "pem_file")
 
 PathLike = str | os.PathLike[str]
 
@@ -93,7 +93,7 @@ class TlsSource:
             context = ssl.create_default_context(cadata=read.authorities.decode("ascii", "ignore") or None)
             if read.certificate:
                 about = f"client certificate {self.cert_file if self.cert_file and not self.cert_data else 'data'}"
-                with _as_file(read.certificate + b"\n" + read.key) as path:
+                with pem_file(read.certificate + b"\n" + read.key) as path:
                     # A password, or OpenSSL would ask for one at the terminal.
                     context.load_cert_chain(path, password="")
         except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
@@ -119,7 +119,7 @@ def _content(path: PathLike | None, what: str) -> bytes:
 
 
 @contextmanager
-def _as_file(data: bytes) -> Iterator[str]:
+def pem_file(data: bytes) -> Iterator[str]:
     """Give data a name, which OpenSSL wants; in memory where that can be, since a key is not for the disk."""
     if hasattr(os, "memfd_create"):
         with os.fdopen(os.memfd_create("kinformer-client-certificate"), "wb", buffering=0) as file:

@@ -24,6 +24,7 @@ from kinformer.manager.predicates import (
     resource_version_changed,
 )
 from kinformer.manager.selection import UnknownControllerError, select_controllers
+from kinformer.manager.serving import SecureServing
 from kinformer.manager.sources import EnqueueKeys, KeysOf, own_key, owner_keys
 from kinformer.options import OptionError
 
@@ -44,6 +45,7 @@ __all__ = (
     "OptionError",
     "Predicate",
     "Runnable",
+    "SecureServing",
     "Sync",
     "SyncError",
     "UnknownControllerError",

@@ -7,6 +7,7 @@ the process. Other parts of the manager add routes of their own.
 from __future__ import annotations
 
 import errno
+import ssl
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -14,6 +15,8 @@ import anyio
 
 from kinformer.logs import get_logger
 from kinformer.manager.health import PING, HealthCheck, HealthChecks
+from kinformer.manager.serving.access import Access
+from kinformer.manager.serving.certificates import CertificateError, ServingCertificate
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -39,6 +42,8 @@ class Endpoint:
     :param livez: the checks of ``/livez`` and ``/healthz``: what a restart would mend
     :param readyz: the checks of ``/readyz``
     :param port: 0 for any that is free; :attr:`port` has it once the server listens
+    :param certificate: what to show clients, over TLS; None for plain HTTP
+    :param access: who may read what; None: everybody may read everything
     """
 
     def __init__(
@@ -47,7 +52,12 @@ class Endpoint:
         readyz: Sequence[HealthCheck] = (PING,),
         host: str = "127.0.0.1",
         port: int = 0,
+        *,
+        certificate: ServingCertificate | None = None,
+        access: Access | None = None,
     ) -> None:
+        self._certificate = certificate
+        self._access = access
         self._health = [HealthChecks("healthz", livez), HealthChecks("livez", livez), HealthChecks("readyz", readyz)]
         self.host = host
         self.port = port
@@ -71,15 +81,17 @@ class Endpoint:
         """
         Serve until cancelled.
 
-        :raises EndpointError: if the port is taken, or not to be had
+        :raises EndpointError: if the port is taken or not to be had, or there is no certificate
         """
         # Imported here: half of aiohttp is its server, and most processes have no use for it.
         from aiohttp import web
 
-        from kinformer.manager.serving.routes import health_routes, metrics_routes
+        from kinformer.manager.serving.routes import access_rules, health_routes, metrics_routes
 
+        tls = self._tls()
         at_work = _AtWork()
-        app = web.Application(middlewares=[at_work.counted()])
+        rules = [access_rules(self._access)] if self._access is not None else []
+        app = web.Application(middlewares=[at_work.counted(), *rules])
         for checks in self._health:
             app.add_routes(health_routes(checks))
         app.add_routes(metrics_routes())
@@ -91,7 +103,7 @@ class Endpoint:
         )
         try:
             await runner.setup()
-            site = web.TCPSite(runner, self.host, self.port)
+            site = web.TCPSite(runner, self.host, self.port, ssl_context=tls)
             try:
                 await site.start()
             except OSError as error:
@@ -99,12 +111,22 @@ class Endpoint:
                 raise EndpointError(f"cannot serve metrics on {self.host}:{self.port}: {why}") from error
             self.port = runner.addresses[0][1]
             self.listening.set()
-            log.info("endpoint_listening", host=self.host, port=self.port)
+            log.info("endpoint_listening", host=self.host, port=self.port, tls=tls is not None)
+            if self._certificate is not None:
+                await self._certificate.run()
             await anyio.sleep_forever()
         finally:
             with anyio.CancelScope(shield=True):
                 await runner.cleanup()
                 await at_work.wait_none()
+
+    def _tls(self) -> ssl.SSLContext | None:
+        if self._certificate is None:
+            return None
+        try:
+            return self._certificate.context()
+        except CertificateError as error:
+            raise EndpointError(f"cannot serve metrics on {self.host}:{self.port}: {error}") from error
 
 
 class _AtWork:

@@ -38,6 +38,9 @@ from kinformer.manager.endpoint import Endpoint
 from kinformer.manager.health import PING, HealthCheck
 from kinformer.manager.inspection import Inspector
 from kinformer.manager.loading import make_controllers
+from kinformer.manager.serving import SecureServing
+from kinformer.manager.serving.access import Access
+from kinformer.manager.serving.certificates import ServingCertificate
 from kinformer.options import OptionError
 
 __all__ = ("Manager",)
@@ -60,6 +63,7 @@ class Manager:
         runs
     :param leader_election: work only while this process holds a Lease, and stand by until then: its informers follow
         the server, its controllers do nothing and queue nothing. None: work at once
+    :param secure: how the endpoint is protected; None: plain HTTP, for everybody
     :param limits: from when on the health checks count something as wrong
     :ivar failed: controllers that were selected and cannot be loaded, by name
     :raises UnknownControllerError: if one is asked for that is not known
@@ -81,7 +85,9 @@ class Manager:
         beside_kube_controller_manager: bool = False,
         leader_election: LeaderElection | None = None,
         limits: HealthLimits | None = None,
+        secure: SecureServing | None = None,
     ) -> None:
+        asked = client  # the endpoint's reviews are writes, and a follower's are answered too
         clock = clock or RealClock()
         informers = informers or SharedInformerFactory(client, clock=clock)
         #: The election that this process takes part in, None if it leads without one.
@@ -102,7 +108,24 @@ class Manager:
         self._queues = QueueWatch(self.controllers, clock)
         #: What there is to see of it all.
         self.inspector = Inspector(informers, self.controllers, clock, election=self.election, server=client.server)
-        self.endpoint = Endpoint(*self._checks(limits or HealthLimits()), *endpoint) if endpoint is not None else None
+        checks = self._checks(limits or HealthLimits())
+        self.endpoint = self._endpoint(checks, endpoint, secure, asked) if endpoint is not None else None
+
+    def _endpoint(
+        self,
+        checks: tuple[list[HealthCheck], list[HealthCheck]],
+        address: tuple[str, int],
+        secure: SecureServing | None,
+        client: Client,
+    ) -> Endpoint:
+        if secure is None:
+            return Endpoint(*checks, *address)
+        clock = self.context.clock
+        certificate = ServingCertificate(
+            cert_file=secure.cert_file, key_file=secure.key_file, host=address[0], clock=clock
+        )
+        access = Access(client, secure.always_allow, clock)
+        return Endpoint(*checks, *address, certificate=certificate, access=access)
 
     def _checks(self, limits: HealthLimits) -> tuple[list[HealthCheck], list[HealthCheck]]:
         """What ``/livez`` and ``/readyz`` look at."""

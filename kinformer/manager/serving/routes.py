@@ -6,13 +6,15 @@ import asyncio
 from collections.abc import Iterable
 
 from aiohttp import web
+from aiohttp.typedefs import Handler, Middleware
 from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from kinformer.manager.health import SLI_REGISTRY, Answer, HealthChecks
+from kinformer.manager.serving.access import Access
 
-__all__ = ("health_routes", "metrics_routes")
+__all__ = ("access_rules", "health_routes", "metrics_routes")
 
 
 def health_routes(checks: HealthChecks) -> Iterable[web.AbstractRouteDef]:
@@ -33,6 +35,29 @@ def health_routes(checks: HealthChecks) -> Iterable[web.AbstractRouteDef]:
 
 def _text(answer: Answer) -> web.Response:
     return web.Response(text=answer.text, status=answer.status, headers={"X-Content-Type-Options": "nosniff"})
+
+
+def access_rules(access: Access) -> Middleware:
+    """Answers with a Status what `access` refuses, and lets everything else through."""
+
+    @web.middleware
+    async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
+        authorization = request.headers.get("Authorization", "")
+        refused = await access.refusal(request.method.lower(), request.path, authorization)
+        if refused is None:
+            return await handler(request)
+        status = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": refused.message,
+            "reason": refused.reason,
+            "code": refused.code,
+        }
+        return web.json_response(status, status=refused.code)
+
+    return check
 
 
 def metrics_routes() -> Iterable[web.AbstractRouteDef]:

@@ -1,0 +1,202 @@
+"""Access: who may read what of the endpoint, as the API server says.
+
+A request comes in with a bearer token or without one. Who that is, the API server answers to a TokenReview; whether
+that user may do this verb on this path, to a SubjectAccessReview. So a cluster's own roles decide, as for Kubernetes'
+components: a ClusterRole with ``nonResourceURLs: ["/metrics"]`` and ``verbs: ["get"]`` lets Prometheus in. Answers are
+kept for ten seconds, and some paths are open to everybody.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Final, Generic, TypeVar
+
+import anyio
+
+from kinformer.client import Client
+from kinformer.client.errors import ClientError
+from kinformer.clock import Clock, RealClock
+from kinformer.logs import get_logger
+from kinformer.models import (
+    V1NonResourceAttributes,
+    V1ObjectMeta,
+    V1SubjectAccessReview,
+    V1SubjectAccessReviewSpec,
+    V1TokenReview,
+    V1TokenReviewSpec,
+)
+
+__all__ = ("ALWAYS_ALLOWED", "ANONYMOUS", "Access", "Refusal", "Reviewer")
+
+log = get_logger(__name__)
+
+T = TypeVar("T")
+
+#: Paths that are open to everybody: a kubelet that probes has no token. These exactly, not what is under them.
+ALWAYS_ALLOWED: Final = ("/healthz", "/readyz", "/livez")
+
+#: Seconds for which an answer of the API server is kept, as by kube-controller-manager.
+_KEPT: Final = 10.0
+#: How many answers are kept of each sort, and how many reviews are asked for at once.
+_MOST: Final = 1024
+_AT_ONCE: Final = 8
+#: Seconds that a review may take.
+_TIMEOUT: Final = 10.0
+
+#: Characters of a token. Those of service accounts have about a thousand.
+_LONGEST_TOKEN: Final = 16384
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewer:
+    """A user, as a review names it."""
+
+    name: str
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+
+#: Who comes without a token.
+ANONYMOUS: Final = Reviewer("system:anonymous", groups=("system:unauthenticated",))
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a request is not answered: the HTTP status, and the reason and message of a Status."""
+
+    code: int
+    reason: str
+    message: str
+
+
+class _Unreviewed(Exception):
+    """The API server did not answer a review."""
+
+
+@dataclass(eq=False, slots=True)
+class Access:
+    """
+    Answers whether a request may be served.
+
+    :param client: of the API server that is asked. Not one that refuses writes while another process leads: a review
+        is a write to it
+    :param always_allow: paths that are open to everybody; one that ends with ``*`` stands for all that begin so
+    """
+
+    client: Client
+    always_allow: Sequence[str] = ALWAYS_ALLOWED
+    clock: Clock = field(default_factory=RealClock)
+    _users: _Kept[Reviewer | None] = field(init=False)
+    _allowed: _Kept[bool] = field(init=False)
+    _turns: anyio.Semaphore = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._users = _Kept(self.clock)
+        self._allowed = _Kept(self.clock)
+        self._turns = anyio.Semaphore(_AT_ONCE)
+
+    async def refusal(self, verb: str, path: str, authorization: str) -> Refusal | None:
+        """
+        Why a request is refused, None if it may be served.
+
+        :param verb: the request's method in small letters
+        :param authorization: the header of that name, empty if there is none
+        """
+        if self._is_open(path):
+            return None
+        try:
+            user = await self._user(authorization)
+        except _Unreviewed as error:
+            log.error("token_not_reviewed", error=str(error))
+            user = None
+        if user is None:
+            return Refusal(401, "Unauthorized", "Unauthorized")
+        try:
+            allowed = await self._allowed.get((user, verb, path), lambda: self._may(user, verb, path))
+        except _Unreviewed as error:
+            log.error("access_not_reviewed", user=user.name, path=path, error=str(error))
+            return Refusal(500, "InternalError", "Internal Server Error: the API server did not review the access")
+        if not allowed:
+            return Refusal(403, "Forbidden", f'forbidden: User "{user.name}" cannot {verb} path "{path}"')
+        return None
+
+    def _is_open(self, path: str) -> bool:
+        return any(
+            path.startswith(allowed[:-1]) if allowed.endswith("*") else path == allowed for allowed in self.always_allow
+        )
+
+    async def _user(self, authorization: str) -> Reviewer | None:
+        kind, _, token = authorization.strip().partition(" ")
+        token = token.strip()
+        if kind.lower() != "bearer" or not token:
+            return ANONYMOUS
+        if len(token) > _LONGEST_TOKEN:
+            return None
+        # What is kept does not let anybody in who reads this process's memory later.
+        return await self._users.get(sha256(token.encode()).digest(), lambda: self._review(token))
+
+    async def _review(self, token: str) -> Reviewer | None:
+        review = V1TokenReview(metadata=V1ObjectMeta(), spec=V1TokenReviewSpec(token=token))
+        status = (await self._asked(V1TokenReview, review)).status
+        if status is None or not status.authenticated or status.user is None:
+            return None
+        user = status.user
+        extra = tuple(sorted((key, tuple(values)) for key, values in (user.extra or {}).items()))
+        return Reviewer(user.username or "", user.uid or "", tuple(user.groups or ()), extra)
+
+    async def _may(self, user: Reviewer, verb: str, path: str) -> bool:
+        extra: Mapping[str, list[str]] = {key: list(values) for key, values in user.extra}
+        spec = V1SubjectAccessReviewSpec(
+            user=user.name,
+            uid=user.uid or None,
+            groups=list(user.groups) or None,
+            extra=dict(extra) or None,
+            non_resource_attributes=V1NonResourceAttributes(path=path, verb=verb),
+        )
+        review = V1SubjectAccessReview(metadata=V1ObjectMeta(), spec=spec)
+        status = (await self._asked(V1SubjectAccessReview, review)).status
+        return status is not None and bool(status.allowed) and not status.denied
+
+    async def _asked(self, kind: type[T], review: T) -> T:
+        try:
+            with anyio.fail_after(_TIMEOUT):
+                async with self._turns:
+                    return await self.client.resource(kind).create(review)
+        except TimeoutError as error:
+            raise _Unreviewed(f"no answer within {_TIMEOUT:g} s") from error
+        except ClientError as error:
+            raise _Unreviewed(str(error)) from error
+
+
+class _Kept(Generic[T]):
+    """Answers, for some seconds each. Those who ask for one that is on its way wait for it; a failure is not kept."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._answers: OrderedDict[Hashable, tuple[float, T]] = OrderedDict()
+        self._asking: dict[Hashable, anyio.Event] = {}
+
+    async def get(self, key: Hashable, ask: Callable[[], Awaitable[T]]) -> T:
+        while True:
+            kept = self._answers.get(key)
+            if kept is not None and self._clock.monotonic() < kept[0]:
+                return kept[1]
+            asking = self._asking.get(key)
+            if asking is None:
+                break
+            await asking.wait()
+        self._asking[key] = asked = anyio.Event()
+        try:
+            answer = await ask()
+            self._answers[key] = (self._clock.monotonic() + _KEPT, answer)
+            self._answers.move_to_end(key)
+            if len(self._answers) > _MOST:
+                self._answers.popitem(last=False)
+            return answer
+        finally:
+            del self._asking[key]
+            asked.set()

@@ -1,0 +1,177 @@
+"""Certificates of the endpoint: from files that are read again when they change, or made for this process alone.
+
+One :class:`ssl.SSLContext` lives as long as the endpoint. A new certificate is loaded into it, and from then on every
+new connection is shown that one; connections that are open go on. A pair of files of which only one is new yet does not
+fit together: then the old certificate stays, and the files are looked at again.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import ssl
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+from kinformer.client.tls import pem_file
+from kinformer.clock import Clock, RealClock
+from kinformer.logs import get_logger
+
+__all__ = ("CertificateError", "ServingCertificate", "self_signed")
+
+log = get_logger(__name__)
+
+#: Seconds between two looks at the files.
+_LOOK_EVERY: Final = 10.0
+
+#: How long a certificate is good for that was made here, and when the next is made.
+_LIFE: Final = timedelta(days=365)
+_RENEWED_AFTER: Final = timedelta(days=240)
+
+
+class CertificateError(Exception):
+    """There is no certificate to serve with."""
+
+
+@dataclass(eq=False, slots=True, kw_only=True)
+class ServingCertificate:
+    """
+    What the endpoint shows its clients.
+
+    :param cert_file: the certificate, and those between it and its authority, in PEM; with `key_file`, or neither
+    :param host: where the endpoint listens: a certificate that is made here is for it
+    """
+
+    cert_file: Path | None = None
+    key_file: Path | None = None
+    host: str = ""
+    clock: Clock = field(default_factory=RealClock)
+    _context: ssl.SSLContext | None = field(default=None, init=False)
+    _loaded: bytes = field(default=b"", init=False)
+    _refused: bytes = field(default=b"", init=False)
+    _renew_at: datetime = field(default=datetime.max.replace(tzinfo=UTC), init=False)
+
+    def context(self) -> ssl.SSLContext:
+        """
+        The context to listen with, always the same.
+
+        :raises CertificateError: if a file cannot be read, the two do not fit together, or none can be made
+        """
+        if self._context is None:
+            pem = self._read()
+            self._context = _loaded(pem)
+            self._loaded = pem
+        return self._context
+
+    async def run(self) -> None:
+        """Keep the context up to date until cancelled."""
+        while True:
+            await self.clock.sleep(_LOOK_EVERY)
+            self.refresh()
+
+    def refresh(self) -> None:
+        """Load what the files hold now, if it is new and fits together; make a new certificate when it is time to."""
+        context = self.context()
+        try:
+            if self.cert_file is None and self.clock.now() < self._renew_at:
+                return
+            pem = self._read()
+            if pem == self._loaded:
+                return
+            _loaded(pem)  # on a context of its own first: one that fails in the middle is of no use
+        except CertificateError as error:
+            told = str(error).encode()
+            if told != self._refused:
+                self._refused = told
+                log.warning("serving_certificate_not_reloaded", error=str(error))
+            return
+        _load(context, pem)
+        self._loaded, self._refused = pem, b""
+        log.info("serving_certificate_reloaded", file=str(self.cert_file or "made for this process"))
+
+    def _read(self) -> bytes:
+        if self.cert_file is None:
+            self._renew_at = self.clock.now() + _RENEWED_AFTER
+            return self_signed(self.host)
+        assert self.key_file is not None
+        return b"\n".join(_content(path) for path in (self.cert_file, self.key_file))
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise CertificateError(f"{path}: {error.strerror or error}") from error
+
+
+def _loaded(pem: bytes) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        _load(context, pem)
+    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+        raise CertificateError(f"no certificate with its key: {' '.join(str(error).split())}") from error
+    return context
+
+
+def _load(context: ssl.SSLContext, pem: bytes) -> None:
+    with pem_file(pem) as path:
+        # A password, or OpenSSL would ask for one at the terminal.
+        context.load_cert_chain(path, password="")
+
+
+def self_signed(host: str) -> bytes:
+    """
+    A certificate and its key in PEM, for `host` and for this machine by its names, signed with that key.
+
+    :raises CertificateError: if the package `cryptography` is not installed
+    """
+    try:
+        from cryptography import x509
+        from cryptography.hazmat.primitives import hashes, serialization
+        from cryptography.hazmat.primitives.asymmetric import ec
+        from cryptography.x509.oid import ExtendedKeyUsageOID
+    except ImportError as error:
+        raise CertificateError(
+            "a certificate is made with the package `cryptography`: pip install 'kinformer[tls]', "
+            "or give --tls-cert-file and --tls-private-key-file"
+        ) from error
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "kinformer-manager")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        # Some machines' clocks are a little behind.
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + _LIFE)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .add_extension(x509.SubjectAlternativeName(_names(host)), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    return certificate.public_bytes(serialization.Encoding.PEM) + private
+
+
+def _names(host: str) -> list[Any]:
+    from cryptography import x509
+
+    names: dict[Any, None] = {}
+    for one in (host, socket.gethostname(), "localhost", "127.0.0.1", "::1"):
+        try:
+            address = ipaddress.ip_address(one)
+        except ValueError:
+            if one.isascii() and one:
+                names[x509.DNSName(one)] = None
+        else:
+            if not address.is_unspecified:
+                names[x509.IPAddress(address)] = None
+    return list(names)
