@@ -1,0 +1,14 @@
+"""The taint eviction controller: deletes the pods that a node's NoExecute taints drive off, when their time is over."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kinformer.options import Deferred
+
+if TYPE_CHECKING:
+    from kinformer.manager import Runnable
+
+__all__ = ("make_controller",)
+
+make_controller: Deferred[Runnable] = Deferred("kinformer_controllers.tainteviction.controller:make_controller")

@@ -1,0 +1,125 @@
+"""The taint eviction controller, as kube-controller-manager has it.
+
+In: pods and nodes. Out: the DisruptionTarget condition and the deletion of pods that a NoExecute taint drives off.
+Promised: a pod is deleted no earlier than its tolerations say, is left alone once the taint has gone, and nothing
+happens to another pod that has got its name meanwhile.
+
+All pods that wait do so in the work queue, under its one timer. A pod is looked at again when its time has come, so one
+whose taint has gone in that very moment stays.
+"""
+
+from __future__ import annotations
+
+from kinformer.client import Client, DeleteOptions, Preconditions
+from kinformer.client.errors import NotFound
+from kinformer.clock import Clock, RealClock
+from kinformer.informers import SharedInformerFactory
+from kinformer.manager import Controller, ControllerContext
+from kinformer.meta import split_key
+from kinformer.models import V1Node, V1Pod
+from kinformer.record import EventRecorder
+from kinformer_controllers.shared.nodes.pod_conditions import disruption_target, pod_condition_patch
+from kinformer_controllers.shared.nodes.taints import no_execute_taints
+from kinformer_controllers.shared.owning.index import add_pod_node_index
+from kinformer_controllers.tainteviction.decision import Eviction, decide
+from kinformer_controllers.tainteviction.events import COMPONENT, EvictionEvents
+from kinformer_controllers.tainteviction.handlers import NodeHandler, PodHandler
+from kinformer_controllers.tainteviction.metrics import POD_DELETION_SECONDS, POD_DELETIONS
+
+__all__ = ("TaintEvictionController", "make_controller")
+
+#: Kubernetes' UpdateWorkerSize.
+_WORKERS = 8
+
+
+def make_controller(context: ControllerContext) -> Controller:
+    """The entry point ``taint-eviction-controller``. It has no options."""
+    recorder = context.recorder(COMPONENT)
+    return TaintEvictionController(context.client, context.informers, recorder, clock=context.clock).controller
+
+
+class TaintEvictionController:
+    """Deletes pods that do not tolerate the NoExecute taints of their node, or not any longer."""
+
+    def __init__(
+        self,
+        client: Client,
+        informers: SharedInformerFactory,
+        recorder: EventRecorder,
+        *,
+        clock: Clock | None = None,
+    ) -> None:
+        self._clock = clock or RealClock()
+        self._server = client.resource(V1Pod)
+        self._events = EvictionEvents(recorder)
+        pods, nodes = informers.informer_for(V1Pod), informers.informer_for(V1Node)
+        add_pod_node_index(pods)
+        self._pods, self._nodes = pods.indexer, nodes.indexer
+        #: The pods that have to leave and have not been deleted yet, by key.
+        self.waiting: dict[str, Eviction] = {}
+        #: Of these, the keys of those whose deletion was told, and has failed since.
+        self._told: set[str] = set()
+        self.controller = Controller(
+            COMPONENT, self.sync, workers=_WORKERS, queue_name="noexec_taint_pod", clock=self._clock
+        )
+        self.controller.handle(pods, PodHandler(self.controller.queue.add))
+        self.controller.handle(nodes, NodeHandler(self.controller.queue.add, pods.indexer))
+
+    async def sync(self, key: str) -> float | None:
+        """
+        See whether a pod has to leave, and delete it if its time is over.
+
+        :return: seconds until it is
+        """
+        pod = self._pods.get_by_key(key)
+        waiting = self.waiting.get(key)
+        if waiting is not None and (pod is None or pod.metadata.uid != waiting.uid):
+            self._cancel(key)
+            waiting = None
+        if pod is None or not pod.spec.node_name:
+            return None
+        node = self._nodes.get_by_key(pod.spec.node_name)
+        if node is None:  # it may come yet, or be gone: either way nothing about the pod has changed
+            eviction = waiting
+        else:
+            taints = no_execute_taints(node.spec.taints)
+            eviction = decide(pod.metadata.uid, pod.spec.tolerations, taints, waiting, self._clock.monotonic())
+        if waiting is not None and eviction is not waiting:
+            self._cancel(key)
+        if eviction is None:
+            return None
+        self.waiting[key] = eviction
+        if (left := eviction.due - self._clock.monotonic()) > 0:
+            return left
+        await self._evict(key, eviction)
+        return None
+
+    def _cancel(self, key: str) -> None:
+        del self.waiting[key]
+        self._told.discard(key)
+        self._events.cancelled(key)
+
+    async def _evict(self, key: str, eviction: Eviction) -> None:
+        """Delete a pod; what fails is tried again by the queue, for as long as it has to leave."""
+        if key not in self._told:
+            self._told.add(key)
+            self._events.deleting(key)
+        namespace, name = split_key(key)
+        try:
+            pod = await self._server.get(name, namespace)
+            if pod.metadata.uid == eviction.uid:
+                await self._delete(pod)
+                POD_DELETIONS.inc()
+                POD_DELETION_SECONDS.observe(self._clock.monotonic() - eviction.due)
+        except NotFound:
+            pass  # somebody else was quicker
+        del self.waiting[key]
+        self._told.discard(key)
+
+    async def _delete(self, pod: V1Pod) -> None:
+        meta = pod.metadata
+        condition = disruption_target(pod, "DeletionByTaintManager", "Taint manager: deleting due to NoExecute taint")
+        patch = pod_condition_patch(pod, condition, self._clock.now())
+        if patch is not None:
+            await self._server.patch(meta.name, patch, meta.namespace, subresource="status")
+        await self._server.delete(meta.name, meta.namespace, DeleteOptions(preconditions=Preconditions(uid=meta.uid)))
