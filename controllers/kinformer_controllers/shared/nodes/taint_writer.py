@@ -69,7 +69,7 @@ class NodeWriter:
         Put some taints on a node, with the time of now, and take others off, in one write.
 
         Kubernetes' SwapNodeControllerTaint does it in two writes. Between them the node has both, and a crash there
-        leaves it so.
+        leaves it so. It also gives a taint that is there already a new time; here that keeps its own.
 
         :param node: as a cache shows it: if nothing is to be added and it has none to remove, the server is not asked
         :raises NotFound: if there is no such node

@@ -1,0 +1,17 @@
+"""The node lifecycle controller: sees which nodes are alive, and taints those that are not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kinformer.options import Deferred
+from kinformer_controllers.nodelifecycle.options import NodeLifecycleOptions
+
+if TYPE_CHECKING:
+    from kinformer.manager import Runnable
+
+__all__ = ("make_controller",)
+
+make_controller: Deferred[Runnable] = Deferred(
+    "kinformer_controllers.nodelifecycle.controller:make_controller", NodeLifecycleOptions
+)

@@ -1,0 +1,152 @@
+"""The node lifecycle controller, as kube-controller-manager has it.
+
+In: nodes, their Leases, and the pods on them. Out: Unknown conditions of nodes that are silent, NoSchedule taints for
+what conditions say, NoExecute taints (in turn, zone by zone) for nodes that are not ready, the Ready condition of pods
+on them, and the old names of labels. Promised: the more of a zone is silent, the slower its nodes are tainted, and
+none is while no node of the cluster reports.
+
+The taints drive pods off by way of the taint eviction controller, which is another one.
+"""
+
+from __future__ import annotations
+
+import anyio
+
+from kinformer.cancellation import cancellations_as_errors
+from kinformer.client import Client
+from kinformer.clock import Clock, RealClock
+from kinformer.informers import SharedInformerFactory
+from kinformer.logs import get_logger
+from kinformer.manager import Controller, ControllerContext
+from kinformer.models import V1Lease, V1Node, V1Pod
+from kinformer.record import EventRecorder
+from kinformer_controllers.nodelifecycle.handlers import NodeHandler, PodHandler
+from kinformer_controllers.nodelifecycle.health import GracePeriods, ready_condition
+from kinformer_controllers.nodelifecycle.labels import labels_to_set
+from kinformer_controllers.nodelifecycle.monitor import NodeMonitor
+from kinformer_controllers.nodelifecycle.no_schedule import no_schedule_changes
+from kinformer_controllers.nodelifecycle.options import NodeLifecycleOptions
+from kinformer_controllers.nodelifecycle.pods import PodReadiness
+from kinformer_controllers.nodelifecycle.tainting import NoExecuteTainter
+from kinformer_controllers.nodelifecycle.zones import Disruption, Rates
+from kinformer_controllers.shared.nodes.node_events import NODE_CONTROLLER
+from kinformer_controllers.shared.nodes.taint_writer import NodeWriter
+from kinformer_controllers.shared.owning.index import add_pod_node_index
+
+__all__ = ("NodeLifecycleController", "make_controller")
+
+log = get_logger(__name__)
+
+NAME = "node-lifecycle-controller"
+#: As in Kubernetes.
+_NODE_WORKERS, _POD_WORKERS = 8, 4
+
+
+def make_controller(context: ControllerContext) -> NodeLifecycleController:
+    """The entry point ``node-lifecycle-controller``; its options are :class:`.NodeLifecycleOptions`."""
+    options, recorder = context.read(NodeLifecycleOptions), context.recorder(NODE_CONTROLLER)
+    return NodeLifecycleController(context.client, context.informers, recorder, options, clock=context.clock)
+
+
+class NodeLifecycleController:
+    """A queue of nodes, a queue of pods, the monitor, and the tainter, each with its own workers."""
+
+    def __init__(
+        self,
+        client: Client,
+        informers: SharedInformerFactory,
+        recorder: EventRecorder,
+        options: NodeLifecycleOptions,
+        *,
+        clock: Clock | None = None,
+    ) -> None:
+        self._clock = clock = clock or RealClock()
+        self._period = options.node_monitor_period
+        nodes, pods = informers.informer_for(V1Node), informers.informer_for(V1Pod)
+        leases = informers.informer_for(V1Lease)
+        add_pod_node_index(pods)
+        self._informers = (nodes, pods, leases)
+        self._nodes, self._pods = nodes.indexer, pods.indexer
+        self._writer = NodeWriter(client, clock)
+        self.tainter = NoExecuteTainter(self._writer, nodes.indexer, options.node_eviction_rate, clock)
+        self._readiness = PodReadiness(client, recorder, clock)
+        self.disruption = Disruption(
+            Rates(
+                options.node_eviction_rate,
+                options.secondary_node_eviction_rate,
+                options.large_cluster_size_threshold,
+            )
+        )
+        self.monitor = NodeMonitor(
+            client,
+            nodes.indexer,
+            leases.indexer,
+            pods.indexer,
+            self.tainter,
+            self._readiness,
+            self.disruption,
+            recorder,
+            GracePeriods(options.node_monitor_grace_period, options.node_startup_grace_period),
+            options.unhealthy_zone_threshold,
+            clock,
+        )
+        self.controller = Controller(
+            NAME, self.sync_node, workers=_NODE_WORKERS, queue_name="node_lifecycle_controller", clock=clock
+        )
+        self.pod_controller = Controller(
+            f"{NAME}-pods",
+            self.sync_pod,
+            workers=_POD_WORKERS,
+            queue_name="node_lifecycle_controller_pods",
+            clock=clock,
+        )
+        self.controller.handle(nodes, NodeHandler(self.controller.queue.add, self.monitor.forget))
+        self.pod_controller.handle(pods, PodHandler(self.pod_controller.queue.add))
+
+    @property
+    def has_synced(self) -> bool:
+        """Whether the caches were complete and the workers have started."""
+        return self.controller.has_synced and self.pod_controller.has_synced
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self.controller.run)
+            tasks.start_soon(self.pod_controller.run)
+            for informer in self._informers:
+                await informer.wait_synced()
+            tasks.start_soon(self.tainter.run)
+            tasks.start_soon(self._monitor)
+
+    async def _monitor(self) -> None:
+        while True:
+            try:
+                with cancellations_as_errors("a look at all nodes"):
+                    await self.monitor.check()
+            except Exception:  # the next one may go well
+                log.exception("nodes_not_checked")
+            await self._clock.sleep(self._period)
+
+    async def sync_node(self, name: str) -> None:
+        """Bring a node's NoSchedule taints and labels up to date."""
+        node = self._nodes.get_by_key(name)
+        if node is None:
+            return
+        add, remove = no_schedule_changes(node)
+        if add or remove:
+            await self._writer.swap_taints(node, add, remove)
+        await self._writer.set_labels(name, labels_to_set(node.metadata.labels))
+
+    async def sync_pod(self, key: str) -> None:
+        """Mark a pod that has come to a node which is not ready."""
+        pod = self._pods.get_by_key(key)
+        node = self._nodes.get_by_key(pod.spec.node_name or "") if pod is not None else None
+        if pod is None or node is None:
+            return
+        # Before the first look at all nodes, the node speaks for itself: nobody would come back to this pod.
+        health = self.monitor.health.get(node.metadata.name)
+        ready = health.ready if health is not None else ready_condition(node)
+        if ready is None or ready.status == "True":
+            return
+        if errors := await self._readiness.mark_not_ready([pod]):
+            raise errors[0]

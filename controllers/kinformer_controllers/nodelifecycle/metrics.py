@@ -1,0 +1,57 @@
+"""The metrics of the node lifecycle controller, under Kubernetes' names."""
+
+from __future__ import annotations
+
+from prometheus_client import Counter, Gauge, Histogram
+
+__all__ = (
+    "ALL_NODES_SECONDS",
+    "EVICTIONS",
+    "NODE_SECONDS",
+    "UNHEALTHY_NODES",
+    "ZONE_HEALTH",
+    "ZONE_SIZE",
+    "forget_zone",
+    "tell_zone",
+)
+
+ZONE_HEALTH = Gauge(
+    "node_collector_zone_health", "Gauge measuring percentage of healthy nodes per zone.", labelnames=["zone"]
+)
+ZONE_SIZE = Gauge(
+    "node_collector_zone_size", "Gauge measuring number of registered Nodes per zones.", labelnames=["zone"]
+)
+UNHEALTHY_NODES = Gauge(
+    "node_collector_unhealthy_nodes_in_zone",
+    "Gauge measuring number of not Ready Nodes per zones.",
+    labelnames=["zone"],
+)
+EVICTIONS = Counter(
+    "node_collector_evictions_total",
+    "Number of Node evictions that happened since current instance of NodeController started.",
+    labelnames=["zone"],
+)
+NODE_SECONDS = Histogram(
+    "node_collector_update_node_health_duration_seconds",
+    "Duration in seconds for NodeController to update the health of a single node.",
+    buckets=[0.001 * 4**power for power in range(8)],
+)
+ALL_NODES_SECONDS = Histogram(
+    "node_collector_update_all_nodes_health_duration_seconds",
+    "Duration in seconds for NodeController to update the health of all nodes.",
+    buckets=[0.01 * 4**power for power in range(8)],
+)
+
+
+def tell_zone(zone: str, size: int, unhealthy: int) -> None:
+    """Say how many nodes a zone has, and how many of them are not ready."""
+    ZONE_SIZE.labels(zone).set(size)
+    ZONE_HEALTH.labels(zone).set(100 * (size - unhealthy) / size)
+    UNHEALTHY_NODES.labels(zone).set(unhealthy)
+
+
+def forget_zone(zone: str) -> None:
+    """Say that a zone has no nodes, of which none is unhealthy."""
+    ZONE_SIZE.labels(zone).set(0)
+    ZONE_HEALTH.labels(zone).set(100)
+    UNHEALTHY_NODES.labels(zone).set(0)

@@ -1,0 +1,217 @@
+"""The monitor: looks at all nodes every few seconds, says which are unknown, and tells the tainter and the pods.
+
+One pass goes over the cache. A node about which nothing has changed costs no request and no turn of the event loop;
+those that need writes are seen to a few at a time. What fails for one node is logged and tried again in the next pass.
+A node whose health could not be written is left out of that pass: nothing is decided on what may be wrong.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+from typing import Any, Final
+
+import anyio.lowlevel
+
+from kinformer.cache import Indexer
+from kinformer.client import Client
+from kinformer.client.errors import ClientError
+from kinformer.clock import Clock
+from kinformer.logs import get_logger
+from kinformer.models import V1Lease, V1Node, V1NodeCondition, V1ObjectMeta, V1Pod, to_dict
+from kinformer.record import EventRecorder
+from kinformer.workqueue import parallelize_until
+from kinformer_controllers.nodelifecycle.health import GracePeriods, Moment, NodeHealth, Observation, observe
+from kinformer_controllers.nodelifecycle.metrics import ALL_NODES_SECONDS, NODE_SECONDS, forget_zone, tell_zone
+from kinformer_controllers.nodelifecycle.pods import PodReadiness
+from kinformer_controllers.nodelifecycle.tainting import NoExecuteTainter
+from kinformer_controllers.nodelifecycle.zones import Disruption, zone_state
+from kinformer_controllers.shared.nodes.node_events import record_node_event, record_status_change
+from kinformer_controllers.shared.nodes.zones import zone_key
+from kinformer_controllers.shared.owning.index import POD_NODE_INDEX
+
+__all__ = ("EXCLUDED_FROM_DISRUPTION", "NodeMonitor")
+
+log = get_logger(__name__)
+
+#: A label: a node that has it does not count for the state of its zone.
+EXCLUDED_FROM_DISRUPTION: Final = "node.kubernetes.io/exclude-disruption"
+LEASE_NAMESPACE: Final = "kube-node-lease"
+
+#: Nodes seen to at once, as in Kubernetes.
+_WORKERS: Final = 8
+#: How often a node's health is written in one pass, and the seconds between.
+_TRIES: Final = 5
+_PAUSE: Final = 0.02
+#: Nodes after which the others in this event loop have their turn.
+_PIECE: Final = 64
+
+
+class NodeMonitor:
+    """
+    :param unhealthy_threshold: the share of nodes that are not ready in a zone that is disrupted
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        nodes: Indexer[V1Node],
+        leases: Indexer[V1Lease],
+        pods: Indexer[V1Pod],
+        tainter: NoExecuteTainter,
+        readiness: PodReadiness,
+        disruption: Disruption,
+        recorder: EventRecorder,
+        grace: GracePeriods,
+        unhealthy_threshold: float,
+        clock: Clock,
+    ) -> None:
+        self._server = client.resource(V1Node)
+        self._nodes, self._leases, self._pods = nodes, leases, pods
+        self._tainter = tainter
+        self._readiness = readiness
+        self._disruption = disruption
+        self._recorder = recorder
+        self._grace = grace
+        self._unhealthy_threshold = unhealthy_threshold
+        self._clock = clock
+        #: What is known of each node, by name.
+        self.health: dict[str, NodeHealth] = {}
+        #: The uid of each node that was there in the last pass, by name.
+        self._known: dict[str, str] = {}
+        #: Nodes some of whose pods could not be marked.
+        self._to_retry: set[str] = set()
+
+    def forget(self, name: str) -> None:
+        """A node is gone: its pods are not marked again."""
+        self._to_retry.discard(name)
+
+    async def check(self) -> None:
+        """Look at all nodes once."""
+        began = self._clock.monotonic()
+        nodes = self._nodes.list()
+        await self._note_changes(nodes)
+        zones: dict[str, list[V1NodeCondition | None]] = defaultdict(list)
+
+        async def look(piece: int) -> None:
+            if piece % _PIECE == 0:
+                await anyio.lowlevel.checkpoint()
+            await self._look(nodes[piece], zones)
+
+        await parallelize_until(_WORKERS, len(nodes), look)
+        await self._handle_disruption(zones, nodes)
+        ALL_NODES_SECONDS.observe(self._clock.monotonic() - began)
+
+    async def _note_changes(self, nodes: list[V1Node]) -> None:
+        """See which nodes have come and gone since the last pass."""
+        for node in nodes:
+            meta = node.metadata
+            self._add_zone(zone_key(node))
+            if meta.name not in self._known:
+                self._known[meta.name] = meta.uid
+                record_node_event(self._recorder, node, "RegisteredNode", f"Registered Node {meta.name} in Controller")
+                await self._mark_ready(node)
+        if len(self._known) == len(nodes):
+            return
+        there = {node.metadata.name for node in nodes}
+        for name in [name for name in self._known if name not in there]:
+            gone = V1Node(metadata=V1ObjectMeta(name=name, uid=self._known.pop(name)))
+            self.health.pop(name, None)
+            record_node_event(self._recorder, gone, "RemovingNode", f"Removing Node {name} from Controller")
+
+    def _add_zone(self, zone: str) -> None:
+        if self._disruption.add_zone(zone):
+            self._tainter.add_zone(zone)
+
+    async def _look(self, node: V1Node, zones: dict[str, list[V1NodeCondition | None]]) -> None:
+        """Look at one node, and note the condition in which it is under its zone."""
+        began = self._clock.monotonic()
+        try:
+            found = await self._observe(node)
+            if found is not None:
+                node, seen = found
+                if EXCLUDED_FROM_DISRUPTION not in (node.metadata.labels or {}):
+                    zones[zone_key(node)].append(seen.ready)
+                await self._follow(node, seen)
+        except Exception:  # a node that does not decode, say: the others are to be looked at
+            log.exception("node_not_checked", node=node.metadata.name)
+        NODE_SECONDS.observe(self._clock.monotonic() - began)
+
+    async def _observe(self, node: V1Node) -> tuple[V1Node, Observation] | None:
+        """Find out how a node is, and write it if it is unknown; None if that failed. The node may be a fresher one."""
+        name = node.metadata.name
+        for _ in range(_TRIES):
+            lease = self._leases.get_by_key(f"{LEASE_NAMESPACE}/{name}")
+            now = Moment(self._clock.now(), self._clock.monotonic())
+            seen = observe(self.health.get(name), node, lease, now, self._grace)
+            self.health[name] = seen.health
+            if not seen.conditions:
+                return node, seen
+            try:
+                written = await self._server.patch(name, _patch(node, seen.conditions), subresource="status")
+            except ClientError as error:
+                log.error("node_health_not_written", node=name, error=str(error))
+            else:
+                self.health[name] = seen.written(lease)
+                return written, seen
+            try:
+                node = await self._server.get(name)
+            except ClientError as error:
+                log.error("node_not_read", node=name, error=str(error))
+                break
+            await self._clock.sleep(_PAUSE)
+        return None
+
+    async def _follow(self, node: V1Node, seen: Observation) -> None:
+        """Have happen what follows from a node's Ready condition, as it was found and as it is now."""
+        name, observed = node.metadata.name, seen.observed
+        status = seen.ready.status if seen.ready is not None else ""
+        if status == "True":
+            await self._mark_ready(node)
+        elif status in ("False", "Unknown"):
+            await self._tainter.not_ready(node, status)
+        if status not in ("", "True") and (observed == "True" or name in self._to_retry):
+            if observed == "True":
+                record_status_change(self._recorder, node, "NodeNotReady")
+            if await self._readiness.mark_not_ready(self._pods.by_index(POD_NODE_INDEX, name)):
+                self._to_retry.add(name)
+                return
+        self._to_retry.discard(name)
+
+    async def _mark_ready(self, node: V1Node) -> bool:
+        try:
+            await self._tainter.ready(node)
+        except ClientError as error:
+            log.error("taints_not_removed", node=node.metadata.name, error=str(error))
+            return False
+        return True
+
+    async def _handle_disruption(self, zones: dict[str, list[V1NodeCondition | None]], nodes: list[V1Node]) -> None:
+        found = {}
+        for zone, conditions in zones.items():
+            unhealthy, state = zone_state(conditions, self._unhealthy_threshold)
+            found[zone] = (state, len(conditions))
+            tell_zone(zone, len(conditions), unhealthy)
+        step = self._disruption.step(found)
+        for zone in step.gone:
+            forget_zone(zone)
+        if step.stopped:
+            log.warning("no_node_is_ready", zones=len(found), nodes=len(nodes))
+            for node in nodes:
+                await self._mark_ready(node)
+        if step.resumed:
+            log.info("nodes_are_ready_again", zones=len(found))
+            now = self._clock.monotonic()
+            self.health = {name: replace(health, probed=now) for name, health in self.health.items()}
+        for zone, rate in step.rates.items():
+            log.info("zone_changed", zone=zone, state=self._disruption.states[zone].value, rate=rate)
+            self._tainter.set_rate(zone, rate)
+
+
+def _patch(node: V1Node, conditions: tuple[V1NodeCondition, ...]) -> dict[str, Any]:
+    """The patch of a node's status that is refused if the node has changed since it was looked at."""
+    version = node.metadata.resource_version
+    return {
+        "metadata": {"resourceVersion": version},
+        "status": {"conditions": [to_dict(condition) for condition in conditions]},
+    }

@@ -1,0 +1,42 @@
+"""What keeps new pods off a node: a NoSchedule taint for each condition that says so, and one for `unschedulable`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kinformer.models import V1Node, V1Taint
+from kinformer.placement.taints import NO_SCHEDULE
+from kinformer_controllers.shared.nodes.taints import (
+    DISK_PRESSURE,
+    MEMORY_PRESSURE,
+    NETWORK_UNAVAILABLE,
+    NOT_READY,
+    PID_PRESSURE,
+    UNREACHABLE,
+    UNSCHEDULABLE,
+    differing_taints,
+)
+
+__all__ = ("no_schedule_changes",)
+
+#: The key of the taint for a condition's type and status.
+_KEYS: Final = {
+    ("Ready", "False"): NOT_READY,
+    ("Ready", "Unknown"): UNREACHABLE,
+    ("MemoryPressure", "True"): MEMORY_PRESSURE,
+    ("DiskPressure", "True"): DISK_PRESSURE,
+    ("NetworkUnavailable", "True"): NETWORK_UNAVAILABLE,
+    ("PIDPressure", "True"): PID_PRESSURE,
+}
+#: The keys that this controller decides about; other NoSchedule taints are somebody else's.
+_OWN: Final = frozenset({*_KEYS.values(), UNSCHEDULABLE})
+
+
+def no_schedule_changes(node: V1Node) -> tuple[list[V1Taint], list[V1Taint]]:
+    """The NoSchedule taints to add to a node, and those to remove from it."""
+    conditions = (node.status.conditions if node.status is not None else None) or ()
+    keys = [_KEYS[found] for each in conditions if (found := (each.type, each.status)) in _KEYS]
+    if node.spec.unschedulable:
+        keys.append(UNSCHEDULABLE)
+    there = [taint for taint in node.spec.taints or () if taint.effect == NO_SCHEDULE and taint.key in _OWN]
+    return differing_taints([V1Taint(key=key, effect=NO_SCHEDULE) for key in keys], there)
