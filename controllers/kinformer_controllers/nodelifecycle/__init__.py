@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from kinformer.options import Deferred
 from kinformer_controllers.nodelifecycle.options import NodeLifecycleOptions
+from kinformer_controllers.nodelifecycle.permissions import PERMISSIONS
 
 if TYPE_CHECKING:
     from kinformer.manager import Runnable
@@ -13,5 +14,5 @@ if TYPE_CHECKING:
 __all__ = ("make_controller",)
 
 make_controller: Deferred[Runnable] = Deferred(
-    "kinformer_controllers.nodelifecycle.controller:make_controller", NodeLifecycleOptions
+    "kinformer_controllers.nodelifecycle.controller:make_controller", NodeLifecycleOptions, permissions=PERMISSIONS
 )

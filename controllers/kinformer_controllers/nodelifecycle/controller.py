@@ -43,7 +43,7 @@ _NODE_WORKERS, _POD_WORKERS = 8, 4
 
 
 def make_controller(context: ControllerContext) -> NodeLifecycleController:
-    """The entry point ``node-lifecycle-controller``; its options are :class:`.NodeLifecycleOptions`."""
+    """The entry point ``nodelifecycle``; its options are :class:`.NodeLifecycleOptions`."""
     options, recorder = context.read(NodeLifecycleOptions), context.recorder(NODE_CONTROLLER)
     return NodeLifecycleController(context.client, context.informers, recorder, options, clock=context.clock)
 

@@ -4,7 +4,8 @@ Where many nodes of a zone are silent at once, the zone's network is more likely
 them there are, the slower they are tainted. Where no node of the whole cluster reports, it is this process that sees
 nothing: all tainting stops, and what was tainted is taken back (the *master disruption mode*).
 
-A zone's rate changes only when its state does, as in Kubernetes.
+A zone's rate changes only when its state does, as in Kubernetes. A zone that is new while all others are dark does not
+have those resume: they do when their own state changes.
 """
 
 from __future__ import annotations

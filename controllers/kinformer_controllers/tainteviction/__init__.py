@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kinformer.options import Deferred
+from kinformer_controllers.tainteviction.permissions import PERMISSIONS
 
 if TYPE_CHECKING:
     from kinformer.manager import Runnable
 
 __all__ = ("make_controller",)
 
-make_controller: Deferred[Runnable] = Deferred("kinformer_controllers.tainteviction.controller:make_controller")
+make_controller: Deferred[Runnable] = Deferred(
+    "kinformer_controllers.tainteviction.controller:make_controller", permissions=PERMISSIONS
+)

@@ -33,7 +33,7 @@ _WORKERS = 8
 
 
 def make_controller(context: ControllerContext) -> Controller:
-    """The entry point ``taint-eviction-controller``. It has no options."""
+    """The entry point ``taint-eviction``. It has no options."""
     recorder = context.recorder(COMPONENT)
     return TaintEvictionController(context.client, context.informers, recorder, clock=context.clock).controller
 

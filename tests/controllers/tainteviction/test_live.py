@@ -21,7 +21,7 @@ EVICTED = "TaintManagerEviction"
 @asynccontextmanager
 async def node_with_pods(**tolerated: list[dict[str, Any]]) -> AsyncIterator[Cluster]:
     """One node without taints, and a pod on it for each name, with these tolerations."""
-    async with cluster({"taint-eviction-controller": make_controller}) as found:
+    async with cluster({"taint-eviction": make_controller}) as found:
         await found.make_node("n")
         await found.set_taints("n")
         for name, tolerations in tolerated.items():
@@ -163,7 +163,7 @@ async def test_a_toleration_that_is_added_while_a_pod_waits_does_not_lengthen_it
 
 
 async def test_a_taint_of_a_new_node_counts_for_the_pods_that_name_it() -> None:
-    async with cluster({"taint-eviction-controller": make_controller}) as world:
+    async with cluster({"taint-eviction": make_controller}) as world:
         await world.make_pod("p", "n")
         await world.turn(10)
         assert await world.staying() == ["p"]
@@ -242,7 +242,7 @@ async def test_a_deletion_that_fails_is_given_up_when_the_taint_goes() -> None:
 
 
 async def test_pods_that_wait_have_one_timer_and_no_task_of_their_own() -> None:
-    async with cluster({"taint-eviction-controller": make_controller}) as world:
+    async with cluster({"taint-eviction": make_controller}) as world:
         await world.make_node("n")
         await world.set_taints("n", "a")
         await world.turn(0)
