@@ -8,7 +8,12 @@ from kinformer.cache.delta_fifo import DeltaFIFO
 from kinformer.cache.deltas import BookmarkInfo, Delta, Deltas, DeltaType, ReplacedAllInfo
 from kinformer.cache.expiration_cache import ExpirationCache, ExpirationPolicy, TimestampedEntry, TTLPolicy
 from kinformer.cache.fifo import FIFO
-from kinformer.cache.freshness import CATCH_UP_TIMEOUT, is_as_new_as, wait_until_as_new_as
+from kinformer.cache.freshness import (
+    CATCH_UP_TIMEOUT,
+    is_as_new_as,
+    wait_until_as_new_as,
+    wait_until_each_is_as_new_as,
+)
 from kinformer.cache.handlers import (
     Deleted,
     FilteringResourceEventHandler,
@@ -154,4 +159,5 @@ __all__ = (
     "tombstones_of_missing",
     "wait_for_cache_sync",
     "wait_until_as_new_as",
+    "wait_until_each_is_as_new_as",
 )

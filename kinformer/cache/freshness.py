@@ -13,7 +13,7 @@ where the informer is. What that watch tells is what the informer is still to he
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
@@ -28,7 +28,7 @@ from kinformer.clock import Clock, RealClock
 from kinformer.logs import get_logger
 from kinformer.meta import accessor_of, is_older
 
-__all__ = ("CATCH_UP_TIMEOUT", "is_as_new_as", "wait_until_as_new_as")
+__all__ = ("CATCH_UP_TIMEOUT", "is_as_new_as", "wait_until_as_new_as", "wait_until_each_is_as_new_as")
 
 log = get_logger(__name__)
 
@@ -38,6 +38,8 @@ CATCH_UP_TIMEOUT: Final = 10.0
 #: Seconds between two looks at an informer: short at first, as what was written is usually on its way.
 _LOOK_AGAIN: Final = 0.005
 _LOOK_AGAIN_MAX: Final = 0.1
+#: Seconds for which what was written may be on its way before the server is asked.
+_ON_ITS_WAY: Final = 0.05
 #: Seconds before a server that could not be asked is asked again.
 _ASK_AGAIN: Final = 0.25
 
@@ -69,49 +71,76 @@ async def wait_until_as_new_as(
     :param timeout: seconds after which to go on all the same; the log then names the informers that are late
     :return: the names of those that are late: their copy may be older
     """
+    versions = dict.fromkeys(informers, resource_version)
+    return await wait_until_each_is_as_new_as(versions, timeout=timeout, clock=clock)
+
+
+async def wait_until_each_is_as_new_as(
+    versions: Mapping[SharedIndexInformer[Any], str],
+    *,
+    timeout: float = CATCH_UP_TIMEOUT,
+    clock: Clock | None = None,
+) -> tuple[str, ...]:
+    """
+    :func:`wait_until_as_new_as`, with a version for each informer.
+
+    It takes no second where the version is that of a write of the informer's own kind: that one's event is on its way.
+    """
     clock = clock or RealClock()
-    late = [informer for informer in informers if informer.is_started and not is_as_new_as(informer, resource_version)]
+    late = {
+        informer: version
+        for informer, version in versions.items()
+        if informer.is_started and not is_as_new_as(informer, version)
+    }
     if not late:
         return ()
 
-    async def catch_up(informer: SharedIndexInformer[Any]) -> None:
+    async def catch_up(informer: SharedIndexInformer[Any], version: str) -> None:
         with suppress(InformerStateError):  # it has ended: whoever needs it hears that from itself
             await informer.wait_synced()
-            await _catch_up(informer, resource_version, clock)
-        late.remove(informer)
+            await _catch_up(informer, version, clock)
+        del late[informer]
 
     with anyio.CancelScope() as waiting:
         deadline = clock.call_later(timeout, waiting.cancel)
         try:
             async with plain_task_group() as tasks:
-                for informer in tuple(late):
-                    tasks.start_soon(catch_up, informer, name=f"informer {informer.name} catches up")
+                for informer, version in tuple(late.items()):
+                    tasks.start_soon(catch_up, informer, version, name=f"informer {informer.name} catches up")
         finally:
             deadline.cancel()
     names = tuple(sorted(informer.name for informer in late))
     if names:
-        log.warning("caches_may_be_old", late=names, resource_version=resource_version, waited=timeout)
+        log.warning("caches_may_be_old", late=names, waited=timeout)
     return names
 
 
 async def _catch_up(informer: SharedIndexInformer[Any], version: str, clock: Clock) -> None:
-    while not is_as_new_as(informer, version):
-        here = informer.last_sync_resource_version
-        try:
-            # Its version is this resource's own: it can be compared also where the claim's cannot.
-            newest = (await informer.lister_watcher.list(ListOptions(limit=1))).resource_version
-            if is_as_new_as(informer, newest):
+    #: What it has to come to: that version, or the last change that the server tells of before it.
+    enough = {version}
+
+    async def ask() -> None:
+        await clock.sleep(_ON_ITS_WAY)
+        while True:
+            here = informer.last_sync_resource_version
+            try:
+                # Its version is this resource's own: it can be compared also where the claim's cannot.
+                newest = (await informer.lister_watcher.list(ListOptions(limit=1))).resource_version
+                enough.add(newest)
+                enough.add(await _last_change(informer.lister_watcher, here, newest))
                 return
-            version = await _last_change(informer.lister_watcher, here, newest)
-        except ClientError as error:
-            # Among others when the server has forgotten that version: then the informer is about to list again.
-            log.debug("cache_not_compared", informer=informer.name, error=str(error))
-            await clock.sleep(_ASK_AGAIN)
-            continue
+            except ClientError as error:
+                # Among others when the server has forgotten that version: then the informer is about to list again.
+                log.debug("cache_not_compared", informer=informer.name, error=str(error))
+                await clock.sleep(_ASK_AGAIN)
+
+    async with plain_task_group() as tasks:
+        tasks.start_soon(ask, name=f"informer {informer.name} is compared")
         wait = _LOOK_AGAIN
-        while not is_as_new_as(informer, version):
+        while not any(is_as_new_as(informer, version) for version in enough):
             await clock.sleep(wait)
             wait = min(2 * wait, _LOOK_AGAIN_MAX)
+        tasks.cancel_scope.cancel()
 
 
 async def _last_change(lister_watcher: ListerWatcher[Any], since: str, until: str) -> str:

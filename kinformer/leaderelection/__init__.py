@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from kinformer.leaderelection.elector import LeaderElector, LeadershipLost, new_identity
 from kinformer.leaderelection.guard import Guard, GuardedTransport, WriteRefused, guarded_client
+from kinformer.leaderelection.handover import LAST_WRITES_ANNOTATION, UNKNOWN, LastWrites, read_last_writes
 from kinformer.leaderelection.health import LeaderHealthzAdaptor
 from kinformer.leaderelection.keeper import LeaseKeeper, LeaseNotRenewed
 from kinformer.leaderelection.lock import LeaseLock, Lock, LockNotRead
@@ -16,6 +17,10 @@ from kinformer.leaderelection.record import ElectionRecord, record_from_spec, sp
 
 __all__ = (
     "JITTER_FACTOR",
+    "LAST_WRITES_ANNOTATION",
+    "UNKNOWN",
+    "LastWrites",
+    "read_last_writes",
     "ElectionOptionError",
     "ElectionOptions",
     "ElectionRecord",

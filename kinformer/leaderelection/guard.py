@@ -4,7 +4,8 @@ A leader that was stopped, or had no processor time, for longer than its lease d
 middle of a sync and writes what it had decided, while another leads. The guard asks the clock before each write is
 sent, after everything that a request may wait for; so what such a leader writes first is refused already.
 
-Reading is always allowed. It is the followers' business as well.
+Reading is always allowed. It is the followers' business as well. What was written is noted for the next leader
+(:mod:`kinformer.leaderelection.handover`).
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
 from kinformer.client import Client, ClientError
+from kinformer.client.errors import ApiError, ServerUnreachable
 from kinformer.client.permission import with_permission
+from kinformer.leaderelection.handover import LastWrites
 
 if TYPE_CHECKING:
     from kinformer.client.transport import Transport
@@ -22,6 +25,8 @@ if TYPE_CHECKING:
 __all__ = ("Guard", "GuardedTransport", "WriteRefused", "guarded_client")
 
 _READS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+#: From here on an error does not say that nothing was written.
+_SERVER_ERROR: Final = 500
 
 
 class WriteRefused(ClientError):
@@ -45,7 +50,7 @@ class Guard:
     :param now: a time that nobody can set
     """
 
-    __slots__ = ("_lease", "_now", "_until", "refused")
+    __slots__ = ("_lease", "_now", "_until", "refused", "writes")
 
     def __init__(self, lease: str, now: Callable[[], float]) -> None:
         self._lease = lease
@@ -53,6 +58,8 @@ class Guard:
         self._until = -inf
         #: How many writes were refused.
         self.refused = 0
+        #: What was written through it.
+        self.writes = LastWrites()
 
     @property
     def is_open(self) -> bool:
@@ -97,8 +104,22 @@ class GuardedTransport:
             return await self._transport.request(method, path, **request)
         what = f"{method} {path}"
         self._guard.check(what)
-        with with_permission(lambda: self._guard.check(what)):
-            return await self._transport.request(method, path, **request)
+        writes = self._guard.writes
+        number = writes.sent(path)
+        try:
+            with with_permission(lambda: self._guard.check(what)):
+                answer: bytes = await self._transport.request(method, path, **request)
+        except (ApiError, ServerUnreachable, WriteRefused) as error:
+            if isinstance(error, ApiError) and error.code >= _SERVER_ERROR:
+                writes.lost(path)
+            else:
+                writes.refused(path)
+            raise
+        except BaseException:
+            writes.lost(path)
+            raise
+        writes.answered(number, method, path, answer)
+        return answer
 
 
 def guarded_client(client: Client, guard: Guard) -> Client:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
 from kinformer.client import Client, ClientError
@@ -68,6 +68,7 @@ class LeaseLock:
         not wait in line behind the requests of controllers
     :param identity: who this candidate is; no two may have the same
     :param labels: set on the Lease with each write, beside those that it has
+    :param annotations: gives for each record that is written the annotations that are set with it; None takes one away
     :param recorder: is told who began and who stopped to lead
     """
 
@@ -79,6 +80,7 @@ class LeaseLock:
         identity: str,
         *,
         labels: Mapping[str, str] | None = None,
+        annotations: Callable[[ElectionRecord], Mapping[str, str | None]] | None = None,
         recorder: Recorder | None = None,
     ) -> None:
         self.namespace = namespace
@@ -86,8 +88,12 @@ class LeaseLock:
         self.identity = identity
         self._leases = client.resource(dict, V1Lease)
         self._labels = dict(labels or {})
+        self._annotations = annotations or (lambda record: {})
         self._recorder = recorder
         self._lease: dict[str, Any] | None = None
+        #: The record that was last read, and the annotations beside it.
+        self.found = ElectionRecord()
+        self.found_annotations: Mapping[str, str] = {}
 
     @property
     def resource_version(self) -> str:
@@ -97,7 +103,9 @@ class LeaseLock:
     async def get(self) -> ElectionRecord:
         """See :meth:`Lock.get`."""
         self._lease = lease = await self._leases.get(self.name, self.namespace)
-        return record_from_spec(lease.get("spec") or {})
+        self.found = record_from_spec(lease.get("spec") or {})
+        self.found_annotations = lease["metadata"].get("annotations") or {}
+        return self.found
 
     async def create(self, record: ElectionRecord) -> None:
         """See :meth:`Lock.create`."""
@@ -123,6 +131,9 @@ class LeaseLock:
         metadata = dict(self._lease["metadata"])
         if self._labels:
             metadata["labels"] = {**(metadata.get("labels") or {}), **self._labels}
+        if annotations := self._annotations(record):
+            merged = {**(metadata.get("annotations") or {}), **annotations}
+            metadata["annotations"] = {name: text for name, text in merged.items() if text is not None}
         # A record that leaves out what a coordinated election has put there takes it away, as client-go's does.
         lease = {**self._lease, "metadata": metadata, "spec": spec_from_record(record)}
         self._lease = await self._leases.update(lease)

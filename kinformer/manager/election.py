@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from kinformer.cache import SharedIndexInformer, wait_until_as_new_as
+from kinformer.cache import SharedIndexInformer, wait_until_each_is_as_new_as
 from kinformer.cache.tasks import plain_task_group
 from kinformer.client import Client
 from kinformer.clock import Clock
 from kinformer.leaderelection import (
+    LAST_WRITES_ANNOTATION,
     ElectionOptions,
+    ElectionRecord,
     LeaderElector,
     LeaderHealthzAdaptor,
     LeaseKeeper,
     LeaseLock,
     guarded_client,
     new_identity,
+    read_last_writes,
 )
 from kinformer.manager import beside
+from kinformer.meta import GroupVersionResource
 from kinformer.record import ClientSink, EventBroadcaster
 
 __all__ = ("DEFAULT_LEASE", "Election", "LeaderElection")
@@ -62,6 +66,7 @@ class Election:
             settings.namespace,
             settings.name,
             settings.identity or new_identity(),
+            annotations=self._annotations,
             recorder=self._broadcaster.new_recorder(DEFAULT_LEASE),
         )
         keeper = LeaseKeeper(lock, settings.options, name=settings.name, clock=clock)
@@ -78,14 +83,34 @@ class Election:
         return guarded_client(client, self.elector.guard)
 
     async def wait_until_caches_show_the_last_leaders_writes(
-        self, informers: Iterable[SharedIndexInformer[Any]]
+        self, informers: Mapping[GroupVersionResource, SharedIndexInformer[Any]]
     ) -> tuple[str, ...]:
         """
-        Wait until the caches are as new as this process' claim to the Lease: the last leader wrote all before that.
+        Wait until the caches show what the last leader wrote.
+
+        Where that one left a note with its release, only what it wrote is waited for. Otherwise the caches have to be
+        as new as this process' claim to the Lease, before which the last leader wrote all that it did.
 
         :return: the names of the informers that may be older all the same, after the time limit
         """
-        return await wait_until_as_new_as(informers, self._lock.resource_version, clock=self._clock)
+        found, claim = self._lock.found, self._lock.resource_version
+        note = None
+        if not found.holder_identity:
+            note = read_last_writes(self._lock.found_annotations, found.leader_transitions)
+        if note is None:
+            versions = dict.fromkeys(informers.values(), claim)
+        else:
+            versions = {
+                informer: note[gvr.group_resource] or claim
+                for gvr, informer in informers.items()
+                if gvr.group_resource in note
+            }
+        return await wait_until_each_is_as_new_as(versions, clock=self._clock)
+
+    def _annotations(self, record: ElectionRecord) -> dict[str, str | None]:
+        released = not record.holder_identity
+        note = self.elector.guard.writes.note(record.leader_transitions) if released else None
+        return {LAST_WRITES_ANNOTATION: note}
 
     async def run(self, work: Callable[[], Awaitable[None]]) -> None:
         """

@@ -197,7 +197,7 @@ class Manager:
     async def _lead(self, election: Election) -> None:
         await self.check_alone()
         informers = self.context.informers
-        await election.wait_until_caches_show_the_last_leaders_writes(informers.informers.values())
+        await election.wait_until_caches_show_the_last_leaders_writes(informers.informers)
         informers.release_handlers()
         await self._work()
 

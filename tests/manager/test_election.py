@@ -14,7 +14,7 @@ from kinformer.cache import CATCH_UP_TIMEOUT
 from kinformer.client import Client, connect
 from kinformer.clock import FakeClock
 from kinformer.envtest import ApiServer
-from kinformer.leaderelection import LeadershipLost
+from kinformer.leaderelection import LAST_WRITES_ANNOTATION, LeadershipLost
 from kinformer.manager import Controller, ControllerContext, LeaderElection, Manager
 from kinformer.models import V1ConfigMap, V1Lease, V1ObjectMeta
 from tests.turning import eventually, quiet, turn
@@ -52,6 +52,11 @@ class Candidate:
     def cached(self) -> list[str]:
         (informer,) = self.manager.context.informers.informers.values()
         return informer.indexer.list_keys() if informer.has_synced else []
+
+    async def write(self, name: str) -> None:
+        """Make a ConfigMap as one of its controllers would."""
+        maps = self.manager.context.client.resource(V1ConfigMap)
+        await maps.create(V1ConfigMap(metadata=V1ObjectMeta(name=name, namespace="default")))
 
     async def run(self) -> None:
         with self.scope:
@@ -115,6 +120,13 @@ class World:
         )
         await quiet()
 
+    async def lease(self) -> V1Lease:
+        return await self.client.resource(V1Lease).get("kinformer-manager", "kube-system")
+
+    async def take_note_away(self) -> None:
+        patch = {"metadata": {"annotations": {LAST_WRITES_ANNOTATION: None}}}
+        await self.client.resource(V1Lease).patch("kinformer-manager", patch, "kube-system")
+
     async def stop(self, candidate: Candidate) -> None:
         candidate.scope.cancel()
         await eventually(lambda: candidate.ended, self.clock)
@@ -172,13 +184,18 @@ async def test_at_take_over_every_object_is_synced_and_nothing_is_listed(world: 
     assert new.count("GET /api/v1/configmaps") <= 1
 
 
-async def test_at_take_over_nothing_is_synced_before_the_cache_shows_what_the_last_leader_wrote(world: World) -> None:
+@pytest.mark.parametrize("noted", [True, False], ids=["it left a note", "it left none"])
+async def test_at_take_over_nothing_is_synced_before_the_cache_shows_what_the_last_leader_wrote(
+    world: World, noted: bool
+) -> None:
     leader = await world.start("a")
     follower = await world.start("b")
     await turn(world.clock, 5)
     follower.watches_go_on = anyio.Event()
-    await world.create("written-last")
+    await leader.write("written-last")
     await world.stop(leader)
+    if not noted:
+        await world.take_note_away()
     await turn(world.clock, 8)
     assert follower.manager.election is not None
     assert follower.manager.election.leads
@@ -195,9 +212,51 @@ async def test_a_cache_that_does_not_come_up_to_date_holds_the_work_up_for_a_lim
     follower = await world.start("b")
     await turn(world.clock, 5)
     follower.watches_go_on = anyio.Event()
-    await world.create("one")
+    await leader.write("one")
     await world.stop(leader)
     await eventually(lambda: follower.controller.has_synced, world.clock, seconds=CATCH_UP_TIMEOUT + 5)
+
+
+async def test_where_the_last_leader_noted_its_writes_the_next_waits_for_them_alone(world: World) -> None:
+    leader = await world.start("a")
+    follower = await world.start("b")
+    await turn(world.clock, 5)
+    await leader.write("one")
+    await world.create("two")
+    await turn(world.clock, 1)
+    asked = len(follower.asked)
+    await world.stop(leader)
+    await eventually(lambda: follower.manager.election.leads, world.clock, seconds=5)  # type: ignore[union-attr]
+    held = world.clock.monotonic()
+    await eventually(lambda: len(follower.synced) == 2, world.clock, seconds=5)
+
+    assert world.clock.monotonic() - held < 0.001
+    assert follower.asked[asked:] == []
+
+
+async def test_the_note_of_a_leader_is_gone_once_another_leads(world: World) -> None:
+    leader = await world.start("a")
+    await leader.write("one")
+    await world.stop(leader)
+    assert LAST_WRITES_ANNOTATION in (await world.lease()).metadata.annotations
+    await world.start("b")
+    await turn(world.clock, 5)
+    assert (await world.lease()).spec.holder_identity == "b"
+    assert LAST_WRITES_ANNOTATION not in ((await world.lease()).metadata.annotations or {})
+
+
+async def test_a_note_from_before_the_last_leader_counts_for_nothing(world: World) -> None:
+    first = await world.start("a")
+    await first.write("one")
+    await world.stop(first)
+    note = (await world.lease()).metadata.annotations
+    # A leader that knows nothing of notes: it leaves what it finds, and counts its own term.
+    leases = world.client.resource(V1Lease)
+    await leases.patch("kinformer-manager", {"spec": {"leaseTransitions": 1, "holderIdentity": ""}}, "kube-system")
+    assert (await world.lease()).metadata.annotations == note
+    follower = await world.start("b")
+    await eventually(lambda: follower.controller.has_synced, world.clock, seconds=5)
+    assert any(asked.startswith("WATCH") for asked in follower.asked[2:])
 
 
 async def test_a_leader_that_loses_its_lease_ends_its_controllers_and_says_so(world: World) -> None:
