@@ -10,8 +10,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import inf
 
-__all__ = ("CancelledElsewhere", "cancellations_as_errors", "ends_this_task")
+import anyio
+
+__all__ = ("CancelledElsewhere", "cancellations_as_errors", "ends_this_task", "ends_worker", "is_stray")
 
 
 class CancelledElsewhere(RuntimeError):
@@ -33,6 +36,42 @@ def ends_this_task(error: BaseException) -> bool:
         return True
     task = asyncio.current_task()
     return task is None or task.cancelling() > 0
+
+
+def is_stray(error: BaseException) -> bool:
+    """
+    Whether an exception that was caught is a cancellation which nobody wanted who may want it.
+
+    For tasks of a task group, of which nobody else has the handle: they are to end when a cancel scope around them is
+    cancelled, and not because a function that they called has cancelled its own task. A task that was so is made whole
+    again: its next await is not cancelled, too.
+    """
+    if not isinstance(error, asyncio.CancelledError) or anyio.current_effective_deadline() == -inf:
+        return False
+    _uncancel()
+    return True
+
+
+def ends_worker(error: BaseException) -> bool:
+    """
+    Whether an exception of a function that such a task has called has to be let out.
+
+    Only Ctrl-C, a coroutine that is closed, and cancellations that are meant have to be. Not ``sys.exit()``, which may
+    end a program and not one that others are part of.
+    """
+    if isinstance(error, Exception):
+        return False
+    if isinstance(error, BaseExceptionGroup):
+        return any(map(ends_worker, error.exceptions))
+    if isinstance(error, (KeyboardInterrupt, GeneratorExit)):
+        return True
+    return isinstance(error, asyncio.CancelledError) and not is_stray(error)
+
+
+def _uncancel() -> None:
+    task = asyncio.current_task()
+    while task is not None and task.cancelling():
+        task.uncancel()
 
 
 @contextmanager

@@ -28,7 +28,7 @@ import anyio
 
 from kinformer.blocking import warn_when_blocked
 from kinformer.cache import ResourceEventHandler, SharedIndexInformer
-from kinformer.cancellation import ends_this_task
+from kinformer.cancellation import ends_worker, is_stray
 from kinformer.client.errors import Conflict, ServerUnreachable
 from kinformer.clock import Clock, RealClock
 from kinformer.logs import get_logger
@@ -101,6 +101,13 @@ class Controller:
         self._log = log.bind(controller=name)
         self._has_run = False
         self._has_synced = False
+        self._draining = False
+        #: Ends the wait for caches, and later the syncs; there while it runs.
+        self._scope: anyio.CancelScope | None = None
+        #: Set when the last sync that runs has ended, while somebody waits for that.
+        self._idle: anyio.Event | None = None
+        self._running: set[str] = set()
+        self._ended = anyio.Event()
         self._refused_answers: set[str] = set()
 
     @property
@@ -164,9 +171,10 @@ class Controller:
 
     async def run(self) -> None:
         """
-        Work until cancelled. Runs once: what is queued at the end is dropped, a sync that is under way is cancelled.
+        Work until cancelled, or until :meth:`drain` has ended it. Runs once: what is queued at the end is dropped.
 
-        The informers are started by whoever made them. While one is not, for some seconds, the log says so.
+        When it is cancelled, syncs that are under way are cancelled. The informers are started by whoever made them.
+        While one is not, for some seconds, the log says so.
 
         :raises InformerStateError: if an informer stopped before it had synced
         :raises RuntimeError: if it runs already, or has run
@@ -175,19 +183,61 @@ class Controller:
             raise RuntimeError(f"controller {self.name} has run already: make a new one")
         self._has_run = True
         try:
-            self._log.debug("controller_starting")
-            for registration in self._registrations:
-                await registration.wait_synced()
-            self._has_synced = True
-            self._log.info("controller_started", workers=self.workers)
-            with warn_when_blocked():
-                async with anyio.create_task_group() as tasks:
-                    for _ in range(self.workers):
-                        tasks.start_soon(self._work, name=f"worker of controller {self.name}")
+            with anyio.CancelScope() as self._scope:
+                if not self._draining:
+                    await self._run()
         finally:
             self._has_synced = False
             self.queue.shut_down()
+            self._ended.set()
             self._log.info("controller_stopped")
+
+    async def drain(self, grace: float | None = None) -> tuple[str, ...]:
+        """
+        Hand out no more keys, wait for the syncs that run, and have :meth:`run` return.
+
+        Not to be called by a sync, which would wait for itself. Calling it twice does no harm.
+
+        :param grace: seconds after which syncs that still run are cancelled; None: never
+        :return: the keys whose syncs were cancelled
+        """
+        self._draining = True
+        self.queue.shut_down_now()
+        cut: tuple[str, ...] = ()
+        if self._running:
+            self._log.info("controller_draining", running=len(self._running))
+            if not await self._until_idle(grace):
+                cut = tuple(sorted(self._running))
+                self._log.warning("syncs_cut", keys=cut, grace=grace)
+        if self._scope is not None:
+            # Nothing runs any more, or it has had its time; else it still waits for its caches.
+            self._scope.cancel()
+            await self._ended.wait()
+        return cut
+
+    async def _until_idle(self, seconds: float | None) -> bool:
+        """Wait until no sync runs, for so long at most."""
+        if self._idle is None:
+            self._idle = anyio.Event()
+        with anyio.CancelScope() as waiting:
+            timer = self._clock.call_later(seconds, waiting.cancel) if seconds is not None else None
+            try:
+                await self._idle.wait()
+            finally:
+                if timer is not None:
+                    timer.cancel()
+        return not self._running
+
+    async def _run(self) -> None:
+        self._log.debug("controller_starting")
+        for registration in self._registrations:
+            await registration.wait_synced()
+        self._has_synced = True
+        self._log.info("controller_started", workers=self.workers)
+        with warn_when_blocked():
+            async with anyio.create_task_group() as tasks:
+                for _ in range(self.workers):
+                    tasks.start_soon(self._work, name=f"worker of controller {self.name}")
 
     async def _work(self) -> None:
         while True:
@@ -195,8 +245,19 @@ class Controller:
                 key = await self.queue.get()
             except ShutDown:
                 return
-            with self.queue.processing(key), self._metrics.active.track_inprogress():
-                await self._sync_key(key)
+            except BaseException as error:
+                # A sync that has cancelled its own task, and has ended before that came to anything.
+                if not is_stray(error):
+                    raise
+                continue
+            self._running.add(key)
+            try:
+                with self.queue.processing(key), self._metrics.active.track_inprogress():
+                    await self._sync_key(key)
+            finally:
+                self._running.discard(key)
+                if not self._running and self._idle is not None:
+                    self._idle.set()
 
     def _again(self, key: str) -> None:
         """Sync a key now: what it failed for is over, and was not its fault."""
@@ -226,7 +287,7 @@ class Controller:
                 error.reachability.call_when_back((id(self), key), functools.partial(self._again, key))
         except BaseException as error:  # whatever a sync raises, the other keys are to be synced
             failure = error_text(error)
-            if ends_this_task(error):
+            if ends_worker(error):
                 raise
             self._metrics.sync_failed()
             tell = self._log.error if is_of_the_world(error) else self._log.exception

@@ -236,6 +236,10 @@ class History:
             well.popitem(last=False)
         return now - began
 
+    def dropped(self, key: Hashable) -> None:
+        """A key that the queue has handed out is not synced."""
+        self._running.pop(key, None)
+
     # --- what there is to know
 
     def runs(self, key: Hashable) -> list[Run]:
@@ -316,6 +320,7 @@ class NotedQueue(RateLimitingQueue[str]):
         clock: Clock | None = None,
     ) -> None:
         super().__init__(name, limiter=limiter, clock=clock, metrics=history)
+        self._noted = history
         self._delay = _Delay(history)
         self._waiting = Waiting(self._clock, self._time_has_come)
         #: What handlers were told when they had keys wait: some let changes come together for a second.
@@ -338,6 +343,11 @@ class NotedQueue(RateLimitingQueue[str]):
     def _stop(self) -> None:
         super()._stop()
         self._delayed.clear()
+
+    def _drop(self) -> None:
+        key = self._take()
+        self._noted.dropped(key)
+        self.done(key)
 
     def _time_has_come(self, key: str) -> None:
         # A timer runs in the context that it was set in: of a handler, perhaps, that asked for something long ago.

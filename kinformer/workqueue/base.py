@@ -63,6 +63,7 @@ class WorkQueue(ABC, Generic[T]):
         self._processing: set[T] = set()
         self._waiters: deque[asyncio.Future[None]] = deque()
         self._shutting_down = False
+        self._dropping = False
         self._drained: anyio.Event | None = None
         self._turns = _TURNS
 
@@ -116,6 +117,8 @@ class WorkQueue(ABC, Generic[T]):
             self._metrics.done(item)
         self._processing.discard(item)
         self._release(item)
+        if self._dropping:
+            self._drop_rest()
         if self._drained is not None and self._is_drained():
             self._drained.set()
 
@@ -149,6 +152,16 @@ class WorkQueue(ABC, Generic[T]):
             self._drained.set()
             self._drained = None
 
+    def shut_down_now(self) -> None:
+        """
+        Take no further items, and drop those that are left: whoever asks gets :exc:`ShutDown`.
+
+        An item that a worker holds, and that was added meanwhile, is dropped once it is done.
+        """
+        self._dropping = True
+        self._drop_rest()
+        self.shut_down()
+
     async def shut_down_with_drain(self) -> None:
         """
         Take no further items, and return once all those that are left were handed out and are done.
@@ -171,6 +184,14 @@ class WorkQueue(ABC, Generic[T]):
     @abstractmethod
     def _take(self) -> T:
         """Move the next item into processing. Only called when there is one."""
+
+    def _drop_rest(self) -> None:
+        while self._ready():
+            self._drop()
+
+    def _drop(self) -> None:
+        """Forget the next item. Only called when there is one."""
+        self.done(self._take())
 
     @abstractmethod
     def _release(self, item: T) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -295,7 +296,42 @@ async def _odd() -> None:
     raise Odd("very")
 
 
-@pytest.mark.parametrize("fail", [_cancelled_elsewhere, _in_a_group, _odd])
+async def _exits() -> None:
+    sys.exit(3)
+
+
+async def _cancels_itself() -> None:
+    task = asyncio.current_task()
+    assert task is not None
+    task.cancel()
+    await asyncio.sleep(0)
+
+
+async def _cancels_itself_twice() -> None:
+    try:
+        await _cancels_itself()
+    finally:
+        await _cancels_itself()
+
+
+async def _in_a_group_of_its_own() -> None:
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_odd)
+        await _cancels_itself()
+
+
+@pytest.mark.parametrize(
+    "fail",
+    [
+        _cancelled_elsewhere,
+        _in_a_group,
+        _odd,
+        _exits,
+        _cancels_itself,
+        _cancels_itself_twice,
+        _in_a_group_of_its_own,
+    ],
+)
 async def test_whatever_a_sync_raises_costs_that_key_a_retry_and_never_the_controller(
     fail: Callable[[], Awaitable[None]],
 ) -> None:
@@ -317,6 +353,25 @@ async def test_whatever_a_sync_raises_costs_that_key_a_retry_and_never_the_contr
 
     assert synced == ["bad", "good", "bad"]
     assert [line["event"] for line in logs].count("sync_failed") == 1
+
+
+async def test_a_sync_that_cancels_its_task_and_returns_at_once_ends_no_worker() -> None:
+    synced: list[str] = []
+    clock = FakeClock()
+
+    async def sync(key: str) -> None:
+        synced.append(key)
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+
+    controller = Controller("test", sync, clock=clock)
+    async with running(controller):
+        for key in "abc":
+            controller.queue.add(key)
+            await clock.settle()
+
+    assert synced == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize(
@@ -460,3 +515,107 @@ async def test_workers_say_how_they_fare(syncs: Syncs) -> None:
 def test_a_controller_without_workers_is_a_mistake(syncs: Syncs) -> None:
     with pytest.raises(ValueError, match="controller test has 0 workers"):
         Controller("test", syncs, workers=0)
+
+
+# --- draining
+
+
+class Slow:
+    """Syncs that end when they are told to."""
+
+    def __init__(self, clock: FakeClock, *, workers: int = 2) -> None:
+        self.began: list[str] = []
+        self.ended: list[str] = []
+        self.cancelled: list[str] = []
+        self.gates: dict[str, anyio.Event] = {}
+        self.controller = Controller("test", self.sync, workers=workers, clock=clock)
+
+    async def sync(self, key: str) -> None:
+        self.began.append(key)
+        self.gates[key] = anyio.Event()
+        try:
+            await self.gates[key].wait()
+        except asyncio.CancelledError:
+            self.cancelled.append(key)
+            raise
+        self.ended.append(key)
+
+
+@asynccontextmanager
+async def draining(controller: Controller, grace: float | None) -> AsyncIterator[list[tuple[str, ...]]]:
+    """Run it and drain it; give what drain() returns, once it does."""
+    cut: list[tuple[str, ...]] = []
+
+    async def drain() -> None:
+        cut.append(await controller.drain(grace))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(drain)
+        await anyio.wait_all_tasks_blocked()
+        yield cut
+
+
+async def test_draining_waits_for_the_syncs_that_run_and_hands_out_no_more_keys() -> None:
+    clock = FakeClock()
+    slow = Slow(clock)
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(slow.controller.run)
+            await clock.settle()
+            for key in "abc":
+                slow.controller.queue.add(key)
+            slow.controller.queue.add_after("d", 1)
+            await clock.settle()
+            slow.controller.queue.add("a")  # a change of what is being synced
+
+            async with draining(slow.controller, 30) as cut:
+                slow.controller.queue.add("b")
+                await clock.advance(29)
+                assert slow.controller.has_synced
+                slow.gates["a"].set()
+                await clock.settle()
+                assert not cut
+                slow.gates["b"].set()
+        # run() has returned by itself.
+
+    assert (slow.began, slow.ended, slow.cancelled, cut) == (["a", "b"], ["a", "b"], [], [()])
+
+
+async def test_syncs_that_run_when_the_grace_is_over_are_cancelled_and_named() -> None:
+    clock = FakeClock()
+    slow = Slow(clock, workers=3)
+    with anyio.fail_after(5), structlog.testing.capture_logs() as logs:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(slow.controller.run)
+            await clock.settle()
+            for key in "abc":
+                slow.controller.queue.add(key)
+            await clock.settle()
+
+            async with draining(slow.controller, 30) as cut:
+                slow.gates["b"].set()
+                await clock.advance(29.9)
+                assert not cut
+                await clock.advance(0.2)
+
+    assert (slow.ended, sorted(slow.cancelled), cut) == (["b"], ["a", "c"], [("a", "c")])
+    (line,) = [line for line in logs if line["event"] == "syncs_cut"]
+    assert (line["keys"], line["grace"]) == (("a", "c"), 30)
+
+
+async def test_draining_without_a_sync_ends_at_once_also_while_caches_are_not_complete(syncs: Syncs) -> None:
+    informer: Any = FakeInformer(synced=False)
+    waiting = Controller("waiting", syncs).watch(informer)
+    idle = Controller("idle", syncs)
+    unused = Controller("unused", syncs)
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(waiting.run)
+            tasks.start_soon(idle.run)
+            await anyio.wait_all_tasks_blocked()
+            for controller in (waiting, idle, unused):
+                assert await controller.drain(30) == ()
+                assert await controller.drain() == ()
+        await unused.run()
+
+    assert syncs.keys == []

@@ -33,6 +33,21 @@ class Lifo:
         return len(self.items)
 
 
+async def test_a_queue_that_is_shut_down_now_drops_what_is_left_and_waits_for_nobody() -> None:
+    for queue in (Queue[str](), Queue[str](order=Lifo())):
+        for item in "abc":
+            queue.add(item)
+        held = await queue.get()
+        queue.add(held)
+        queue.shut_down_now()
+
+        assert len(queue) == 0
+        queue.done(held)
+        assert len(queue) == 0
+        with pytest.raises(ShutDown):
+            await queue.get()
+
+
 @pytest.mark.parametrize("drain", [False, True])
 async def test_what_many_producers_add_is_worked_on_and_what_comes_after_the_end_is_not(drain: bool) -> None:
     queue: Queue[int | str] = Queue()
