@@ -15,7 +15,7 @@ from typing import Final, Literal
 from kinformer.deletion.graph import Node
 from kinformer.deletion.heads import FOREGROUND, ORPHAN
 
-__all__ = ("KEEP", "Delete", "Keep", "Standing", "Verdict", "judge")
+__all__ = ("KEEP", "Delete", "Keep", "Propagation", "Standing", "Verdict", "judge")
 
 Propagation = Literal["Orphan", "Background", "Foreground"]
 

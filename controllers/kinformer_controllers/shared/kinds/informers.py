@@ -7,15 +7,22 @@ quota monitor so have one watch of a kind between them.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 from kinformer.cache import NAMESPACE_INDEX, Indexers, namespace_index_func
 from kinformer.client.discovery import ApiResource
 from kinformer.deletion.heads import Head, compact, shows_heads
 from kinformer.informers import Borrowed, SharedInformerFactory
-from kinformer.meta import accessor_for
+from kinformer.meta import GroupVersionResource, accessor_for
+from kinformer.models import ResourceV1ResourceClaim, resource_for
 
 __all__ = ("metadata_informer",)
+
+#: Kinds of which some followers need more than the metadata. Whoever comes first does not know who comes later.
+_WHOLE: Final[Mapping[GroupVersionResource, type[Any]]] = {
+    resource_for(ResourceV1ResourceClaim).gvr: ResourceV1ResourceClaim
+}
 
 
 def metadata_informer(informers: SharedInformerFactory, kind: ApiResource, *, by_namespace: bool = False) -> Borrowed:
@@ -27,6 +34,8 @@ def metadata_informer(informers: SharedInformerFactory, kind: ApiResource, *, by
     def indexers(type_: type[Any]) -> Indexers[Any]:
         return {NAMESPACE_INDEX: namespace_index_func(accessor_for(type_))} if by_namespace else {}
 
+    if kind.gvr in _WHOLE and kind.gvr not in informers.informers:
+        informers.informer_for(_WHOLE[kind.gvr])
     return informers.borrow(
         Head, kind.gvr, namespaced=kind.namespaced, will_do=shows_heads, indexers=indexers, transform=compact
     )

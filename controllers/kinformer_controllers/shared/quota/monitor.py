@@ -17,7 +17,7 @@ from kinformer.clock import Clock, RealClock
 from kinformer.deletion.heads import Head
 from kinformer.informers import Borrowed, SharedInformerFactory
 from kinformer.meta import GroupResource
-from kinformer.models import ResourceV1ResourceClaim, resource_for
+from kinformer.models import ResourceV1ResourceClaim
 from kinformer_controllers.shared.kinds.informers import metadata_informer
 from kinformer_controllers.shared.kinds.monitor import DISCOVERY_PERIOD, Follower, KindMonitor, kinds_with
 from kinformer_controllers.shared.quota.counts import object_count_evaluator
@@ -27,8 +27,6 @@ from kinformer_controllers.shared.quota.registry import ALWAYS_THERE, IGNORED_RE
 from kinformer_controllers.shared.quota.sources import ClientSource, InformerSource, ObjectSource
 
 __all__ = ("DISCOVERY_PERIOD", "HandlerOf", "QuotaMonitor", "quotable_resources")
-
-_DEVICE_CLAIMS: Final = resource_for(ResourceV1ResourceClaim).gvr
 
 #: Makes what is told of the objects of a resource.
 HandlerOf = Callable[[GroupResource], ResourceEventHandler[Any]]
@@ -95,15 +93,14 @@ class _QuotaFollower(Follower):
 
     def informer_of(self, kind: ApiResource) -> Borrowed:
         resource = kind.gvr.group_resource
-        # Of a claim for devices, the metadata is not enough; of a version that has no model here, it has to be.
-        if (resource in WHOLE or kind.gvr == _DEVICE_CLAIMS) and kind.gvr not in self._informers.informers:
-            self._informers.informer_for(MODELS[resource] if resource in WHOLE else ResourceV1ResourceClaim)
+        if resource in WHOLE and kind.gvr not in self._informers.informers:
+            self._informers.informer_for(MODELS[resource])
         return metadata_informer(self._informers, kind, by_namespace=True)
 
     def handler_of(self, kind: ApiResource, informer: SharedIndexInformer[Any]) -> ResourceEventHandler[Any]:
         resource = kind.gvr.group_resource
         if resource not in WHOLE:
-            # Also where there is one: it may be of an informer that has ended.
+            # Of a claim for devices, the metadata is not enough; of a version that has no model here, it has to be.
             is_whole = informer.type is ResourceV1ResourceClaim
             self._registry.add(_evaluator(resource, InformerSource(informer), is_whole))
             if self._live is not None:

@@ -1,0 +1,140 @@
+"""The garbage collector: deletes what has lost its owners, and deletes in the foreground and by orphaning.
+
+It is kube-controller-manager's. Every kind that can be deleted feeds one graph of owners; what the graph wants looked
+at goes into one of two queues with workers of their own. Only the workers ask the server, and they ask it before each
+deletion.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import anyio
+
+from kinformer.cache.tasks import plain_task_group
+from kinformer.client import Client
+from kinformer.clock import Clock, RealClock
+from kinformer.deletion.graph import Graph, Node, ReferenceLike
+from kinformer.informers import SharedInformerFactory
+from kinformer.logs import get_logger
+from kinformer.manager import Controller, ControllerContext, Runnable
+from kinformer.models import V1ObjectReference
+from kinformer.record import WARNING, EventRecorder
+from kinformer_controllers.garbagecollector.cached import CachedHeads
+from kinformer_controllers.garbagecollector.collecting import Collector
+from kinformer_controllers.garbagecollector.following import GraphFollower
+from kinformer_controllers.garbagecollector.objects import Objects
+from kinformer_controllers.garbagecollector.options import GarbageCollectorOptions
+from kinformer_controllers.shared.kinds.mapping import KindMapper
+from kinformer_controllers.shared.kinds.monitor import KindMonitor
+
+__all__ = ("GarbageCollector", "make_controller")
+
+log = get_logger(__name__)
+
+NAME: Final = "garbage-collector-controller"
+
+
+def make_controller(context: ControllerContext) -> Runnable:
+    """The entry point ``garbage-collector-controller``; its options are :class:`.GarbageCollectorOptions`."""
+    options = context.read(GarbageCollectorOptions)
+    if not options.enable_garbage_collector:
+        return _Idle()
+    return GarbageCollector(
+        context.client,
+        context.informers,
+        context.recorder(NAME),
+        clock=context.clock,
+        workers=options.concurrent_gc_syncs,
+    )
+
+
+class GarbageCollector:
+    """
+    Collects garbage.
+
+    :param workers: how many objects, and how many owners that are orphaned, are looked at at once
+    :ivar graph: all objects and their owners, as far as they are known
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        informers: SharedInformerFactory,
+        recorder: EventRecorder,
+        *,
+        clock: Clock | None = None,
+        workers: int = 20,
+    ) -> None:
+        clock = clock or RealClock()
+        self._recorder = recorder
+        self.graph = Graph(self)
+        cached = CachedHeads()
+        self.monitor = KindMonitor(NAME, client, GraphFollower(informers, self.graph, cached), clock=clock)
+        objects = Objects(client, KindMapper(client, clock=clock))
+        self.collector = Collector(self.graph, objects, cached.get, self.look_at)
+        self.deletions = Controller(
+            NAME,
+            self.collector.collect,
+            workers=workers,
+            queue_name="garbage_collector_attempt_to_delete",
+            clock=clock,
+        )
+        self.orphanings = Controller(
+            f"{NAME}-orphan",
+            self.collector.orphan,
+            workers=workers,
+            queue_name="garbage_collector_attempt_to_orphan",
+            clock=clock,
+        )
+
+    @property
+    def has_synced(self) -> bool:
+        """Whether the objects of the kinds that there are were waited for, and the workers have started."""
+        return self.deletions.has_synced and self.orphanings.has_synced
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        async with plain_task_group() as tasks:
+            tasks.start_soon(self.monitor.run)
+            # A kind that cannot be listed does not stop the others: it is waited for, but not for ever.
+            await self.monitor.wait_synced()
+            await self.monitor.wait_told()
+            tasks.start_soon(self.deletions.run)
+            tasks.start_soon(self.orphanings.run)
+
+    # --- what the graph wants done
+
+    def look_at(self, node: Node, /) -> None:
+        """See :class:`~kinformer.deletion.graph.Agenda`."""
+        self.deletions.queue.add(node.uid)
+
+    def look_later(self, node: Node, /) -> None:
+        """See :class:`~kinformer.deletion.graph.Agenda`."""
+        self.deletions.queue.add_rate_limited(node.uid)
+
+    def orphan(self, node: Node, /) -> None:
+        """See :class:`~kinformer.deletion.graph.Agenda`."""
+        self.orphanings.queue.add(node.uid)
+
+    def misplaced(self, node: Node, owner: ReferenceLike, /) -> None:
+        """See :class:`~kinformer.deletion.graph.Agenda`."""
+        about = V1ObjectReference(
+            api_version=node.kind.api_version,
+            kind=node.kind.kind,
+            namespace=node.namespace or None,
+            name=node.name,
+            uid=node.uid,
+        )
+        meant = f"[{owner.api_version}/{owner.kind}, namespace: {node.namespace}, name: {owner.name}, uid: {owner.uid}]"
+        text = f'ownerRef {meant} does not exist in namespace "{node.namespace}"'
+        self._recorder.event(about, WARNING, "OwnerRefInvalidNamespace", text)
+
+
+class _Idle:
+    """What runs where no garbage is to be collected."""
+
+    async def run(self) -> None:
+        """Wait until cancelled."""
+        log.info("garbage_collector_disabled", hint="--enable-garbage-collector=false")
+        await anyio.sleep_forever()

@@ -1,0 +1,89 @@
+"""Following: every kind that can be deleted, listed and watched feeds the graph. Its metadata are all that it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kinformer.cache import DeletedFinalStateUnknown, ResourceEventHandler, SharedIndexInformer
+from kinformer.client import Served
+from kinformer.client.discovery import ApiResource
+from kinformer.deletion.graph import Graph, Kind
+from kinformer.deletion.heads import head_reader
+from kinformer.informers import Borrowed, SharedInformerFactory
+from kinformer.meta import GroupResource
+from kinformer_controllers.garbagecollector.cached import CachedHeads
+from kinformer_controllers.garbagecollector.metrics import RESOURCES_SYNC_ERRORS
+from kinformer_controllers.shared.kinds.informers import metadata_informer
+from kinformer_controllers.shared.kinds.monitor import Follower, kinds_with
+
+__all__ = ("IGNORED_RESOURCES", "GraphFeeder", "GraphFollower")
+
+#: Events have no owners that matter, are none, and are by far the most.
+IGNORED_RESOURCES: Final = frozenset({GroupResource("", "events"), GroupResource("events.k8s.io", "events")})
+
+_VERBS: Final = frozenset({"delete", "list", "watch"})
+
+
+class GraphFollower(Follower):
+    """What is done about a kind: the graph is told of its objects."""
+
+    def __init__(self, informers: SharedInformerFactory, graph: Graph, cached: CachedHeads) -> None:
+        self._informers = informers
+        self._graph = graph
+        self._cached = cached
+
+    def choose(self, served: Served) -> Mapping[GroupResource, ApiResource]:
+        chosen = kinds_with(served, _VERBS)
+        return {resource: kind for resource, kind in chosen.items() if resource not in IGNORED_RESOURCES}
+
+    def informer_of(self, kind: ApiResource) -> Borrowed:
+        return metadata_informer(self._informers, kind)
+
+    def handler_of(self, kind: ApiResource, informer: SharedIndexInformer[Any]) -> ResourceEventHandler[Any]:
+        found = _kind_of(kind)
+        self._cached.add(found, informer)
+        return GraphFeeder(self._graph, found, informer.type)
+
+    def lost(self, kind: ApiResource) -> None:
+        # What was seen of it stays in the graph: a kind that is not served any more owns what it owned.
+        self._cached.remove(_kind_of(kind))
+
+    def failed(self) -> None:
+        RESOURCES_SYNC_ERRORS.inc()
+
+
+def _kind_of(kind: ApiResource) -> Kind:
+    return Kind(kind.gvr.api_version, kind.kind)
+
+
+class GraphFeeder:
+    """
+    Tells a graph of the objects of one kind.
+
+    :param type_: what they are
+    """
+
+    __slots__ = ("_graph", "_kind", "_read", "_see")
+
+    def __init__(self, graph: Graph, kind: Kind, type_: type[Any]) -> None:
+        self._graph = graph
+        self._kind = kind
+        self._read = head_reader(type_)
+        self._see = graph.see
+
+    def on_add(self, obj: Any, is_in_initial_list: bool, /) -> None:
+        self._see(self._kind, *self._read(obj))
+
+    def on_update(self, old: Any, new: Any, /) -> None:
+        seen, before = self._read(new), self._read(old)
+        if seen.uid != before.uid:
+            # Deleted and made again while a watch was broken. client-go's own collector takes this for a change.
+            self._graph.gone(self._kind, *before[:3])
+        self._see(self._kind, *seen)
+
+    def on_delete(self, obj: Any, /) -> None:
+        if isinstance(obj, DeletedFinalStateUnknown):
+            obj = obj.obj
+        if obj is not None:
+            self._graph.gone(self._kind, *self._read(obj)[:3])

@@ -1,0 +1,17 @@
+"""What the garbage collector can be told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kinformer.options import option, workers
+
+__all__ = ("GarbageCollectorOptions",)
+
+
+@dataclass(frozen=True)
+class GarbageCollectorOptions:
+    concurrent_gc_syncs: int = workers(20, "objects whose owners may be gone, and as many owners,")
+    enable_garbage_collector: bool = option(
+        True, "Whether the cluster's garbage collector runs: without it no pod is adopted or released."
+    )

@@ -1,0 +1,179 @@
+"""The namespace controller: empties a namespace that is being deleted, and then lets it go.
+
+It is kube-controller-manager's. It begins five seconds after the deletion, when every API server refuses new objects
+there, and comes back until nothing is left. The namespace's conditions say what it waits for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+import msgspec
+
+from kinformer.client import Client, Conflict, NotFound
+from kinformer.client.errors import ClientError
+from kinformer.clock import Clock, RealClock
+from kinformer.informers import SharedInformerFactory
+from kinformer.logs import get_logger
+from kinformer.manager import Controller, ControllerContext, SyncError
+from kinformer.models import V1Namespace, V1NamespaceStatus
+from kinformer.workqueue import BucketRateLimiter, ItemExponentialFailureRateLimiter, MaxOfRateLimiter
+from kinformer_controllers.namespace.conditions import Findings, conditions_of, updated
+from kinformer_controllers.namespace.emptying import Emptier
+from kinformer_controllers.namespace.options import NamespaceOptions
+
+__all__ = ("NamespaceController", "make_controller")
+
+log = get_logger(__name__)
+
+NAME: Final = "namespace-controller"
+
+#: The finalizer, in a namespace's spec, that stands for this controller.
+_FINALIZER: Final = "kubernetes"
+
+#: Seconds until all API servers know of a deletion, and what was made just before it can be seen.
+_GRACE: Final = 5.0
+
+_Change = Callable[[V1Namespace], Awaitable[V1Namespace]]
+
+
+def make_controller(context: ControllerContext) -> Controller:
+    """The entry point ``namespace``; its options are :class:`.NamespaceOptions`."""
+    options = context.read(NamespaceOptions)
+    return NamespaceController(
+        context.client,
+        context.informers,
+        clock=context.clock,
+        workers=options.concurrent_namespace_syncs,
+        resync_period=options.namespace_sync_period,
+    ).controller
+
+
+class NamespaceController:
+    """
+    Empties namespaces, and lets them go.
+
+    :param workers: how many are emptied at once
+    :param resync_period: seconds after which every terminating one is looked at again; 0 for never
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        informers: SharedInformerFactory,
+        *,
+        clock: Clock | None = None,
+        workers: int = 10,
+        resync_period: float = 300.0,
+    ) -> None:
+        self._clock = clock or RealClock()
+        self._resync_period = resync_period
+        self._namespaces = client.resource(V1Namespace)
+        self._finalize = self._namespaces.subresource("finalize", V1Namespace)
+        self._emptier = Emptier(client, clock=self._clock)
+        informer = informers.informer_for(V1Namespace)
+        self._known = informer.indexer
+        # There are few of them, and somebody waits: never longer than a minute.
+        limiter = MaxOfRateLimiter[str](
+            ItemExponentialFailureRateLimiter(0.005, 60.0), BucketRateLimiter(10.0, 100, self._clock)
+        )
+        self.controller = Controller(
+            NAME, self.sync, workers=workers, queue_name="namespace", limiter=limiter, clock=self._clock
+        )
+        self.controller.handle(informer, NamespaceHandler(self.controller.queue))
+
+    async def sync(self, key: str) -> float | None:
+        """
+        Empty a namespace that is being deleted, and let it go when nothing is left in it.
+
+        :return: seconds after which to look again at what was deleted and is not gone yet, or what others may make
+        :raises SyncError: if some of it could not be deleted
+        """
+        if self._known.get_by_key(key) is None:
+            return None
+        try:
+            # Several may write to it while it ends.
+            namespace = await self._namespaces.get(key)
+            if namespace.metadata.deletion_timestamp is None:
+                return None
+            namespace = await self._written(namespace, self._mark_terminating)
+            if namespace.metadata.deletion_timestamp is None or not (namespace.spec and namespace.spec.finalizers):
+                return None
+            emptied = await self._emptier.empty(key, namespace.metadata.deletion_timestamp)
+            await self._tell(namespace, emptied.findings)
+            if emptied.errors:
+                texts = ", ".join(emptied.errors)
+                raise SyncError(f"[{texts}]" if len(emptied.errors) > 1 else texts)
+            if emptied.seconds:
+                return float(emptied.seconds // 2 + 1)
+            namespace = await self._written(namespace, self._let_go)
+        except NotFound:
+            return None
+        # Another finalizer keeps it. Whoever that stands for may make something there meanwhile.
+        return self._resync_period if namespace.spec and namespace.spec.finalizers and self._resync_period else None
+
+    async def _written(self, namespace: V1Namespace, change: _Change) -> V1Namespace:
+        """
+        What a change makes of a namespace, or of what others have made of it meanwhile.
+
+        :raises NotFound: if it is gone
+        :raises SyncError: if another one has its name
+        """
+        while True:
+            try:
+                return await change(namespace)
+            except Conflict:
+                latest = await self._namespaces.get(namespace.metadata.name)
+                if latest.metadata.uid != namespace.metadata.uid:
+                    raise SyncError("namespace uid has changed across retries") from None
+                namespace = latest
+
+    async def _mark_terminating(self, namespace: V1Namespace) -> V1Namespace:
+        status = namespace.status
+        if namespace.metadata.deletion_timestamp is None or (status is not None and status.phase == "Terminating"):
+            return namespace
+        return await self._namespaces.update_status(_with_status(namespace, phase="Terminating"))
+
+    async def _let_go(self, namespace: V1Namespace) -> V1Namespace:
+        spec = namespace.spec
+        if _FINALIZER not in ((spec.finalizers if spec is not None else None) or ()):
+            return namespace
+        kept = sorted({one for one in (spec.finalizers if spec is not None else None) or () if one != _FINALIZER})
+        changed = msgspec.structs.replace(namespace, spec=msgspec.structs.replace(spec, finalizers=kept))
+        return await self._finalize.update(namespace.metadata.name, changed)
+
+    async def _tell(self, namespace: V1Namespace, found: Findings) -> None:
+        status = namespace.status
+        conditions = updated(
+            (status.conditions if status is not None else None) or (), conditions_of(found), self._clock.now()
+        )
+        if conditions is None:
+            return
+        try:
+            await self._namespaces.update_status(_with_status(namespace, conditions=conditions))
+        except ClientError as error:
+            # It is told next time. What there is to do does not depend on it.
+            log.warning("namespace_conditions_not_written", namespace=namespace.metadata.name, error=str(error))
+
+
+class NamespaceHandler:
+    """An event handler for namespaces: looks at those that are being deleted, after the time of grace."""
+
+    def __init__(self, queue: Any) -> None:
+        self._add_after = queue.add_after
+
+    def on_add(self, namespace: V1Namespace, is_in_initial_list: bool, /) -> None:
+        if namespace.metadata.deletion_timestamp is not None:
+            self._add_after(namespace.metadata.name, _GRACE)
+
+    def on_update(self, old: V1Namespace, new: V1Namespace, /) -> None:
+        self.on_add(new, False)
+
+    def on_delete(self, obj: Any, /) -> None:
+        """Nothing is left to do."""
+
+
+def _with_status(namespace: V1Namespace, **fields: Any) -> V1Namespace:
+    status = namespace.status if namespace.status is not None else V1NamespaceStatus()
+    return msgspec.structs.replace(namespace, status=msgspec.structs.replace(status, **fields))
