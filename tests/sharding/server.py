@@ -10,7 +10,7 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Protocol
 
 import anyio
 import msgspec
@@ -18,12 +18,19 @@ import msgspec
 from kinformer.client import Client, ServerUnreachable, Status
 from kinformer.client.errors import ConnectionLost, error_from_status
 from kinformer.client.permission import ask_permission
-from kinformer.clock import Clock
+from kinformer.clock import Clock, Timer
 
-__all__ = ("LeaseServer", "Line")
+__all__ = ("LeaseServer", "Line", "SocketClock")
 
 _decode = msgspec.json.decode
 _encode = msgspec.json.encode
+
+
+class SocketClock(Clock, Protocol):
+    """A process's clock, and its sockets."""
+
+    def arrive_later(self, seconds: float, callback: Callable[[], object]) -> Timer:
+        """Have something arrive at the process."""
 
 
 @dataclass(eq=False)
@@ -87,7 +94,7 @@ class Line:
     server: LeaseServer
     member: str
     clock: Clock
-    own: Clock
+    own: SocketClock
     random: random.Random
     trouble: float = 0.0
     slowest: float = 5.0
@@ -158,7 +165,7 @@ class Line:
                 answer.append(error)
             if unanswered:
                 answer[:] = [ConnectionLost("memory", "reset")]
-            self.own.call_later(back, answered.set)
+            self.own.arrive_later(back, answered.set)
 
         # On its way: nobody can call it back.
         self.clock.call_later(there, arrive)
