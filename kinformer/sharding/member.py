@@ -177,7 +177,8 @@ class ShardMember:
         :raises ShardCountConflict: if the group has another number of ranges
         """
         try:
-            await self.elector.run(partial(self._belong, work))
+            with anyio.CancelScope() as self._scope:
+                await self.elector.run(partial(self._belong, work))
         except LeadershipLost as lost:
             raise MembershipLost(self.group, self.name, str(lost)) from lost
         finally:
@@ -206,14 +207,13 @@ class ShardMember:
                 await self._shielded(self._options.renew_deadline, self._give_all_up)
 
     async def _take_part(self, work: Callable[[], Awaitable[object]]) -> None:
-        with anyio.CancelScope() as self._scope:
-            async with plain_task_group() as tasks:
-                tasks.start_soon(self._go_through_rounds, name=f"rounds of {self.name}")
-                tasks.start_soon(self._fill, name=f"caches of {self.name}")
-                try:
-                    await work()
-                finally:
-                    tasks.cancel_scope.cancel()
+        async with plain_task_group() as tasks:
+            tasks.start_soon(self._go_through_rounds, name=f"rounds of {self.name}")
+            tasks.start_soon(self._fill, name=f"caches of {self.name}")
+            try:
+                await work()
+            finally:
+                tasks.cancel_scope.cancel()
 
     async def _give_all_up(self) -> None:
         """Leave, once the work has ended: nothing runs any more."""
@@ -332,6 +332,7 @@ class ShardMember:
             # Without a Lease there is nothing to be renewed, and no member makes its Lease anew.
             if lease is None or await self._leases.take(name, lease.version):
                 self._log.warning("shard_member_over", over=name)
+                self._sightings.took(name)
                 fenced.append(name)
         return frozenset(fenced)
 

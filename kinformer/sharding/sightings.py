@@ -1,8 +1,11 @@
 """Sightings: which members live, by when a change of their Leases was last seen here.
 
 The times in a Lease are its holder's and decide nothing. What counts is this process's own clock, which nobody can set:
-a member whose Lease has not changed for its full duration is over, and a Lease that is gone counts as one that does not
-change. Until then a member may still write, and nobody takes anything from it.
+a member whose Lease has not changed for its full duration is over. Until then it may still write, and nobody takes
+anything from it.
+
+A Lease that disappears has changed: its holder may have renewed it right before, and nobody here saw it. So that member
+is waited out as well, unless it was this process that took the Lease, after the wait.
 """
 
 from __future__ import annotations
@@ -67,8 +70,11 @@ class Sightings:
                 before.lease, before.changed_at = lease, now
                 before.seconds = max(lease.seconds, self._seconds)
             elif lease is None and before.lease is not None:
-                # It cannot be renewed any more. When it was last renewed is known: the wait goes on.
-                before.lease = None
+                before.lease, before.changed_at = None, now
+
+    def took(self, name: str) -> None:
+        """The Lease of a member that was over was taken here, as it was seen last."""
+        self._seen[name].lease = None
 
     def live(self, now: float) -> frozenset[str]:
         """Those to whom ranges can be given."""
