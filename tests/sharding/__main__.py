@@ -37,9 +37,9 @@ def run(seed: int, schedules: int) -> None:
     for number in range(seed, seed + schedules):
         try:
             total.update(_counts(asyncio.run(World(number).run())))
-        except* Violation as group:
+        except Violation as violation:
             failed.append(number)
-            print(f"seed {number}: {group.exceptions[0]}", flush=True)
+            print(f"seed {number}: {violation}", flush=True)
         done = number - seed + 1
         if not done % _TELL_EVERY:
             print(f"{done} schedules, {len(failed)} failed, {time.monotonic() - began:.0f} s", flush=True)

@@ -121,15 +121,10 @@ class Line:
         if draw.random() < self.trouble:
             await self.own.sleep(draw.random() * 0.5)  # for a turn, for a connection
         ask_permission()
-        there = back = 0.0
         lost = draw.random() < self.trouble * 0.3 or self.is_cut
         unanswered = draw.random() < self.trouble * 0.3
-        if draw.random() < self.trouble:
-            # A sync's write that is on its way when its sender's lease ends has a while to arrive; others fend for
-            # themselves.
-            there = draw.random() * (0.4 if is_sync else self.slowest)
-        if draw.random() < self.trouble:
-            back = draw.random() * (0.4 if is_sync else self.slowest)
+        # A sync's write that is on its way when its sender's lease ends has a while to arrive. Others need no time.
+        there, back = self._delay(is_sync), self._delay(is_sync)
         if not (there or back or lost or unanswered):
             await anyio.lowlevel.checkpoint()
             return self._arrive(method, path, params or {}, body, is_sync)
@@ -137,6 +132,12 @@ class Line:
             await self.own.sleep(0.3)
             raise ServerUnreachable("memory", "no route")
         return await self._travel(method, path, params or {}, body, is_sync, there, back, unanswered)
+
+    def _delay(self, is_sync: bool) -> float:
+        luck = self.random.random()
+        if luck < self.trouble:
+            return self.random.random() * (0.4 if is_sync else self.slowest)
+        return self.random.random() * 0.4 if luck < self.trouble * 5 else 0.0
 
     def _arrive(self, method: str, path: str, params: Mapping[str, str], body: bytes | None, is_sync: bool) -> bytes:
         if is_sync:

@@ -1,8 +1,8 @@
 """A group of members in one process, on a clock that is turned: the project's own code, and a world that is hard on it.
 
 From one seed: members join, leave, are killed, are paused (their timers fire and answers come when they wake up), are
-cut off; requests are slow, get lost, or lose their answers; wall clocks jump; the table is deleted. Meanwhile workers of
-every member try to sync keys as the gate lets them, and write.
+cut off; requests are slow, get lost, or lose their answers; wall clocks jump; Leases and the table are deleted.
+Meanwhile workers of every member try to sync keys as the gate lets them, and write.
 
 What is checked at every step:
 

@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+import asyncio
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from kinformer.sharding import RangeGate, Ranges, RangeState
+
+RANGES = Ranges(8)
+KEY = "default/web"
+NUMBER = RANGES.of("default")
+
+
+class Asked:
+    """A gate, and what it has queued again."""
+
+    def __init__(self) -> None:
+        self.may_write = True
+        self.again: list[str] = []
+        self.drained = 0
+        self.gate = RangeGate(RANGES, lambda: self.may_write, self._drained)
+
+    def _drained(self) -> None:
+        self.drained += 1
+
+    def enters(self, key: str = KEY) -> bool:
+        with self.gate.entered("default", key, lambda: self.again.append(key)) as may:
+            return may
+
+    def open(self) -> None:
+        self.gate.claim({NUMBER})
+        self.gate.filled(self.gate.unfilled)
+
+
+def test_a_key_of_a_range_that_is_elsewhere_is_dropped() -> None:
+    asked = Asked()
+    assert not asked.enters()
+    asked.open()
+    assert asked.again == []
+
+
+def test_a_key_that_comes_before_the_objects_waits_for_them_and_is_queued_once() -> None:
+    asked = Asked()
+    asked.gate.claim({NUMBER})
+    assert not asked.enters()
+    assert not asked.enters()
+    asked.gate.filled(asked.gate.unfilled)
+    assert asked.again == [KEY]
+    assert asked.enters()
+
+
+def test_a_range_that_went_and_came_back_is_not_opened_by_what_was_read_before() -> None:
+    asked = Asked()
+    asked.gate.claim({NUMBER})
+    before = asked.gate.unfilled
+    asked.gate.drain({NUMBER})
+    asked.gate.gave_up({NUMBER})
+    asked.gate.claim({NUMBER})
+
+    asked.gate.filled(before)
+
+    assert not asked.enters()
+    assert asked.gate.unfilled.keys() == {NUMBER}
+
+
+def test_a_range_is_drained_when_its_last_running_sync_has_ended() -> None:
+    asked = Asked()
+    asked.open()
+    with asked.gate.entered("default", "a", lambda: None), asked.gate.entered("default", "b", lambda: None):
+        asked.gate.drain({NUMBER})
+        assert not asked.enters()
+        assert asked.gate.drained == set()
+        assert asked.gate.running == 2
+    assert asked.drained == 1
+    assert asked.gate.drained == {NUMBER}
+
+
+def test_a_range_that_stays_after_all_has_its_keys_queued_again() -> None:
+    asked = Asked()
+    asked.open()
+    asked.gate.drain({NUMBER})
+    assert not asked.enters()
+    asked.gate.keep({NUMBER})
+    assert asked.again == [KEY]
+    assert asked.enters()
+
+
+def test_a_range_that_stays_and_has_no_objects_yet_goes_on_waiting_for_them() -> None:
+    asked = Asked()
+    asked.gate.claim({NUMBER})
+    asked.gate.drain({NUMBER})
+    asked.gate.keep({NUMBER})
+    assert asked.gate.states == {NUMBER: RangeState.FILLING}
+
+
+def test_keys_of_a_range_that_was_given_up_are_forgotten() -> None:
+    asked = Asked()
+    asked.gate.claim({NUMBER})
+    asked.enters()
+    asked.gate.gave_up({NUMBER})
+    asked.open()
+    assert asked.again == []
+    assert asked.gate.held == {NUMBER}
+
+
+def test_nothing_is_let_in_while_this_process_may_not_write_and_it_is_queued_again_when_it_may() -> None:
+    asked = Asked()
+    asked.open()
+    asked.may_write = False
+    assert not asked.enters()
+    asked.gate.let_waiting_in()
+    assert asked.again == []
+    asked.may_write = True
+    asked.gate.let_waiting_in()
+    assert asked.again == [KEY]
+
+
+async def test_a_sync_that_is_cancelled_is_noted_as_it_may_have_a_write_on_its_way() -> None:
+    asked = Asked()
+    asked.open()
+    with anyio.CancelScope() as scope, asked.gate.entered("default", KEY, lambda: None):
+        scope.cancel()
+        await anyio.lowlevel.checkpoint()
+    assert asked.gate.has_cut
+    assert asked.gate.running == 0
+
+
+async def test_an_exception_of_a_sync_leaves_the_gate_as_any_end_does() -> None:
+    asked = Asked()
+    asked.open()
+    with pytest.raises(asyncio.InvalidStateError), asked.gate.entered("default", KEY, lambda: None):
+        raise asyncio.InvalidStateError
+    assert asked.gate.running == 0

@@ -1,0 +1,410 @@
+"""Single members against a server in memory: what each promise rests on, one situation at a time."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from kinformer.client.errors import ConnectionLost
+from kinformer.clock import FakeClock
+from kinformer.leaderelection import ElectionOptions, ElectionRecord
+from kinformer.sharding import (
+    GroupLeases,
+    MembershipLost,
+    Ranges,
+    RangeState,
+    ShardCountConflict,
+    Sharding,
+    ShardMember,
+    ShardOptionError,
+    assignment,
+)
+from kinformer.sharding.leases import LeaseGone, MemberLock
+from tests.sharding.server import LeaseServer, Line
+from tests.sharding.simulation import OwnClock
+
+GROUP = "kinformer-manager-shards"
+
+
+class InstantCaches:
+    """Caches that are filled at once, unless they are held up."""
+
+    def __init__(self) -> None:
+        self.held: list[frozenset[int]] = []
+        self.may_fill = anyio.Event()
+        self.may_fill.set()
+
+    def hold(self, numbers: frozenset[int]) -> None:
+        self.held.append(numbers)
+
+    async def wait_filled(self) -> None:
+        await self.may_fill.wait()
+
+
+class Group:
+    """Members that share a server and a clock."""
+
+    def __init__(self, tasks: Any) -> None:
+        self.clock = FakeClock()
+        self.server = LeaseServer()
+        self._tasks = tasks
+        self.lines: dict[str, Line] = {}
+        self.clocks: dict[str, OwnClock] = {}
+        self.scopes: dict[str, anyio.CancelScope] = {}
+        self.caches: dict[str, InstantCaches] = {}
+        self.ended: dict[str, BaseException | None] = {}
+
+    def start(
+        self,
+        name: str,
+        *,
+        count: int = 8,
+        work: Callable[[], Awaitable[object]] = anyio.sleep_forever,
+    ) -> ShardMember:
+        own = self.clocks[name] = OwnClock(self.clock)
+        line = self.lines[name] = Line(self.server, name, self.clock, own, random.Random(0))
+        caches = self.caches[name] = InstantCaches()
+        member = ShardMember(
+            Sharding(), line.client, caches, ranges=Ranges(count), clock=own, random=lambda: 0.5, name=name
+        )
+        self.scopes[name] = anyio.CancelScope()
+
+        async def run() -> None:
+            self.ended[name] = None
+            try:
+                with self.scopes[name]:
+                    await member.run(work)
+            except Exception as error:
+                self.ended[name] = error
+
+        self._tasks.start_soon(run)
+        return member
+
+    def owners(self) -> dict[str, str]:
+        annotations = self.server.leases[GROUP]["metadata"]["annotations"]
+        found: dict[str, str] = annotations
+        return found
+
+
+@asynccontextmanager
+async def a_group() -> AsyncIterator[Group]:
+    async with anyio.create_task_group() as tasks:
+        group = Group(tasks)
+        yield group
+        for name, scope in group.scopes.items():
+            group.clocks[name].go_on()
+            scope.cancel()
+        await group.clock.advance(30)
+        tasks.cancel_scope.cancel()
+
+
+def opened(member: ShardMember) -> frozenset[int]:
+    return member.gate.in_state(RangeState.OPEN)
+
+
+def should_own(name: str, *names: str) -> frozenset[int]:
+    return frozenset(number for number, owner in enumerate(assignment(8, names)) if owner == name)
+
+
+async def test_the_first_member_owns_every_range() -> None:
+    async with a_group() as group:
+        member = group.start("a")
+        await group.clock.advance(1)
+        assert opened(member) == frozenset(range(8))
+        assert group.owners()["kinformer.dev/shard-owners"] == '{"a": "0-7"}'
+
+
+async def test_who_joins_gets_its_ranges_from_the_others_within_a_few_rounds() -> None:
+    async with a_group() as group:
+        a = group.start("a")
+        await group.clock.advance(1)
+        b = group.start("b")
+        await group.clock.advance(5)
+        assert opened(a) == should_own("a", "a", "b")
+        assert opened(b) == should_own("b", "a", "b")
+        assert group.caches["a"].held[-1] == opened(a)
+
+
+async def test_a_range_is_given_up_only_when_its_running_syncs_have_ended() -> None:
+    async with a_group() as group:
+        a = group.start("a")
+        await group.clock.advance(1)
+        text = next(f"ns-{it}" for it in range(99) if a.ranges.of(f"ns-{it}") in should_own("b", "a", "b"))
+        with a.gate.entered(text, text, lambda: None) as may:
+            assert may
+            b = group.start("b")
+            await group.clock.advance(60)
+            assert opened(b) == should_own("b", "a", "b") - {a.ranges.of(text)}
+        await group.clock.advance(2)
+        assert opened(b) == should_own("b", "a", "b")
+
+
+async def test_no_key_is_let_in_before_the_caches_are_filled() -> None:
+    async with a_group() as group:
+        member = group.start("a")
+        group.caches["a"].may_fill = anyio.Event()
+        await group.clock.advance(5)
+        assert member.gate.in_state(RangeState.FILLING) == frozenset(range(8))
+        group.caches["a"].may_fill.set()
+        await group.clock.advance(0)
+        assert opened(member) == frozenset(range(8))
+
+
+async def test_who_leaves_gives_everything_up_and_the_next_one_need_not_wait_for_its_lease() -> None:
+    async with a_group() as group:
+        group.start("a")
+        await group.clock.advance(1)
+        b = group.start("b")
+        await group.clock.advance(5)
+        group.scopes["a"].cancel()
+        await group.clock.advance(3)
+        assert opened(b) == frozenset(range(8))
+        assert "a" not in group.server.leases
+        assert group.ended["a"] is None
+
+
+async def test_ranges_of_one_who_leaves_go_one_by_one_while_the_others_are_still_served() -> None:
+    async with a_group() as group:
+        a = group.start("a")
+        await group.clock.advance(1)
+        b = group.start("b")
+        await group.clock.advance(5)
+        text = next(f"ns-{it}" for it in range(99) if a.ranges.of(f"ns-{it}") in opened(a))
+        with a.gate.entered(text, text, lambda: None):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(a.leave)
+                await group.clock.advance(5)
+                assert a.gate.held == {a.ranges.of(text)}
+                assert len(opened(b)) == 7
+                tasks.cancel_scope.cancel()
+        await group.clock.advance(3)
+        assert len(opened(b)) == 8
+
+
+async def test_a_dead_member_is_waited_out_for_its_full_lease_after_the_last_change_that_was_seen() -> None:
+    async with a_group() as group:
+        group.start("a")
+        await group.clock.advance(1)
+        b = group.start("b")
+        await group.clock.advance(5)
+        group.lines["a"].is_cut = True
+        group.clocks["a"].stop()
+        mine = opened(b)
+        await group.clock.advance(12)
+        assert opened(b) == mine
+        await group.clock.advance(8)
+        assert opened(b) == frozenset(range(8))
+        assert "a" not in group.server.leases
+
+
+async def test_one_who_was_taken_for_dead_finds_its_renewal_refused_and_ends() -> None:
+    async with a_group() as group:
+        a = group.start("a")
+        await group.clock.advance(1)
+        group.start("b")
+        await group.clock.advance(5)
+        group.clocks["a"].stop()
+        await group.clock.advance(20)
+        assert not a.guard.is_open
+        group.clocks["a"].go_on()
+        await group.clock.advance(1)
+        assert isinstance(group.ended["a"], MembershipLost)
+        assert "a" not in group.server.leases
+
+
+async def test_a_renewal_that_arrives_between_the_look_and_the_taking_keeps_its_sender_alive() -> None:
+    async with a_group() as group:
+        group.start("a")
+        await group.clock.advance(1)
+        seen = await GroupLeases(group.lines["a"].client, "kube-system", GROUP).read()
+        version = next(member.version for member in seen.members if member.name == "a")
+        await group.clock.advance(3)
+        leases = GroupLeases(group.lines["a"].client, "kube-system", GROUP)
+
+        assert not await leases.take("a", version)
+        assert "a" in group.server.leases
+
+
+async def test_a_member_whose_lease_somebody_deletes_ends_and_is_waited_out_all_the_same() -> None:
+    async with a_group() as group:
+        group.start("a")
+        await group.clock.advance(1)
+        b = group.start("b")
+        await group.clock.advance(5)
+        del group.server.leases["a"]
+        await group.clock.advance(4)
+        assert isinstance(group.ended["a"], MembershipLost)
+        await group.clock.advance(8)
+        assert len(opened(b)) < 8
+        await group.clock.advance(8)
+        assert len(opened(b)) == 8
+
+
+async def test_a_lease_is_made_once_and_one_of_the_same_name_that_comes_later_is_not_taken_for_it() -> None:
+    clock = FakeClock()
+    server = LeaseServer()
+    line = Line(server, "a", clock, OwnClock(clock), random.Random(0))
+    gone: list[str] = []
+    lock = MemberLock(line.client, "kube-system", GROUP, "a", on_gone=lambda: gone.append("a"))
+    record = ElectionRecord("a", 15, clock.now(), clock.now())
+    await lock.create(record)
+    late = dict(server.leases.pop("a"))
+
+    with pytest.raises(LeaseGone):
+        await lock.create(record)
+    server.leases["a"] = {**late, "metadata": {**late["metadata"], "uid": "another"}}
+    with pytest.raises(LeaseGone):
+        await lock.get()
+    assert gone == ["a", "a"]
+
+
+async def test_of_two_who_write_the_table_at_once_one_has_a_conflict_and_decides_again() -> None:
+    async with a_group() as group:
+        a = group.start("a")
+        b = group.start("b")
+        await group.clock.advance(30)
+        assert opened(a) == should_own("a", "a", "b")
+        assert opened(b) == should_own("b", "a", "b")
+
+
+async def test_a_range_whose_giving_up_may_still_arrive_is_not_opened_again_before_another_write() -> None:
+    async with a_group() as group:
+        a = group.start("a")
+        await group.clock.advance(1)
+        b = group.start("b")
+        write = a._leases.write
+        sent: list[Any] = []
+
+        async def lost(seen: Any, table: Any) -> None:
+            sent.append((seen, table))
+            group.server.leases.pop("b", None)  # so that the range is to stay after all
+            raise ConnectionLost("memory", "reset")
+
+        a._leases.write = lost  # type: ignore[method-assign]
+        await group.clock.advance(3)
+        a._leases.write = write  # type: ignore[method-assign]
+        assert sent
+        changes = group.owners()["kinformer.dev/shard-changes"]
+        await group.clock.advance(20)
+
+        assert opened(a) == frozenset(range(8))
+        assert group.owners()["kinformer.dev/shard-changes"] > changes
+        assert not opened(b)
+        with pytest.raises(Exception, match="Conflict"):
+            await write(*sent[0])
+
+
+async def test_a_claim_whose_answer_was_lost_is_found_in_the_table_and_served() -> None:
+    async with a_group() as group:
+        a = group.start("a")
+        write = a._leases.write
+
+        async def answer_lost(seen: Any, table: Any) -> None:
+            a._leases.write = write  # type: ignore[method-assign]
+            await write(seen, table)
+            raise ConnectionLost("memory", "reset")
+
+        a._leases.write = answer_lost  # type: ignore[method-assign]
+        await group.clock.advance(3)
+        assert opened(a) == frozenset(range(8))
+
+
+async def test_giving_up_whose_answer_was_lost_is_no_loss_of_membership() -> None:
+    async with a_group() as group:
+        a = group.start("a")
+        await group.clock.advance(1)
+        write = a._leases.write
+
+        async def answer_lost(seen: Any, table: Any) -> None:
+            a._leases.write = write  # type: ignore[method-assign]
+            await write(seen, table)
+            raise ConnectionLost("memory", "reset")
+
+        a._leases.write = answer_lost  # type: ignore[method-assign]
+        b = group.start("b")
+        await group.clock.advance(6)
+        assert group.ended["a"] is None
+        assert opened(a) == should_own("a", "a", "b")
+        assert opened(b) == should_own("b", "a", "b")
+
+
+async def test_when_the_table_is_deleted_nobody_claims_before_all_who_owned_something_have_ended() -> None:
+    async with a_group() as group:
+        group.start("a")
+        await group.clock.advance(1)
+        group.start("b")
+        await group.clock.advance(5)
+        del group.server.leases[GROUP]
+        await group.clock.advance(3)
+        assert isinstance(group.ended["a"], MembershipLost)
+        assert isinstance(group.ended["b"], MembershipLost)
+        c = group.start("c")
+        await group.clock.advance(10)
+        assert not opened(c)
+        await group.clock.advance(8)
+        assert opened(c) == frozenset(range(8))
+
+
+async def test_one_who_comes_with_another_number_of_shards_is_told_so() -> None:
+    async with a_group() as group:
+        group.start("a")
+        await group.clock.advance(1)
+        group.start("b", count=9)
+        await group.clock.advance(3)
+        assert isinstance(group.ended["b"], ShardCountConflict)
+        assert "has 8 shards, and --shards is 9" in str(group.ended["b"])
+        assert "b" not in group.server.leases
+
+
+async def test_a_sync_that_was_cut_off_has_time_for_its_last_write_before_its_range_is_given_up() -> None:
+    async with a_group() as group:
+
+        async def work() -> None:
+            await anyio.lowlevel.checkpoint()
+            while not a.gate.in_state(RangeState.OPEN):
+                await group.clocks["a"].sleep(0.1)
+            with a.gate.entered("default", "default/a", lambda: None):
+                await anyio.sleep_forever()
+
+        a = group.start("a", work=work)
+        await group.clock.advance(5)
+        group.scopes["a"].cancel()
+        options = ElectionOptions()
+        await group.clock.advance(options.lease_seconds - options.write_duration - 0.1)
+        assert len(a.gate.held) == 8
+        await group.clock.advance(0.2)
+        assert not a.gate.held
+
+
+async def test_what_is_known_of_the_group_is_there_to_be_looked_at() -> None:
+    async with a_group() as group:
+        a = group.start("a")
+        await group.clock.advance(1)
+        group.start("b")
+        await group.clock.advance(5)
+        snapshot = a.snapshot()
+        assert snapshot.member == "a"
+        assert snapshot.shards == 8
+        assert snapshot.may_write
+        assert [member.name for member in snapshot.members] == ["a", "b"]
+        assert all(member.live for member in snapshot.members)
+        assert sorted(number for member in snapshot.members for number in member.ranges) == list(range(8))
+        assert set(snapshot.states.values()) == {"open"}
+
+
+def test_there_are_64_to_256_shards() -> None:
+    with pytest.raises(ShardOptionError, match="there are to be 8 shards: want 64 to 256"):
+        Sharding(shards=8)
+
+
+def test_a_member_is_called_after_its_pod_and_is_another_when_it_is_started_again() -> None:
+    sharding = Sharding(identity="Web_1.example")
+    names = {sharding.new_member() for _ in range(3)}
+    assert len(names) == 3
+    assert all(name.startswith("kinformer-manager-shards-web-1-example-") for name in names)
