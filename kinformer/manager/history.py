@@ -52,7 +52,8 @@ class Trigger(NamedTuple):
 
     :param at: the clock's monotonic time
     :param event: ``listed``, ``added``, ``updated``, ``deleted`` or ``resynced`` for a change that an informer told;
-        ``retry`` after a failure, ``due`` for a delay that has passed, ``asked`` for anything else
+        ``retry`` after a failure, with the object that the sync was for that failed first; ``due`` for a delay that
+        has passed; ``asked`` for anything else
     :param informer: who told of the change, empty if none did
     :param namespace: of the object that changed
     :param name: of the object that changed
@@ -256,9 +257,10 @@ class History:
         found = self._running.get(key)
         return None if found is None else (Trigger(*found[0]), self._now() - found[1])
 
-    def is_failing(self, key: Hashable) -> bool:
-        """Whether the last sync of a key is remembered to have failed."""
-        return key in self._failing
+    def last_failure(self, key: Hashable) -> _Trigger | None:
+        """What the last sync of a key was for, if it failed; None if it did not, or is not remembered."""
+        runs = self._failing.get(key)
+        return None if runs is None else runs[0][0]
 
     def keys(self) -> set[Hashable]:
         """All keys of which anything is known."""
@@ -372,7 +374,8 @@ class _Delay:
     def trigger(self, key: Hashable, at: float) -> _Trigger:
         if self.cause is not None:
             return at, *self.cause[1:]
-        return at, "retry" if self._history.is_failing(key) else "due", "", "", "", ""
+        failed = self._history.last_failure(key)
+        return (at, "retry", *failed[2:]) if failed is not None else (at, "due", "", "", "", "")
 
 
 def _asked(at: float) -> _Trigger:

@@ -36,7 +36,7 @@ from kinformer.manager.context import ControllerContext, ControllerFactory, Opti
 from kinformer.manager.election import Election, LeaderElection
 from kinformer.manager.endpoint import Endpoint
 from kinformer.manager.health import PING, HealthCheck
-from kinformer.manager.inspection import Inspector
+from kinformer.manager.inspection import PAGE_PATHS, Inspector
 from kinformer.manager.loading import make_controllers
 from kinformer.manager.serving import SecureServing
 from kinformer.manager.serving.access import Access
@@ -110,6 +110,8 @@ class Manager:
         self.inspector = Inspector(informers, self.controllers, clock, election=self.election, server=client.server)
         checks = self._checks(limits or HealthLimits())
         self.endpoint = self._endpoint(checks, endpoint, secure, asked) if endpoint is not None else None
+        if self.endpoint is not None:
+            self.endpoint.add_routes(self.inspector.routes)
 
     def _endpoint(
         self,
@@ -124,7 +126,7 @@ class Manager:
         certificate = ServingCertificate(
             cert_file=secure.cert_file, key_file=secure.key_file, host=address[0], clock=clock
         )
-        access = Access(client, secure.always_allow, clock)
+        access = Access(client, (*secure.always_allow, *PAGE_PATHS), clock)
         return Endpoint(*checks, *address, certificate=certificate, access=access)
 
     def _checks(self, limits: HealthLimits) -> tuple[list[HealthCheck], list[HealthCheck]]:
@@ -188,6 +190,7 @@ class Manager:
             if self.endpoint is not None:
                 tasks.start_soon(self.endpoint.run)
                 tasks.start_soon(self._queues.run)
+                tasks.start_soon(self.inspector.run)
             tasks.start_soon(self.context.informers.run)
             if self.election is None:
                 tasks.start_soon(self._work)

@@ -145,7 +145,7 @@ async def test_a_failure_is_remembered_and_the_retry_that_follows_is_called_one(
     controller.queue.add("default/a")
     await quiet()
     assert [run.error for run in controller.history.runs("default/a")] == ["no room"]
-    assert controller.history.is_failing("default/a")
+    assert controller.history.failing == 1
     assert controller.queue.due_in("default/a") == pytest.approx(0.005)
 
     syncs.does = lambda key: None
@@ -153,8 +153,22 @@ async def test_a_failure_is_remembered_and_the_retry_that_follows_is_called_one(
 
     assert events(controller, "default/a") == ["retry", "asked"]
     assert [run.error for run in controller.history.runs("default/a")] == ["", "no room"]
-    assert not controller.history.is_failing("default/a")
+    assert controller.history.failing == 0
     assert (controller.history.syncs, controller.history.errors, controller.history.retries) == (2, 1, 1)
+
+
+async def test_a_retry_names_the_object_that_the_sync_was_for_that_failed_first(
+    controller: Controller, pods: FakeInformer, clock: FakeClock, syncs: Syncs
+) -> None:
+    def fail(key: str) -> None:
+        raise SyncError("no room")
+
+    syncs.does = fail
+    await in_context(pods.add, pod("a", "7"))
+    await turn(clock, 5)
+
+    triggers = [run.trigger for run in controller.history.runs("default/a")]
+    assert {(it.event, it.informer, it.name, it.version) for it in triggers} == {("retry", "pods", "a", "7")}
 
 
 async def test_a_sync_that_was_to_come_again_after_a_while_is_due(

@@ -15,7 +15,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kinformer.cache import SharedIndexInformer
 from kinformer.clock import Clock
@@ -39,7 +39,13 @@ from kinformer.manager.inspection.views import (
 )
 from kinformer.meta import GroupVersionResource
 
-__all__ = ("Inspector", "text_of")
+if TYPE_CHECKING:
+    from aiohttp import web
+
+__all__ = ("PAGE_PATHS", "Inspector", "text_of")
+
+#: Where the page is. Nothing of the cluster stands there, so a browser may have it without a token.
+PAGE_PATHS: Final = ("/", "/page", "/page/", "/page/page.css", "/page/page.js", "/page/icon.svg")
 
 #: Seconds for which a snapshot serves all who ask.
 _HOLDS: Final = 0.5
@@ -72,6 +78,7 @@ class Inspector:
         self._election = election
         self._server = server
         self._began = clock.monotonic()
+        self._version = version("kinformer")
         self._rates = Rates()
         self._sizes = Sizes()
         self._quotas = Quotas(informers)
@@ -82,6 +89,13 @@ class Inspector:
         while True:
             self._read(self.clock.monotonic())
             await self.clock.sleep(EVERY)
+
+    def routes(self) -> Iterable[web.AbstractRouteDef]:
+        """What the manager's endpoint serves of it."""
+        # Imported here: half of aiohttp is its server, and most processes have no use for it.
+        from kinformer.manager.inspection.routes import inspection_routes
+
+        return inspection_routes(self)
 
     def snapshot(self) -> Snapshot:
         """All that there is to see now, or half a second ago."""
@@ -124,7 +138,7 @@ class Inspector:
         return ProcessView(
             identity=leader.identity if leader is not None else platform.node(),
             pid=os.getpid(),
-            version=version("kinformer"),
+            version=self._version,
             server=self._server,
             uptime_seconds=now - self._began,
             memory_bytes=_resident_memory(),
