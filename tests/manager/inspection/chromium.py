@@ -81,6 +81,7 @@ class Page:
         for domain in ("Page", "Runtime", "Log", "Network", "Accessibility"):
             await self.send(f"{domain}.enable")
         await self.send("Page.navigate", url=url)
+        await self.until(f"location.href == '{url}' && document.readyState == 'complete'")
 
     async def look(self, script: str) -> Any:
         """What an expression comes to, in the page."""

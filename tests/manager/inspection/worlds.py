@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 
 from kinformer.client import connect
-from kinformer.clock import FakeClock
+from kinformer.clock import Clock, FakeClock
 from kinformer.envtest import ApiServer
 from kinformer.manager import Controller, ControllerContext, LeaderElection, Manager, SyncError
 from kinformer.models import V1ConfigMap, V1ObjectMeta, V1ResourceQuota
@@ -26,7 +26,7 @@ class World:
     :param takes: seconds that a sync takes, by key
     """
 
-    clock: FakeClock
+    clock: Any
     manager: Manager
     client: Any
     refuse: dict[str, str]
@@ -50,10 +50,18 @@ class World:
 
 @asynccontextmanager
 async def world(
-    *, endpoint: tuple[str, int] | None = None, election: LeaderElection | None = None, runs: bool = True
+    *,
+    clock: Clock | None = None,
+    endpoint: tuple[str, int] | None = None,
+    election: LeaderElection | None = None,
+    runs: bool = True,
 ) -> AsyncIterator[World]:
-    """A manager, and its server, that run meanwhile."""
-    clock = FakeClock()
+    """
+    A manager, and its server, that run meanwhile.
+
+    :param clock: one that tests turn if None
+    """
+    clock = clock or FakeClock()
     refuse: dict[str, str] = {}
     takes: dict[str, float] = {}
 
@@ -88,7 +96,8 @@ async def world(
             made = World(clock, manager, client, refuse, takes, server)
             if runs:
                 tasks.start_soon(manager.run)
-                await eventually(lambda: election or made.controller.has_synced, clock)
+                if isinstance(clock, FakeClock):
+                    await eventually(lambda: election or made.controller.has_synced, clock)
                 if manager.endpoint is not None:
                     await manager.endpoint.listening.wait()
                     made.port = manager.endpoint.port
