@@ -31,7 +31,7 @@ class Cluster:
         self.requests: list[str] = []
         self.sent: list[Any] = []
         self.errors: dict[str, list[Exception]] = {}
-        self._stored: dict[tuple[type[Any], str], Any] = {}
+        self.stored: dict[tuple[type[Any], str], Any] = {}
         self.client: Any = SimpleNamespace(
             resource=lambda type_: _Resource(self, type_), certificate_authorities=b"", clock=self.clock
         )
@@ -46,7 +46,7 @@ class Cluster:
         meta = obj.metadata
         meta.uid = meta.uid or f"uid-{meta.name}"
         meta.resource_version = str(next(_versions))
-        self._stored[type(obj), _key(obj)] = obj
+        self.stored[type(obj), _key(obj)] = obj
 
     def cache(self, obj: Any) -> None:
         self.informers.informer_for(type(obj)).indexer.add(obj)
@@ -61,7 +61,7 @@ class Cluster:
 
     def on_server(self, type_: type[Any], key: str) -> Any:
         """An object as the server has it, None if it has none."""
-        return self._stored.get((type_, key))
+        return self.stored.get((type_, key))
 
     def ask(self, verb: str, type_: type[Any], key: str, sent: Any = None) -> Any:
         """Note a request, and answer with the object that there is."""
@@ -70,13 +70,13 @@ class Cluster:
         self.sent.append(sent)
         if errors := self.errors.get(f"{verb} {kind}"):
             raise errors.pop(0)
-        found = self._stored.get((type_, key))
+        found = self.stored.get((type_, key))
         if found is None and verb != "create":
             raise not_found()
         return found
 
     def forget(self, type_: type[Any], key: str) -> None:
-        del self._stored[type_, key]
+        del self.stored[type_, key]
 
 
 class _Resource:

@@ -1,0 +1,190 @@
+"""The persistent volume binder: wiring of two loops, over claims and over volumes.
+
+In: PersistentVolumes, PersistentVolumeClaims, storage classes and pods. Out: claims bound to volumes, both with their
+phases; volumes made for claims, and released ones reclaimed. Each loop has one worker: two claims that are bound at
+once could choose the same volume.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anyio
+
+from kinformer.cache import DeletedFinalStateUnknown, ResourceEventHandlerFuncs
+from kinformer.client import Client
+from kinformer.clock import Clock, RealClock
+from kinformer.informers import SharedInformerFactory
+from kinformer.manager import Controller, ControllerContext
+from kinformer.meta import meta_namespace_key
+from kinformer.models import V1PersistentVolume, V1PersistentVolumeClaim, V1Pod, V1StorageClass
+from kinformer.record import EventRecorder
+from kinformer_controllers.persistentvolumebinder.binding import Binder
+from kinformer_controllers.persistentvolumebinder.claims import Claims
+from kinformer_controllers.persistentvolumebinder.indexes import (
+    CLAIMED_INDEX,
+    WAITING_INDEX,
+    add_indexes,
+    is_free,
+)
+from kinformer_controllers.persistentvolumebinder.latest import Latest
+from kinformer_controllers.persistentvolumebinder.matching import MODES_INDEX
+from kinformer_controllers.persistentvolumebinder.operations import Operations
+from kinformer_controllers.persistentvolumebinder.options import BinderOptions
+from kinformer_controllers.persistentvolumebinder.provisioning import Provisioner
+from kinformer_controllers.persistentvolumebinder.reclaiming import Reclaimer
+from kinformer_controllers.persistentvolumebinder.volumes import Volumes
+from kinformer_controllers.shared.volumes.facts import Claim, Volume, claimed_key, class_of_volume
+from kinformer_controllers.shared.volumes.host_path import HostPath, HostPathDeleter
+from kinformer_controllers.shared.volumes.plugins import VolumePlugins, installed_plugins
+from kinformer_controllers.shared.volumes.pods import add_claim_index
+from kinformer_controllers.shared.volumes.recycler import PodRecycler
+
+__all__ = ("PersistentVolumeBinder", "make_controller")
+
+#: The component that its Events are from.
+COMPONENT = "persistentvolume-controller"
+
+
+def make_controller(context: ControllerContext) -> PersistentVolumeBinder:
+    """The entry point of the binder; its options are :class:`.BinderOptions`."""
+    options = context.read(BinderOptions)
+    plugins = [
+        *installed_plugins(),
+        HostPath() if options.enable_hostpath_provisioner else HostPathDeleter(),
+        PodRecycler(context.client, "kubernetes.io/host-path (recycler)", "host_path", minimum_seconds=60),
+        PodRecycler(context.client, "kubernetes.io/nfs (recycler)", "nfs", minimum_seconds=300),
+    ]
+    return PersistentVolumeBinder(
+        context.client,
+        context.informers,
+        context.recorder(COMPONENT),
+        VolumePlugins(plugins),
+        options,
+        clock=context.clock,
+    )
+
+
+class PersistentVolumeBinder:
+    def __init__(
+        self,
+        client: Client,
+        informers: SharedInformerFactory,
+        recorder: EventRecorder,
+        plugins: VolumePlugins,
+        options: BinderOptions,
+        *,
+        clock: Clock | None = None,
+    ) -> None:
+        self._clock = clock = clock or RealClock()
+        self._period = options.pvclaimbinder_sync_period
+        volumes, claims = informers.informer_for(V1PersistentVolume), informers.informer_for(V1PersistentVolumeClaim)
+        classes, pods = informers.informer_for(V1StorageClass), informers.informer_for(V1Pod)
+        add_indexes(volumes, claims)
+        add_claim_index(pods)
+        self._cached_volumes, self._cached_claims = volumes.indexer, claims.indexer
+        self._volumes, self._claims = Latest[Volume](volumes.indexer), Latest[Claim](claims.indexer)
+        self.operations = Operations(clock)
+        binder = Binder(client, self._volumes, self._claims, recorder)
+        provisioner = Provisioner(client, binder, classes.indexer, plugins, self.operations, recorder, clock)
+        reclaimer = Reclaimer(client, binder, self._claims, pods.indexer, plugins, self.operations, recorder)
+        self.claims = Controller("persistentvolume-binder-claims", self.sync_claim, queue_name="claims", clock=clock)
+        self.volumes = Controller(
+            "persistentvolume-binder-volumes", self.sync_volume, queue_name="volumes", clock=clock
+        )
+        self._claim_rules = Claims(
+            binder,
+            self._volumes,
+            lambda: volumes.indexer.list_index_func_values(MODES_INDEX),
+            classes.indexer,
+            pods.indexer,
+            recorder,
+            provisioner.provision if options.enable_dynamic_provisioning else _leave,
+        )
+        self._volume_rules = Volumes(
+            binder,
+            self._claims,
+            client.resource(V1PersistentVolumeClaim),
+            recorder,
+            self.claims.queue.add,
+            reclaimer.reclaim,
+        )
+        self.claims.handle(claims, _Handler(self.claims.queue.add, self._claim_gone))
+        self.volumes.handle(volumes, _Handler(self.volumes.queue.add, self._volume_gone))
+        self.volumes.handle(volumes, ResourceEventHandlerFuncs(update=self._volume_changed))
+        for controller, other in ((self.claims, volumes), (self.volumes, claims)):
+            controller.wait_for(other).wait_for(classes).wait_for(pods)
+
+    @property
+    def has_synced(self) -> bool:
+        """Whether the caches were complete and the workers have started."""
+        return self.claims.has_synced and self.volumes.has_synced
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        async with anyio.create_task_group() as tasks:
+            for part in (self.operations.run, self.claims.run, self.volumes.run, self._resync):
+                tasks.start_soon(part)
+
+    async def sync_claim(self, key: str) -> None:
+        """See :meth:`.Claims.sync`."""
+        claim = self._claims.get(key)
+        if claim is not None and not self._claims.is_behind(key):
+            await self._claim_rules.sync(claim)
+
+    async def sync_volume(self, key: str) -> None:
+        """See :meth:`.Volumes.sync`."""
+        volume = self._volumes.get(key)
+        if volume is not None and not self._volumes.is_behind(key):
+            await self._volume_rules.sync(volume)
+
+    async def _resync(self) -> None:
+        """Look at everything again and again: not all that a claim waits for is told by an event."""
+        while True:
+            await self._clock.sleep(self._period)
+            for cached, controller in ((self._cached_claims, self.claims), (self._cached_volumes, self.volumes)):
+                for key in cached.list_keys():
+                    controller.queue.add(key)
+
+    def _claim_gone(self, key: str, claim: Claim | None) -> None:
+        claim = self._claims.forget(key, claim) if claim is not None else None
+        if claim is not None and claim.spec.volume_name:
+            self.volumes.queue.add(claim.spec.volume_name)
+        # A claim that goes while it is being bound may not say so yet; its volume does.
+        for name in self._cached_volumes.index_keys(CLAIMED_INDEX, key):
+            self.volumes.queue.add(name)
+
+    def _volume_changed(self, old: Volume, new: Volume) -> None:
+        """Have claims looked at that wait for such a volume, once it is free."""
+        if is_free(new) and not is_free(old):
+            for key in self._cached_claims.index_keys(WAITING_INDEX, class_of_volume(new)):
+                self.claims.queue.add(key)
+
+    def _volume_gone(self, key: str, volume: Volume | None) -> None:
+        volume = self._volumes.forget(key, volume) if volume is not None else None
+        if volume is not None and (claimed := claimed_key(volume)) is not None:
+            self.claims.queue.add(claimed)
+
+
+class _Handler:
+    """Adds the keys of what is there, and tells of what is gone."""
+
+    def __init__(self, add: Any, gone: Any) -> None:
+        self._add = add
+        self._gone = gone
+
+    def on_add(self, obj: Any, is_in_initial_list: bool, /) -> None:
+        self._add(meta_namespace_key(obj))
+
+    def on_update(self, old: Any, new: Any, /) -> None:
+        self._add(meta_namespace_key(new))
+
+    def on_delete(self, obj: Any, /) -> None:
+        if isinstance(obj, DeletedFinalStateUnknown):
+            self._gone(obj.key, obj.obj)
+        else:
+            self._gone(meta_namespace_key(obj), obj)
+
+
+def _leave(claim: Claim) -> None:
+    """Nothing is made where dynamic provisioning is switched off."""

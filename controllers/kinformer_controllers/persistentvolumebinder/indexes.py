@@ -1,0 +1,36 @@
+"""How volumes and claims find each other in the caches: by access modes, by claim, and by class."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from kinformer.cache import SharedIndexInformer
+from kinformer_controllers.persistentvolumebinder.matching import MODES_INDEX, access_modes_key
+from kinformer_controllers.shared.volumes.facts import Claim, Volume, claimed_key, class_of_claim
+
+__all__ = ("CLAIMED_INDEX", "WAITING_INDEX", "add_indexes", "is_free")
+
+#: Volumes by the key of the claim that they point to.
+CLAIMED_INDEX: Final = "claimed-by"
+#: Claims that have no volume yet, by their class.
+WAITING_INDEX: Final = "waiting-of-class"
+
+
+def add_indexes(volumes: SharedIndexInformer[Any], claims: SharedIndexInformer[Any]) -> None:
+    """Have the two caches indexed."""
+    volumes.add_indexers({MODES_INDEX: lambda volume: (access_modes_key(volume),), CLAIMED_INDEX: _claimed})
+    claims.add_indexers({WAITING_INDEX: _waiting})
+
+
+def is_free(volume: Volume) -> bool:
+    """Whether any claim may have a volume."""
+    return volume.spec.claim_ref is None and volume.status is not None and volume.status.phase == "Available"
+
+
+def _claimed(volume: Volume) -> tuple[str, ...]:
+    key = claimed_key(volume)
+    return (key,) if key is not None else ()
+
+
+def _waiting(claim: Claim) -> tuple[str, ...]:
+    return () if claim.spec.volume_name else (class_of_claim(claim),)

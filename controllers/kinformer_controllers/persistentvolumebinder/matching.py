@@ -1,0 +1,106 @@
+"""Which volume a claim is bound to: the smallest one that is free and has everything that the claim asks for.
+
+In: a claim, and volumes in groups by their access modes. Out: a volume, or None. A volume that is reserved for the
+claim, or was made for it, comes before all others. Volumes with fewer access modes come first: the claim gets what is
+closest to what it asks for. Where a pod is to be scheduled first (`delay_binding`), only such a reserved volume counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from kinformer.meta import Quantity
+from kinformer.meta.selectors import label_selector_as_selector
+from kinformer_controllers.shared.volumes.facts import (
+    Claim,
+    Volume,
+    capacity_of,
+    class_of_claim,
+    class_of_volume,
+    has_modes,
+    is_bound_to,
+    requested_storage,
+    same_volume_mode,
+    volume_attributes_class,
+)
+
+__all__ = ("MODES_INDEX", "access_modes_key", "best_match", "mismatch", "smallest_match")
+
+#: The name of the index of volumes by their access modes.
+MODES_INDEX: Final = "accessmodes"
+_ORDER: Final = ("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod")
+
+
+def access_modes_key(volume: Volume) -> str:
+    """The value of a volume in the index: its access modes, each once, in Kubernetes' order."""
+    modes = volume.spec.access_modes or ()
+    return ",".join(mode for mode in _ORDER if mode in modes)
+
+
+def best_match(
+    claim: Claim, groups: Iterable[str], volumes_of: Callable[[str], Iterable[Volume]], *, delay_binding: bool = False
+) -> Volume | None:
+    """
+    The volume for a claim.
+
+    :param groups: the values of the index
+    :param volumes_of: gives the volumes of one of them
+    :raises ValueError: if the claim's selector or a quantity cannot be read
+    """
+    split = {group: [mode for mode in group.split(",") if mode] for group in groups}
+    wanted = claim.spec.access_modes or ()
+    fitting = [group for group, modes in split.items() if has_modes(modes, wanted)]
+    for group in sorted(fitting, key=lambda group: len(split[group])):
+        found = smallest_match(claim, volumes_of(group), delay_binding=delay_binding)
+        if found is not None:
+            return found
+    return None
+
+
+def mismatch(volume: Volume, claim: Claim) -> str:
+    """Why a volume that the claim names does not do for it, ``""`` if it does. The texts are Kubernetes'."""
+    if volume.metadata.deletion_timestamp is not None:
+        return f'the volume is marked for deletion "{volume.metadata.name}"'
+    if capacity_of(volume).value() < requested_storage(claim).value():
+        return "requested PV is too small"
+    if class_of_volume(volume) != class_of_claim(claim):
+        return "storageClassName does not match"
+    if volume_attributes_class(volume) != volume_attributes_class(claim):
+        return "volumeAttributesClassName does not match"
+    if not same_volume_mode(claim, volume):
+        return "incompatible volumeMode"
+    if not has_modes(volume.spec.access_modes, claim.spec.access_modes):
+        return "incompatible accessMode"
+    return ""
+
+
+def smallest_match(claim: Claim, volumes: Iterable[Volume], *, delay_binding: bool = False) -> Volume | None:
+    """
+    The smallest of some volumes that does for a claim, whatever their access modes.
+
+    :raises ValueError: if the claim's selector or a quantity cannot be read
+    """
+    selector = label_selector_as_selector(claim.spec.selector) if claim.spec.selector is not None else None
+    requested, wanted_class = requested_storage(claim), class_of_claim(claim)
+    best: Volume | None = None
+    best_size: Quantity | None = None
+    for volume in volumes:
+        if volume.spec.claim_ref is not None and not is_bound_to(volume, claim):
+            continue
+        size = capacity_of(volume)
+        if size < requested or not same_volume_mode(claim, volume):
+            continue
+        if volume_attributes_class(volume) != volume_attributes_class(claim):
+            continue
+        if volume.metadata.deletion_timestamp is not None:
+            continue
+        if volume.spec.claim_ref is not None:
+            return volume
+        if delay_binding or volume.status is None or volume.status.phase != "Available":
+            continue
+        if selector is not None and not selector.matches(volume.metadata.labels or {}):
+            continue
+        if class_of_volume(volume) == wanted_class and (best_size is None or size < best_size):
+            best, best_size = volume, size
+    return best

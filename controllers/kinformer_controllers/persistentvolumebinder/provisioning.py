@@ -1,0 +1,234 @@
+"""Making volumes for claims: by a plug-in of this process, or by an external provisioner that watches claims.
+
+In: a claim without a volume, whose class names a provisioner. Out: the annotation that external provisioners wait for;
+or the storage that a plug-in made, as a volume that is bound to the claim. Promised: the volume's name comes from the
+claim's uid, so that a second try finds what the first one made; storage whose volume cannot be saved is deleted again.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kinformer.cache import Indexer
+from kinformer.client import Client
+from kinformer.client.errors import AlreadyExists, ClientError, NotFound
+from kinformer.clock import Clock
+from kinformer.manager import SyncError
+from kinformer.models import V1Node, V1PersistentVolume, V1StorageClass
+from kinformer.record import NORMAL, WARNING, EventRecorder, reference_to
+from kinformer_controllers.persistentvolumebinder.binding import Binder
+from kinformer_controllers.persistentvolumebinder.operations import Operations
+from kinformer_controllers.persistentvolumebinder.volumes import DELETION_FINALIZER
+from kinformer_controllers.shared.volumes.facts import (
+    BETA_STORAGE_PROVISIONER,
+    BOUND_BY_CONTROLLER,
+    PROVISIONED_BY,
+    SELECTED_NODE,
+    STORAGE_PROVISIONER,
+    Claim,
+    Volume,
+    annotation_of,
+    claim_key,
+    class_of_claim,
+)
+from kinformer_controllers.shared.volumes.migration import MIGRATED, migration_of_claim
+from kinformer_controllers.shared.volumes.plugins import (
+    DeleterPlugin,
+    NoPlugin,
+    ProvisionerPlugin,
+    ProvisionRequest,
+    VolumePlugins,
+)
+
+__all__ = ("Provisioner", "ProvisioningError")
+
+_FAILED: Final = "ProvisioningFailed"
+#: How often saving a volume is tried, and seconds between; Kubernetes' own.
+_TRIES: Final = 5
+_BETWEEN: Final = 10.0
+
+
+class ProvisioningError(SyncError):
+    """A volume could not be made; it is tried again later."""
+
+
+class Provisioner:
+    """
+    :param classes: the cache of storage classes
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        binder: Binder,
+        classes: Indexer[V1StorageClass],
+        plugins: VolumePlugins,
+        operations: Operations,
+        recorder: EventRecorder,
+        clock: Clock,
+    ) -> None:
+        self._volumes, self._nodes = client.resource(V1PersistentVolume), client.resource(V1Node)
+        self._binder = binder
+        self._classes = classes
+        self._plugins = plugins
+        self._operations = operations
+        self._recorder = recorder
+        self._clock = clock
+
+    def provision(self, claim: Claim) -> None:
+        """Begin to have a volume made for a claim, unless that is under way."""
+        name = class_of_claim(claim)
+        found = self._classes.get_by_key(name)
+        if found is None:
+            message = f'storageclass.storage.k8s.io "{name}" not found'
+            self._recorder.event(claim, WARNING, _FAILED, message)
+            return
+        try:
+            plugin = self._plugins.provisioner(found.provisioner)
+        except NoPlugin as error:
+            self._recorder.event(claim, WARNING, _FAILED, str(error))
+            return
+
+        async def make() -> None:
+            if plugin is None:
+                await self._leave_to_others(claim, found)
+            else:
+                await self._make(claim, found, plugin)
+
+        self._operations.start(f"provision-{claim_key(claim)}[{claim.metadata.uid}]", make)
+
+    async def _leave_to_others(self, claim: Claim, storage_class: V1StorageClass) -> None:
+        provisioner = MIGRATED.get(storage_class.provisioner, storage_class.provisioner)
+        try:
+            await self._name_provisioner(claim, provisioner)
+        except ClientError as error:
+            self._recorder.event(claim, WARNING, _FAILED, f"Error saving claim: {error}")
+            raise
+        self._recorder.event(
+            claim,
+            NORMAL,
+            "ExternalProvisioning",
+            f"Waiting for a volume to be created either by the external provisioner '{provisioner}' or manually by the "
+            "system administrator. If volume creation is delayed, please verify that the provisioner is running and "
+            "correctly registered.",
+        )
+
+    async def _name_provisioner(self, claim: Claim, provisioner: str) -> Claim:
+        """Say on the claim who is to make its volume."""
+        if annotation_of(claim, STORAGE_PROVISIONER) == provisioner:
+            return claim
+        annotations = dict(claim.metadata.annotations or {})
+        annotations |= {BETA_STORAGE_PROVISIONER: provisioner, STORAGE_PROVISIONER: provisioner}
+        return await self._binder.annotate_claim(claim, migration_of_claim(annotations) or annotations)
+
+    async def _make(self, claim: Claim, storage_class: V1StorageClass, plugin: ProvisionerPlugin) -> None:
+        name = storage_class.metadata.name
+        if claim.spec.data_source is not None:
+            raise self._failed(
+                claim,
+                f'plugin "{plugin.name}" is not a CSI plugin. Only CSI plugin can provision a claim with a datasource',
+            )
+        claim = await self._name_provisioner(claim, storage_class.provisioner)
+        volume_name = f"pvc-{claim.metadata.uid}"
+        if await self._is_there(volume_name):
+            return
+        mount_options = storage_class.mount_options or []
+        if mount_options and not plugin.supports_mount_options:
+            raise self._failed(
+                claim,
+                f'Mount options are not supported by the provisioner but StorageClass "{name}" has mount options '
+                f"{mount_options}",
+            )
+        request = ProvisionRequest(
+            name=volume_name,
+            claim=claim,
+            reclaim_policy=storage_class.reclaim_policy or "Delete",
+            node=await self._selected_node(claim),
+            mount_options=mount_options,
+            parameters=storage_class.parameters or {},
+            allowed_topologies=storage_class.allowed_topologies or (),
+        )
+        try:
+            volume = await plugin.provision(request)
+        except Exception as error:
+            await self._have_rescheduled(claim)
+            raise self._failed(claim, f'Failed to provision volume with StorageClass "{name}": {error}') from error
+        await self._save(_bound(volume, volume_name, claim, plugin.name), claim, plugin)
+
+    async def _is_there(self, name: str) -> bool:
+        try:
+            await self._volumes.get(name)
+        except NotFound:
+            return False
+        return True
+
+    async def _selected_node(self, claim: Claim) -> V1Node | None:
+        name = annotation_of(claim, SELECTED_NODE)
+        if name is None:
+            return None
+        try:
+            return await self._nodes.get(name)
+        except NotFound as error:
+            await self._have_rescheduled(claim)
+            raise self._failed(claim, f'Failed to get target node: node "{name}" not found') from error
+
+    async def _have_rescheduled(self, claim: Claim) -> None:
+        """Have the scheduler choose a node again: there, no volume can be made."""
+        if annotation_of(claim, SELECTED_NODE) is None:
+            return
+        annotations = {key: value for key, value in (claim.metadata.annotations or {}).items() if key != SELECTED_NODE}
+        await self._binder.annotate_claim(claim, annotations)
+
+    async def _save(self, volume: Volume, claim: Claim, plugin: ProvisionerPlugin) -> None:
+        name, problem = volume.metadata.name, None
+        for _ in range(_TRIES):
+            try:
+                await self._volumes.create(volume)
+                problem = None
+            except AlreadyExists:
+                problem = None
+            except ClientError as error:
+                problem = error
+                await self._clock.sleep(_BETWEEN)
+                continue
+            break
+        if problem is None:
+            message = f"Successfully provisioned volume {name} using {plugin.name}"
+            self._recorder.event(claim, NORMAL, "ProvisioningSucceeded", message)
+            return
+        key = claim_key(claim)
+        message = f"Error creating provisioned PV object for claim {key}: {problem}. Deleting the volume."
+        self._recorder.event(claim, WARNING, _FAILED, message)
+        await self._clean_up(volume, claim, plugin)
+
+    async def _clean_up(self, volume: Volume, claim: Claim, plugin: ProvisionerPlugin) -> None:
+        if not isinstance(plugin, DeleterPlugin):
+            why: Exception = NoPlugin(f"{plugin.name} is not deletable")
+        else:
+            for _ in range(_TRIES):
+                try:
+                    await plugin.delete(volume)
+                except Exception as error:
+                    why = error
+                    await self._clock.sleep(_BETWEEN)
+                else:
+                    return
+        key = claim_key(claim)
+        message = f"Error cleaning provisioned volume for claim {key}: {why}. Please delete manually."
+        self._recorder.event(claim, WARNING, "ProvisioningCleanupFailed", message)
+
+    def _failed(self, claim: Claim, message: str) -> ProvisioningError:
+        self._recorder.event(claim, WARNING, _FAILED, message)
+        return ProvisioningError(message)
+
+
+def _bound(volume: Volume, name: str, claim: Claim, plugin: str) -> Volume:
+    """A volume that was made for a claim, as it is saved."""
+    meta = volume.metadata
+    meta.name = meta.name or name
+    meta.annotations = {**(meta.annotations or {}), BOUND_BY_CONTROLLER: "yes", PROVISIONED_BY: plugin}
+    if volume.spec.persistent_volume_reclaim_policy == "Delete":
+        meta.finalizers = [DELETION_FINALIZER]
+    volume.spec.claim_ref = reference_to(claim)
+    volume.spec.storage_class_name = class_of_claim(claim)
+    return volume

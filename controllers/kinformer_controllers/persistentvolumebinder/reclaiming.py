@@ -1,0 +1,139 @@
+"""What becomes of a released volume: it is kept, deleted, or emptied and free again, as its policy says.
+
+In: a volume whose claim is gone. Out: operations of plug-ins, and afterwards the volume's end or its phase. Promised:
+before anything is deleted or emptied, the volume is read anew and must still be released; a volume that pods use is not
+emptied. What fails is told in the volume's phase and an Event, and tried again.
+"""
+
+from __future__ import annotations
+
+import copy
+
+from kinformer.cache import Indexer
+from kinformer.client import Client
+from kinformer.client.errors import NotFound
+from kinformer.models import V1PersistentVolume, V1Pod
+from kinformer.record import NORMAL, WARNING, EventRecorder
+from kinformer_controllers.persistentvolumebinder.binding import Binder
+from kinformer_controllers.persistentvolumebinder.latest import Latest
+from kinformer_controllers.persistentvolumebinder.operations import Operations
+from kinformer_controllers.persistentvolumebinder.volumes import DELETION_FINALIZER
+from kinformer_controllers.shared.volumes.facts import Claim, Volume, annotation_of, claimed_key
+from kinformer_controllers.shared.volumes.migration import MIGRATED_TO
+from kinformer_controllers.shared.volumes.plugins import DeleterPlugin, NoPlugin, VolumeInUse, VolumePlugins
+from kinformer_controllers.shared.volumes.pods import is_pod_done, pods_of_claim
+from kinformer_controllers.shared.writing.finalizers import has_finalizer, without_finalizers
+
+__all__ = ("Reclaimer",)
+
+
+class Reclaimer:
+    def __init__(
+        self,
+        client: Client,
+        binder: Binder,
+        claims: Latest[Claim],
+        pods: Indexer[V1Pod],
+        plugins: VolumePlugins,
+        operations: Operations,
+        recorder: EventRecorder,
+    ) -> None:
+        self._volumes = client.resource(V1PersistentVolume)
+        self._binder = binder
+        self._claims = claims
+        self._pods = pods
+        self._plugins = plugins
+        self._operations = operations
+        self._recorder = recorder
+
+    def reclaim(self, volume: Volume) -> None:
+        """Begin to do with a released volume what its policy says, unless that is under way."""
+        if annotation_of(volume, MIGRATED_TO):
+            return  # its driver's provisioner does
+        name = f"{volume.metadata.name}[{volume.metadata.uid}]"
+        match volume.spec.persistent_volume_reclaim_policy:
+            case "Delete":
+                self._operations.start(f"delete-{name}", lambda: self._delete(volume))
+            case "Recycle":
+                self._operations.start(f"recycle-{name}", lambda: self._recycle(volume))
+
+    async def _delete(self, volume: Volume) -> None:
+        try:
+            plugin = self._plugins.deleter(volume)
+        except NoPlugin as error:
+            await self._fail(volume, "VolumeFailedDelete", str(error))
+            return
+        if plugin is None:
+            return  # somebody else's
+        fresh = await self._released(volume)
+        if fresh is None:
+            return
+        try:
+            await plugin.delete(fresh)
+        except VolumeInUse as error:
+            self._recorder.event(volume, NORMAL, "VolumeDelete", str(error))
+            raise
+        except Exception as error:
+            await self._fail(fresh, "VolumeFailedDelete", str(error))
+            raise
+        await self._remove(fresh, plugin)
+
+    async def _remove(self, volume: Volume, plugin: DeleterPlugin) -> None:
+        """Remove a volume whose storage is gone."""
+        name = volume.metadata.name
+        try:
+            fresh = await self._volumes.get(name)
+            if has_finalizer(fresh, DELETION_FINALIZER):
+                written = copy.copy(fresh)
+                written.metadata = copy.copy(fresh.metadata)
+                left = without_finalizers(fresh.metadata.finalizers, DELETION_FINALIZER)
+                written.metadata.finalizers = left or None
+                await self._binder.update_volume(written)
+            await self._volumes.delete(name)
+        except NotFound:
+            return  # it was only kept by the finalizer
+
+    async def _recycle(self, volume: Volume) -> None:
+        fresh = await self._released(volume)
+        if fresh is None:
+            return
+        key = claimed_key(volume)
+        assert key is not None
+        users = sorted(
+            f"{pod.metadata.namespace}/{pod.metadata.name}"
+            for pod in pods_of_claim(self._pods, key)
+            if not is_pod_done(pod)
+        )
+        if users and self._claims.get(key) is None:  # otherwise they use the next claim of that name
+            message = f"Volume is used by pods: {','.join(users)}"
+            self._recorder.event(volume, NORMAL, "VolumeFailedRecycle", message)
+            return
+        plugin = self._plugins.recycler(fresh)
+        if plugin is None:
+            await self._fail(fresh, "VolumeFailedRecycle", "No recycler plugin found for the volume!")
+            return
+        try:
+            await plugin.recycle(fresh)
+        except Exception as error:
+            await self._fail(fresh, "VolumeFailedRecycle", f"Recycle failed: {error}")
+            return
+        self._recorder.event(fresh, NORMAL, "VolumeRecycled", "Volume recycled")
+        await self._binder.unbind(fresh)
+
+    async def _fail(self, volume: Volume, reason: str, message: str) -> None:
+        await self._binder.set_volume_phase(volume, "Failed", message, event=(WARNING, reason))
+
+    async def _released(self, volume: Volume) -> Volume | None:
+        """The volume as it is now, None if it is gone or no longer to be reclaimed."""
+        try:
+            fresh = await self._volumes.get(volume.metadata.name)
+        except NotFound:
+            return None
+        reference, key = fresh.spec.claim_ref, claimed_key(fresh)
+        if reference is None or key is None or not reference.uid or fresh.metadata.uid != volume.metadata.uid:
+            return None
+        claim = self._claims.get(key)
+        if claim is None or claim.metadata.uid != reference.uid:
+            return fresh
+        # The claim is there; the volume is released if the claim has another one.
+        return fresh if claim.spec.volume_name not in (None, "", fresh.metadata.name) else None

@@ -1,0 +1,167 @@
+"""What is done about a volume: it is free, bound, released and then reclaimed, or rolled back.
+
+In: a volume, and the claim that it points to. Out: writes of a :class:`.Binder`, keys of claims to sync, and operations
+of a :class:`.Reclaimer`. A volume is released only when its claim is known to be gone: the server is asked before.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Final
+
+from kinformer.client import Resource
+from kinformer.client.errors import NotFound
+from kinformer.record import WARNING, EventRecorder
+from kinformer_controllers.persistentvolumebinder.binding import Binder
+from kinformer_controllers.persistentvolumebinder.latest import Latest
+from kinformer_controllers.shared.volumes.facts import (
+    PROVISIONED_BY,
+    Claim,
+    Volume,
+    annotation_of,
+    claim_key,
+    same_volume_mode,
+)
+from kinformer_controllers.shared.volumes.migration import MIGRATED, migration_of_volume
+from kinformer_controllers.shared.writing.finalizers import without_finalizers
+
+__all__ = ("DELETION_FINALIZER", "Volumes")
+
+#: Keeps a volume that a plug-in here has made, until its storage is gone.
+DELETION_FINALIZER: Final = "kubernetes.io/pv-controller"
+_EXTERNAL_FINALIZER: Final = "external-provisioner.volume.kubernetes.io/finalizer"
+_ENDED: Final = ("Released", "Failed")
+
+
+class Volumes:
+    """
+    :param server_claims: where claims are asked for that the cache does not have
+    :param sync_claim: has a claim looked at
+    :param reclaim: does with a released volume what its policy says
+    """
+
+    def __init__(
+        self,
+        binder: Binder,
+        claims: Latest[Claim],
+        server_claims: Resource[Claim],
+        recorder: EventRecorder,
+        sync_claim: Callable[[str], object],
+        reclaim: Callable[[Volume], None],
+    ) -> None:
+        self._binder = binder
+        self._claims = claims
+        self._server_claims = server_claims
+        self._recorder = recorder
+        self._sync_claim = sync_claim
+        self._reclaim = reclaim
+
+    async def sync(self, volume: Volume) -> None:
+        """
+        Bring one volume to where it should be.
+
+        :raises ClientError: if a write is refused, or the server cannot be asked
+        """
+        volume = await self._marked(volume)
+        reference = volume.spec.claim_ref
+        if reference is None or not reference.uid:
+            # Free, or reserved for a claim that has not come yet.
+            await self._binder.set_volume_phase(volume, "Available")
+            return
+        claim = await self._claim_of(volume)
+        if claim is None:
+            await self._release(volume)
+        elif not claim.spec.volume_name:
+            self._finish_binding(volume, claim)
+        elif claim.spec.volume_name == volume.metadata.name:
+            await self._binder.set_volume_phase(volume, "Bound")
+        elif annotation_of(volume, PROVISIONED_BY) is not None and _policy(volume) == "Delete":
+            # It was made for the claim, which got another one meanwhile.
+            await self._release(volume)
+        else:
+            await self._binder.unbind(volume)
+
+    def _finish_binding(self, volume: Volume, claim: Claim) -> None:
+        if same_volume_mode(claim, volume):
+            self._sync_claim(claim_key(claim))
+            return
+        name, asked = volume.metadata.name, claim.metadata.name
+        why = "due to incompatible volumeMode."
+        self._recorder.event(
+            volume,
+            WARNING,
+            "VolumeMismatch",
+            f'Cannot bind PersistentVolume to requested PersistentVolumeClaim "{asked}" {why}',
+        )
+        self._recorder.event(
+            claim,
+            WARNING,
+            "VolumeMismatch",
+            f'Cannot bind PersistentVolume "{name}" to requested PersistentVolumeClaim {why}',
+        )
+
+    async def _release(self, volume: Volume) -> None:
+        # A failure is left for the user to see, while it is tried again.
+        if volume.status is None or volume.status.phase not in _ENDED:
+            volume = await self._binder.set_volume_phase(volume, "Released")
+        self._reclaim(volume)
+        if _policy(volume) not in ("Retain", "Recycle", "Delete"):
+            await self._binder.set_volume_phase(
+                volume,
+                "Failed",
+                "Volume has unrecognized PersistentVolumeReclaimPolicy",
+                event=(WARNING, "VolumeUnknownReclaimPolicy"),
+            )
+
+    async def _claim_of(self, volume: Volume) -> Claim | None:
+        """The claim that a volume points to, None if it is gone. What the cache says is checked before."""
+        reference = volume.spec.claim_ref
+        assert reference is not None
+        name, namespace = reference.name or "", reference.namespace or ""
+        claim = self._claims.get(f"{namespace}/{name}")
+        if claim is not None and claim.metadata.uid == reference.uid:
+            return claim
+        if claim is None and volume.status is not None and volume.status.phase in _ENDED:
+            return None  # it was checked when it was released
+        try:
+            claim = await self._server_claims.get(name, namespace)
+        except NotFound:
+            return None
+        return claim if claim.metadata.uid == reference.uid else None
+
+    async def _marked(self, volume: Volume) -> Volume:
+        """The volume with the annotations and finalizers that it is to have."""
+        annotations, finalizers = migration_of_volume(volume.metadata.annotations), _finalizers(volume)
+        if annotations is None and finalizers is None:
+            return volume
+        written = copy.copy(volume)
+        written.metadata = copy.copy(volume.metadata)
+        if annotations is not None:
+            written.metadata.annotations = annotations or None
+        if finalizers is not None:
+            written.metadata.finalizers = finalizers or None
+        return await self._binder.update_volume(written)
+
+
+def _policy(volume: Volume) -> str:
+    return volume.spec.persistent_volume_reclaim_policy or ""
+
+
+def _finalizers(volume: Volume) -> list[str] | None:
+    """The finalizers that a volume is to have, None if it has them."""
+    current = list(volume.metadata.finalizers or ())
+    provisioner = annotation_of(volume, PROVISIONED_BY)
+    if provisioner is None:
+        return None
+    if provisioner in MIGRATED:
+        wanted = without_finalizers(current, DELETION_FINALIZER)
+    elif not provisioner.startswith("kubernetes.io/"):
+        return None
+    else:
+        wanted = without_finalizers(current, _EXTERNAL_FINALIZER)
+        if _policy(volume) == "Delete":
+            wanted = wanted if DELETION_FINALIZER in wanted else [*wanted, DELETION_FINALIZER]
+        elif _policy(volume) in ("Retain", "Recycle"):
+            wanted = without_finalizers(wanted, DELETION_FINALIZER)
+    return wanted if wanted != current else None

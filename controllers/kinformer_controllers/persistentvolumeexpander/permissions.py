@@ -1,0 +1,16 @@
+"""What the expansion of volumes may do at the server."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kinformer.permissions import RECORD_EVENTS, Rule, allow
+
+__all__ = ("PERMISSIONS",)
+
+PERMISSIONS: Final[tuple[Rule, ...]] = (
+    allow("list watch update", "persistentvolumeclaims"),
+    allow("update", "persistentvolumeclaims/status"),
+    allow("get update", "persistentvolumes"),
+    RECORD_EVENTS,
+)

@@ -1,0 +1,103 @@
+"""What a claim's status says of its expansion.
+
+In: a claim, its volume, and how far the expansion has come. Out: the status that the claim is to have. The words are
+those of the API: ``allocatedResources`` is what was promised to the claim and counts for quotas, its status tells how
+far that has come, and the conditions are for people.
+"""
+
+from __future__ import annotations
+
+import copy
+from datetime import datetime
+from typing import Any, Final
+
+from kinformer.meta import Quantity
+from kinformer.models import V1PersistentVolumeClaimCondition, V1PersistentVolumeClaimStatus
+from kinformer_controllers.shared.volumes.facts import (
+    PRE_RESIZE_CAPACITY,
+    Claim,
+    Volume,
+    annotation_of,
+    capacity_of,
+    requested_storage,
+)
+from kinformer_controllers.shared.writing.conditions import set_condition, without_condition
+
+__all__ = (
+    "claimed_storage",
+    "expanded",
+    "in_progress",
+    "infeasible",
+    "is_done",
+    "pending_on_node",
+    "wants_more",
+)
+
+_RESIZING: Final = "Resizing"
+_PENDING: Final = "FileSystemResizePending"
+_STORAGE: Final = "storage"
+
+
+def claimed_storage(claim: Claim) -> Quantity:
+    """How large a claim is, by its status."""
+    capacity = (claim.status.capacity if claim.status is not None else None) or {}
+    return Quantity.parse(capacity.get(_STORAGE, "0"))
+
+
+def wants_more(claim: Claim, volume: Volume) -> bool:
+    """Whether there is anything to do: the claim asks for more than it has, or an expansion is to be tidied up."""
+    return requested_storage(claim) > claimed_storage(claim) or annotation_of(volume, PRE_RESIZE_CAPACITY) is not None
+
+
+def is_done(claim: Claim, volume: Volume) -> bool:
+    """Whether a claim is as large as it asks for, and as its volume is."""
+    has = claimed_storage(claim)
+    return has >= requested_storage(claim) and has >= capacity_of(volume)
+
+
+def in_progress(claim: Claim, size: Quantity, now: datetime) -> Any:
+    """The storage is being enlarged."""
+    return _status(claim, size, "ControllerResizeInProgress", now, _RESIZING)
+
+
+def infeasible(claim: Claim, size: Quantity, now: datetime, message: str) -> Any:
+    """The storage could not be enlarged."""
+    return _status(claim, size, "ControllerResizeInfeasible", now, "ControllerResizeError", message)
+
+
+def pending_on_node(claim: Claim, size: Quantity, now: datetime) -> Any:
+    """The storage is larger; the node has to enlarge the file system when a pod uses it."""
+    message = "Waiting for user to (re-)start a pod to finish file system resize of volume on node."
+    return _status(claim, size, "NodeResizePending", now, _PENDING, message)
+
+
+def expanded(claim: Claim, size: Quantity) -> Any:
+    """The claim is as large as its volume."""
+    status = _copy(claim)
+    status.capacity = {**(status.capacity or {}), _STORAGE: str(size)}
+    status.allocated_resources = {**(status.allocated_resources or {}), _STORAGE: str(size)}
+    left = {name: what for name, what in (status.allocated_resource_statuses or {}).items() if name != _STORAGE}
+    status.allocated_resource_statuses = left or None
+    status.conditions = _without_resizing(status.conditions) or None
+    return status
+
+
+def _status(claim: Claim, size: Quantity, state: str, now: datetime, type_: str, message: str | None = None) -> Any:
+    status = _copy(claim)
+    status.allocated_resources = {**(status.allocated_resources or {}), _STORAGE: str(size)}
+    status.allocated_resource_statuses = {**(status.allocated_resource_statuses or {}), _STORAGE: state}
+    condition = V1PersistentVolumeClaimCondition(type=type_, status="True", last_transition_time=now, message=message)
+    others = [it for it in _without_resizing(status.conditions) if it.type != type_]
+    same = [it for it in status.conditions or () if it.type == type_]
+    status.conditions = set_condition([*others, *same], condition)
+    return status
+
+
+def _without_resizing(conditions: Any) -> list[Any]:
+    for type_ in (_RESIZING, _PENDING, "ControllerResizeError"):
+        conditions = without_condition(conditions, type_)
+    return list(conditions or ())
+
+
+def _copy(claim: Claim) -> Any:
+    return copy.copy(claim.status) if claim.status is not None else V1PersistentVolumeClaimStatus()

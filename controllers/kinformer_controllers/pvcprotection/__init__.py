@@ -1,0 +1,17 @@
+"""The protection of claims, as kube-controller-manager has it: a claim that pods use is not deleted before they end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kinformer.options import Deferred
+from kinformer_controllers.pvcprotection.permissions import PERMISSIONS
+
+if TYPE_CHECKING:
+    from kinformer.manager import Runnable
+
+__all__ = ("make_controller",)
+
+make_controller: Deferred[Runnable] = Deferred(
+    "kinformer_controllers.pvcprotection.controller:make_controller", permissions=PERMISSIONS
+)

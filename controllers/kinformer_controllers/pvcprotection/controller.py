@@ -1,0 +1,113 @@
+"""The protection of claims: a finalizer that stays while a pod uses the claim.
+
+In: PersistentVolumeClaims and pods. Out: the finalizer, added to claims and taken from those that are being deleted and
+that nobody uses. Promised: before it is taken off, the server is asked for the pods of the namespace: the cache may not
+have heard of one that was bound a moment ago.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from kinformer.cache import DeletedFinalStateUnknown
+from kinformer.client import Client, PatchType
+from kinformer.client.errors import NotFound
+from kinformer.clock import Clock
+from kinformer.informers import SharedInformerFactory
+from kinformer.manager import Controller, ControllerContext
+from kinformer.meta import meta_namespace_key
+from kinformer.models import V1PersistentVolumeClaim, V1Pod
+from kinformer_controllers.pvcprotection.usage import keeps_claim
+from kinformer_controllers.shared.volumes.pods import add_claim_index, claims_of, is_pod_done, pods_of_claim
+from kinformer_controllers.shared.writing.finalizers import (
+    add_finalizers_patch,
+    has_finalizer,
+    remove_finalizers_patch,
+)
+
+__all__ = ("FINALIZER", "ClaimProtection", "make_controller")
+
+FINALIZER: Final = "kubernetes.io/pvc-protection"
+#: Claims looked at at once; Kubernetes' own.
+WORKERS: Final = 30
+
+
+def make_controller(context: ControllerContext) -> Controller:
+    """The entry point of the protection of claims. It has no options."""
+    return ClaimProtection(context.client, context.informers, clock=context.clock).controller
+
+
+class ClaimProtection:
+    def __init__(self, client: Client, informers: SharedInformerFactory, *, clock: Clock | None = None) -> None:
+        self._claims, self._pods = client.resource(V1PersistentVolumeClaim), client.resource(V1Pod)
+        claims, pods = informers.informer_for(V1PersistentVolumeClaim), informers.informer_for(V1Pod)
+        add_claim_index(pods)
+        self._cached_claims, self._cached_pods = claims.indexer, pods.indexer
+        self.controller = Controller(
+            "pvc-protection", self.sync, workers=WORKERS, queue_name="pvcprotection", clock=clock
+        )
+        self.controller.watch(claims, needs_a_look)
+        self.pod_handler = PodHandler(self.controller.queue.add)
+        self.controller.handle(pods, self.pod_handler)
+
+    async def sync(self, key: str) -> None:
+        """
+        Add the finalizer to a claim, or take it off if the claim may go.
+
+        :raises ClientError: if that cannot be done
+        """
+        claim = self._cached_claims.get_by_key(key)
+        if claim is None or not needs_a_look(None, claim):
+            return
+        if claim.metadata.deletion_timestamp is None:
+            await self._patch(claim, add_finalizers_patch(claim, FINALIZER))
+        elif not await self._is_used(claim):
+            await self._patch(claim, remove_finalizers_patch(claim, FINALIZER))
+
+    async def _is_used(self, claim: V1PersistentVolumeClaim) -> bool:
+        cached = pods_of_claim(self._cached_pods, meta_namespace_key(claim))
+        if any(keeps_claim(pod, claim) for pod in cached):
+            return True
+        live = await self._pods.list(claim.metadata.namespace)
+        return any(keeps_claim(pod, claim) for pod in live.items)
+
+    async def _patch(self, claim: V1PersistentVolumeClaim, patch: dict[str, Any]) -> None:
+        meta = claim.metadata
+        try:
+            await self._claims.patch(meta.name, patch, meta.namespace, patch_type=PatchType.STRATEGIC)
+        except NotFound:
+            return  # it is gone
+
+
+def needs_a_look(old: Any, claim: Any) -> bool:
+    """Whether a claim lacks the finalizer, or has it and is being deleted."""
+    return claim is not None and has_finalizer(claim, FINALIZER) == (claim.metadata.deletion_timestamp is not None)
+
+
+class PodHandler:
+    """Has the claims looked at that a pod may have set free."""
+
+    def __init__(self, add: Any) -> None:
+        self._add = add
+
+    def on_add(self, pod: V1Pod, is_in_initial_list: bool, /) -> None:
+        self._changed(pod)
+
+    def on_update(self, old: V1Pod, new: V1Pod, /) -> None:
+        self._changed(new)
+        if old.metadata.uid != new.metadata.uid:
+            self._freed(old)  # nobody will tell of its end
+
+    def on_delete(self, obj: Any, /) -> None:
+        if isinstance(obj, DeletedFinalStateUnknown):
+            obj = obj.obj
+        if obj is not None:
+            self._freed(obj)
+
+    def _changed(self, pod: V1Pod) -> None:
+        if is_pod_done(pod) or not (pod.spec is not None and pod.spec.node_name):
+            self._freed(pod)
+
+    def _freed(self, pod: V1Pod) -> None:
+        for key in claims_of(pod):
+            self._add(key)

@@ -1,0 +1,66 @@
+"""The protection of volumes: a finalizer that stays while the volume is bound.
+
+In: PersistentVolumes. Out: the finalizer, added to volumes and taken from those that are being deleted and are not
+bound. Whether one is bound is what its phase says, which the binder keeps.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from kinformer.client import Client, PatchType
+from kinformer.client.errors import NotFound
+from kinformer.clock import Clock
+from kinformer.informers import SharedInformerFactory
+from kinformer.manager import Controller, ControllerContext
+from kinformer.models import V1PersistentVolume
+from kinformer_controllers.shared.writing.finalizers import (
+    add_finalizers_patch,
+    has_finalizer,
+    remove_finalizers_patch,
+)
+
+__all__ = ("FINALIZER", "VolumeProtection", "make_controller")
+
+FINALIZER: Final = "kubernetes.io/pv-protection"
+
+
+def make_controller(context: ControllerContext) -> Controller:
+    """The entry point of the protection of volumes. It has no options."""
+    return VolumeProtection(context.client, context.informers, clock=context.clock).controller
+
+
+class VolumeProtection:
+    def __init__(self, client: Client, informers: SharedInformerFactory, *, clock: Clock | None = None) -> None:
+        self._volumes = client.resource(V1PersistentVolume)
+        volumes = informers.informer_for(V1PersistentVolume)
+        self._cached = volumes.indexer
+        self.controller = Controller("pv-protection", self.sync, queue_name="pvprotection", clock=clock)
+        self.controller.watch(volumes, needs_a_look)
+
+    async def sync(self, name: str) -> None:
+        """
+        Add the finalizer to a volume, or take it off if the volume may go.
+
+        :raises ClientError: if that cannot be done
+        """
+        volume = self._cached.get_by_key(name)
+        if volume is None or not needs_a_look(None, volume):
+            return
+        if volume.metadata.deletion_timestamp is None:
+            patch = add_finalizers_patch(volume, FINALIZER)
+        elif volume.status is not None and volume.status.phase == "Bound":
+            return
+        else:
+            # The phase is the volume's as it was seen: if it has been bound meanwhile, the patch is refused.
+            patch = remove_finalizers_patch(volume, FINALIZER)
+            patch["metadata"]["resourceVersion"] = volume.metadata.resource_version
+        try:
+            await self._volumes.patch(name, patch, patch_type=PatchType.STRATEGIC)
+        except NotFound:
+            return  # it is gone
+
+
+def needs_a_look(old: Any, volume: Any) -> bool:
+    """Whether a volume lacks the finalizer, or has it and is being deleted."""
+    return volume is not None and has_finalizer(volume, FINALIZER) == (volume.metadata.deletion_timestamp is not None)

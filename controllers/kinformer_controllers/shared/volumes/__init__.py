@@ -1,0 +1,5 @@
+"""What the controllers of PersistentVolumes and PersistentVolumeClaims share."""
+
+from __future__ import annotations
+
+__all__ = ()

@@ -1,0 +1,186 @@
+"""A claim that is being deleted stays while a pod on a node uses it."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kinformer.cache import DeletedFinalStateUnknown
+from kinformer.models import V1PersistentVolumeClaim, V1Pod, from_dict
+from kinformer_controllers.pvcprotection.controller import FINALIZER, ClaimProtection
+from tests.controllers.cluster import Cluster
+from tests.controllers.objects import conflict, forbidden, not_found
+
+
+class World(Cluster):
+    def __init__(self) -> None:
+        super().__init__()
+        self.live: list[V1Pod] = []
+        self.list_errors: list[Exception] = []
+        resource = self.client.resource
+        self.client.resource = lambda type_: self if type_ is V1Pod else resource(type_)
+        self.protection = ClaimProtection(self.client, self.informers, clock=self.clock)
+
+    async def list(self, namespace: str) -> Any:
+        self.requests.append(f"list Pod {namespace}")
+        if self.list_errors:
+            raise self.list_errors.pop(0)
+        return SimpleNamespace(items=self.live)
+
+    def claim(self, *, deleting: bool = False, protected: bool = True, owner: str = "") -> V1PersistentVolumeClaim:
+        metadata: dict[str, Any] = {"name": "c", "namespace": "ns", "uid": "uid-c"}
+        if protected:
+            metadata["finalizers"] = [FINALIZER]
+        if deleting:
+            metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+        if owner:
+            reference = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": owner, "controller": True}
+            metadata["ownerReferences"] = [reference]
+        claim = from_dict(V1PersistentVolumeClaim, {"metadata": metadata, "spec": {}})
+        self.put(claim)
+        return claim
+
+    async def sync(self) -> list[str]:
+        await self.protection.sync("ns/c")
+        return self.requests
+
+    @property
+    def queued(self) -> list[str]:
+        queue, keys = self.protection.controller.queue, []
+        while len(queue):
+            keys.append(queue.get_nowait())
+            queue.done(keys[-1])
+        return keys
+
+
+def pod(
+    claim: str = "c",
+    *,
+    node: str = "n",
+    phase: str = "Running",
+    uid: str = "uid-p",
+    ephemeral: bool = False,
+    grace: int | None = None,
+) -> V1Pod:
+    volume: dict[str, Any] = {"name": "c" if ephemeral else "v"}
+    volume |= {"ephemeral": {}} if ephemeral else {"persistentVolumeClaim": {"claimName": claim}}
+    metadata: dict[str, Any] = {"name": "p", "namespace": "ns", "uid": uid}
+    if grace is not None:
+        metadata |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": grace}
+    spec: dict[str, Any] = {"containers": [], "volumes": [{"name": "other", "emptyDir": {}}, volume]}
+    if node:
+        spec["nodeName"] = node
+    return from_dict(V1Pod, {"metadata": metadata, "spec": spec, "status": {"phase": phase}})
+
+
+async def test_a_claim_gets_the_finalizer() -> None:
+    world = World()
+    world.claim(protected=False)
+
+    assert await world.sync() == ["patch PersistentVolumeClaim ns/c"]
+    assert world.sent == [{"metadata": {"uid": "uid-c", "finalizers": [FINALIZER]}}]
+
+
+async def test_a_claim_that_has_it_and_one_that_is_going_without_it_are_left() -> None:
+    for deleting, protected in ((False, True), (True, False)):
+        world = World()
+        world.claim(deleting=deleting, protected=protected)
+
+        assert await world.sync() == []
+
+
+async def test_a_claim_that_nobody_uses_loses_it_after_the_server_was_asked() -> None:
+    world = World()
+    world.claim(deleting=True)
+
+    assert await world.sync() == ["list Pod ns", "patch PersistentVolumeClaim ns/c"]
+    assert world.sent == [{"metadata": {"uid": "uid-c", "$deleteFromPrimitiveList/finalizers": [FINALIZER]}}]
+
+
+@pytest.mark.parametrize("phase", ["Running", "Pending", "Succeeded", "Failed"])
+async def test_a_claim_that_a_pod_on_a_node_names_stays(phase: str) -> None:
+    cached, live = World(), World()
+    for world in (cached, live):
+        world.claim(deleting=True)
+    cached.cache(pod(phase=phase))
+    live.live = [pod(phase=phase)]
+
+    assert await cached.sync() == []
+    assert await live.sync() == ["list Pod ns"]
+
+
+@pytest.mark.parametrize("other", [pod(node=""), pod("another")])
+async def test_pods_without_a_node_and_pods_of_other_claims_do_not_keep_it(other: V1Pod) -> None:
+    world = World()
+    world.claim(deleting=True)
+    world.cache(other)
+    world.live = [other]
+
+    assert (await world.sync())[-1] == "patch PersistentVolumeClaim ns/c"
+
+
+@pytest.mark.parametrize(
+    ("owner", "grace", "stays"), [("uid-p", None, True), ("uid-p", 30, True), ("uid-p", 0, False), ("", None, False)]
+)
+async def test_the_claim_of_an_ephemeral_volume_is_kept_by_its_own_pod_until_that_is_shut_down(
+    owner: str, grace: int | None, stays: bool
+) -> None:
+    world = World()
+    claim = world.claim(deleting=True, owner=owner)
+    claim.metadata.name = "p-c"
+    world.cache(claim)
+    world.cache(pod(ephemeral=True, grace=grace))
+
+    await world.protection.sync("ns/p-c")
+
+    assert bool(world.requests) != stays
+
+
+@pytest.mark.parametrize("error", [forbidden(), conflict()])
+async def test_what_the_server_refuses_is_tried_again(error: Exception) -> None:
+    world = World()
+    world.claim(deleting=True)
+    world.errors["patch PersistentVolumeClaim"] = [error]
+    with pytest.raises(type(error)):
+        await world.sync()
+    world.list_errors = [error]
+    with pytest.raises(type(error)):
+        await world.sync()
+
+
+async def test_a_claim_that_is_gone_is_no_error() -> None:
+    world = World()
+    world.claim(deleting=True)
+    world.errors["patch PersistentVolumeClaim"] = [not_found()]
+
+    await world.sync()
+    await world.protection.sync("ns/nobody")
+
+
+def test_claims_are_looked_at_when_a_pod_of_them_ends_or_goes_or_never_got_a_node() -> None:
+    world = World()
+    handler = world.protection.pod_handler
+
+    handler.on_add(pod(), False)
+    handler.on_update(pod(), pod())
+    assert not world.queued
+    handler.on_update(pod(), pod(phase="Succeeded"))
+    assert world.queued == ["ns/c"]
+    handler.on_add(pod(node=""), False)
+    assert world.queued == ["ns/c"]
+    handler.on_delete(pod())
+    assert world.queued == ["ns/c"]
+    handler.on_delete(DeletedFinalStateUnknown("ns/p", pod(ephemeral=True)))
+    assert world.queued == ["ns/p-c"]
+    handler.on_delete(DeletedFinalStateUnknown("ns/p", None))
+    assert not world.queued
+
+
+def test_claims_of_a_pod_that_was_made_anew_under_its_name_are_looked_at() -> None:
+    world = World()
+
+    world.protection.pod_handler.on_update(pod("old", uid="uid-old"), pod("new"))
+
+    assert world.queued == ["ns/old"]
