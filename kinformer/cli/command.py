@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import click
 
 from kinformer.cli.election import ElectionFlags, leader_election_flags
-from kinformer.cli.flags import ControllersCommand, duration
+from kinformer.cli.flags import ControllersCommand, duration, values_of_flags
 from kinformer.cli.serving import ServingFlags, serving_flags
 
 __all__ = ("logging_flags", "main", "run_command", "with_logging")
@@ -153,9 +153,10 @@ def manager(**options: Any) -> None:
     """Run controllers against a cluster until interrupted."""
     from kinformer.cli.manager import run
 
+    shown = values_of_flags(click.get_current_context())
     election = ElectionFlags.taken_from(options)
     serving = ServingFlags.taken_from(options)
-    run_command(partial(run, election=election, serving=serving, **with_logging(options)))
+    run_command(partial(run, election=election, serving=serving, shown_flags=shown, **with_logging(options)))
 
 
 @main.command()

@@ -13,9 +13,10 @@ import click
 
 from kinformer.options import CONTROLLERS, Option, options_of
 
-__all__ = ("ControllersCommand", "duration", "shown_duration")
+__all__ = ("ControllersCommand", "duration", "shown_duration", "values_of_flags")
 
 _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+_DURATION = "DURATION"  # what help calls the value of such a flag
 _PART = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|ms|s|m|h)")
 
 
@@ -59,6 +60,23 @@ class ControllersCommand(click.Command):
             formatter.write_dl(rows)
 
 
+def values_of_flags(ctx: click.Context) -> dict[str, Any]:
+    """What each flag of a command has come to, by its name without dashes, durations as Go shows them."""
+    defaults = {it.flag: it.default for it in _installed()}
+    values: dict[str, Any] = {}
+    for param in ctx.command.get_params(ctx):
+        if not isinstance(param, click.Option) or param.name not in ctx.params:
+            continue
+        flag = max(param.opts, key=len)
+        value = ctx.params[param.name]
+        if value is None:
+            value = defaults.get(flag)
+        if param.metavar == _DURATION and isinstance(value, float):
+            value = shown_duration(value)
+        values[flag.lstrip("-")] = value
+    return values
+
+
 def _installed() -> list[Option]:
     """The options of all controllers, each name once, the controllers in the order of their names."""
     found: dict[str, Option] = {}
@@ -99,7 +117,7 @@ def _type_of(it: Option, kind: type) -> Any:
 
 
 def _metavar(it: Option) -> str | None:
-    return "DURATION" if it.is_duration else None
+    return _DURATION if it.is_duration else None
 
 
 def _shown(it: Option) -> str:

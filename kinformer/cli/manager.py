@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -37,6 +38,7 @@ async def run(
     serving: ServingFlags,
     election: ElectionFlags,
     extra_options: tuple[str, ...],
+    shown_flags: Mapping[str, Any],
     **options: Any,
 ) -> int:
     """
@@ -48,6 +50,7 @@ async def run(
     :param election: whether to wait for a Lease first, and which
     :param options: what the controllers are told, those that do not run here included
     :param extra_options: the same, as ``NAME=VALUE``; each must be known to a controller that runs
+    :param shown_flags: what ``/flagz`` shows
     :raises ClientError: if the cluster cannot be reached, or refuses
     :raises KubeControllerManagerRuns: if a built-in controller would run beside the cluster's own
     :raises LeadershipLost: if the Lease was lost
@@ -78,6 +81,7 @@ async def run(
             beside_kube_controller_manager=beside_kube_controller_manager,
             leader_election=settings,
         )
+        manager.pages.flags = shown_flags
         if not manager.controllers:
             raise OptionError(_nothing_to_run(controllers))
         # Before anything runs: a server that cannot be reached, or does not let us in, is told once and not by each

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 from kinformer.client import Client
 from kinformer.clock import Clock, RealClock
 from kinformer.informers import SharedInformerFactory
-from kinformer.options import OptionError, read_options
+from kinformer.options import OptionError, options_of, read_options
 from kinformer.record import ClientSink, EventBroadcaster, Recorder
 
 __all__ = ("ControllerContext", "ControllerDisabled", "ControllerFactory", "OptionError", "Options", "Runnable")
@@ -67,6 +67,8 @@ class ControllerContext:
     informers: SharedInformerFactory
     options: Mapping[str, Any] = field(default_factory=dict)
     clock: Clock = field(default_factory=RealClock)
+    #: The options that controllers have read, with the values that they got.
+    effective: dict[str, Any] = field(default_factory=dict, init=False)
     #: Those that :meth:`recorder` has made; the manager runs them.
     broadcasters: list[EventBroadcaster] = field(default_factory=list, init=False)
 
@@ -84,7 +86,9 @@ class ControllerContext:
         :param options: a dataclass of :mod:`kinformer.options`
         :raises OptionError: if a value does not fit its option
         """
-        return read_options(options, self.options)
+        read = read_options(options, self.options)
+        self.effective.update({one.name: getattr(read, one.name) for one in options_of(options)})
+        return read
 
     def option(self, name: str, default: T) -> T:
         """
@@ -93,6 +97,7 @@ class ControllerContext:
         :raises OptionError: if it has another type
         """
         value = self.options.get(name)
+        self.effective[name] = default if value is None else value
         if value is None:
             return default
         if type(value) is not type(default):

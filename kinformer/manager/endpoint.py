@@ -15,6 +15,7 @@ import anyio
 
 from kinformer.logs import get_logger
 from kinformer.manager.health import PING, HealthCheck, HealthChecks
+from kinformer.manager.serving import StatusPages
 from kinformer.manager.serving.access import Access
 from kinformer.manager.serving.certificates import CertificateError, ServingCertificate
 
@@ -44,6 +45,7 @@ class Endpoint:
     :param port: 0 for any that is free; :attr:`port` has it once the server listens
     :param certificate: what to show clients, over TLS; None for plain HTTP
     :param access: who may read what; None: everybody may read everything
+    :param pages: what ``/statusz``, ``/flagz`` and ``/configz`` are made from; None: they are not served
     """
 
     def __init__(
@@ -55,7 +57,9 @@ class Endpoint:
         *,
         certificate: ServingCertificate | None = None,
         access: Access | None = None,
+        pages: StatusPages | None = None,
     ) -> None:
+        self._pages = pages
         self._certificate = certificate
         self._access = access
         self._health = [HealthChecks("healthz", livez), HealthChecks("livez", livez), HealthChecks("readyz", readyz)]
@@ -86,7 +90,7 @@ class Endpoint:
         # Imported here: half of aiohttp is its server, and most processes have no use for it.
         from aiohttp import web
 
-        from kinformer.manager.serving.routes import access_rules, health_routes, metrics_routes
+        from kinformer.manager.serving.routes import access_rules, health_routes, metrics_routes, status_routes
 
         tls = self._tls()
         at_work = _AtWork()
@@ -95,6 +99,8 @@ class Endpoint:
         for checks in self._health:
             app.add_routes(health_routes(checks))
         app.add_routes(metrics_routes())
+        if self._pages is not None:
+            app.add_routes(status_routes(self._pages))
         for group in self._groups:
             app.add_routes(group())
         # A handler whose client is gone is cancelled: one that streams would not notice, and aiohttp forgets it.

@@ -32,13 +32,14 @@ from kinformer.manager.checks import (
     informer_fresh,
     informer_sync,
 )
+from kinformer.manager.configuration import COMPONENT, configuration
 from kinformer.manager.context import ControllerContext, ControllerFactory, Options, Runnable
 from kinformer.manager.election import Election, LeaderElection
 from kinformer.manager.endpoint import Endpoint
 from kinformer.manager.health import PING, HealthCheck
 from kinformer.manager.inspection import PAGE_PATHS, Inspector
 from kinformer.manager.loading import make_controllers
-from kinformer.manager.serving import SecureServing
+from kinformer.manager.serving import SecureServing, StatusPages
 from kinformer.manager.serving.access import Access
 from kinformer.manager.serving.certificates import ServingCertificate
 from kinformer.options import OptionError
@@ -108,7 +109,12 @@ class Manager:
         self._queues = QueueWatch(self.controllers, clock)
         #: What there is to see of it all.
         self.inspector = Inspector(informers, self.controllers, clock, election=self.election, server=client.server)
-        checks = self._checks(limits or HealthLimits())
+        limits = limits or HealthLimits()
+        #: What the endpoint's status pages show.
+        self.pages = StatusPages(
+            COMPONENT, partial(configuration, self.context, self.controllers, leader_election, limits)
+        )
+        checks = self._checks(limits)
         self.endpoint = self._endpoint(checks, endpoint, secure, asked) if endpoint is not None else None
         if self.endpoint is not None:
             self.endpoint.add_routes(self.inspector.routes)
@@ -121,13 +127,13 @@ class Manager:
         client: Client,
     ) -> Endpoint:
         if secure is None:
-            return Endpoint(*checks, *address)
+            return Endpoint(*checks, *address, pages=self.pages)
         clock = self.context.clock
         certificate = ServingCertificate(
             cert_file=secure.cert_file, key_file=secure.key_file, host=address[0], clock=clock
         )
         access = Access(client, (*secure.always_allow, *PAGE_PATHS), clock)
-        return Endpoint(*checks, *address, certificate=certificate, access=access)
+        return Endpoint(*checks, *address, certificate=certificate, access=access, pages=self.pages)
 
     def _checks(self, limits: HealthLimits) -> tuple[list[HealthCheck], list[HealthCheck]]:
         """What ``/livez`` and ``/readyz`` look at."""

@@ -9,6 +9,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from kinformer.cli.flags import ControllersCommand, duration, values_of_flags
 from kinformer.cli.serving import ServingFlags, address_of, secure_serving_of, serving_flags
 from kinformer.manager import OptionError, SecureServing
 
@@ -99,3 +100,20 @@ def test_what_does_not_fit_is_said_in_one_line(arguments: tuple[str, ...], says:
 
     assert says in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+def test_what_flags_have_come_to_is_shown_with_the_defaults_of_controllers() -> None:
+    shown: list[dict[str, Any]] = []
+
+    @click.command(cls=ControllersCommand)
+    @click.option("--retry", type=duration, default="90s", metavar="DURATION")
+    @serving_flags
+    def command(**_: Any) -> None:
+        shown.append(values_of_flags(click.get_current_context()))
+
+    result = CliRunner().invoke(command, ["--secure-port", "10257", "--concurrent-job-syncs", "7"])
+    assert result.exit_code == 0, result.output
+    (values,) = shown
+    assert values["retry"] == "1m30s"
+    assert (values["secure-port"], values["bind-address"]) == (10257, "0.0.0.0")
+    assert (values["concurrent-job-syncs"], values["concurrent-deployment-syncs"]) == (7, 5)

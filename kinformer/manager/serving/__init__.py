@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from kinformer.manager.serving.access import ALWAYS_ALLOWED
 
-__all__ = ("SecureServing",)
+__all__ = ("SecureServing", "StatusPages")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,3 +25,20 @@ class SecureServing:
     cert_file: Path | None = None
     key_file: Path | None = None
     always_allow: Sequence[str] = ALWAYS_ALLOWED
+
+
+@dataclass(eq=False, slots=True)
+class StatusPages:
+    """
+    What ``/statusz``, ``/flagz`` and ``/configz`` are made from.
+
+    :param component: what the process calls itself
+    :param configs: gives the configurations in effect, by their names
+    :param flags: the command line's, by their names
+    :param started: when the process was
+    """
+
+    component: str
+    configs: Callable[[], Mapping[str, Mapping[str, Any]]]
+    flags: Mapping[str, Any] = field(default_factory=dict)
+    started: datetime = field(default_factory=lambda: datetime.now(UTC))

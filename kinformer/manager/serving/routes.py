@@ -1,9 +1,12 @@
-"""Routes of the endpoint itself: health, and metrics. Imported only by a process that serves them."""
+"""Routes of the endpoint itself: health, metrics and status pages. Imported only by a process that serves them."""
 
 from __future__ import annotations
 
 import asyncio
+import platform
 from collections.abc import Iterable
+from datetime import UTC, datetime
+from importlib.metadata import version
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
@@ -12,9 +15,11 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from kinformer.manager.health import SLI_REGISTRY, Answer, HealthChecks
+from kinformer.manager.serving import StatusPages
 from kinformer.manager.serving.access import Access
+from kinformer.manager.serving.pages import Page, Status, configz, debugging_paths, flagz, statusz
 
-__all__ = ("access_rules", "health_routes", "metrics_routes")
+__all__ = ("StatusPages", "access_rules", "health_routes", "metrics_routes", "status_routes")
 
 
 def health_routes(checks: HealthChecks) -> Iterable[web.AbstractRouteDef]:
@@ -72,6 +77,30 @@ def metrics_routes() -> Iterable[web.AbstractRouteDef]:
         return web.get(path, metrics)
 
     return [serve(REGISTRY), serve(SLI_REGISTRY)]
+
+
+def status_routes(pages: StatusPages) -> Iterable[web.AbstractRouteDef]:
+    """``/statusz``, ``/flagz`` and ``/configz``."""
+
+    async def status(request: web.Request) -> web.Response:
+        listed = debugging_paths(resource.canonical for resource in request.app.router.resources())
+        about = Status(pages.component, pages.started, version("kinformer"), platform.python_version(), listed)
+        return _answer(statusz(about, datetime.now(UTC), request.headers.get("Accept", "")))
+
+    async def flags(request: web.Request) -> web.Response:
+        return _answer(flagz(pages.component, pages.flags, request.headers.get("Accept", "")))
+
+    async def config(_: web.Request) -> web.Response:
+        return _answer(configz(pages.configs()))
+
+    return [web.get("/statusz", status), web.get("/flagz", flags), web.get("/configz", config)]
+
+
+def _answer(page: Page) -> web.Response:
+    headers = {"Content-Type": page.content_type, "X-Content-Type-Options": "nosniff"}
+    if page.warning:
+        headers["Warning"] = page.warning
+    return web.Response(body=page.body.encode(), status=page.status, headers=headers)
 
 
 class _Tasks(Collector):

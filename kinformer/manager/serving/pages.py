@@ -1,0 +1,213 @@
+"""Status pages, in the forms of Kubernetes 1.36: ``/statusz``, ``/flagz`` and ``/configz``.
+
+``/statusz`` says since when the process runs, of which version, and what else there is to read. ``/flagz`` has the
+command line's flags, ``/configz`` the configuration in effect as JSON. The first two are plain text, or JSON or YAML
+for who asks for ``application/json;as=Statusz;v=v1beta1;g=config.k8s.io``. Values of flags and options that are secret
+by their name, and passwords in URLs, are shown as ``CLASSIFIED``.
+
+Everything here is a function from values to text; :mod:`kinformer.manager.serving.routes` serves them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple
+
+import yaml
+
+__all__ = ("CLASSIFIED", "Page", "Status", "classified", "configz", "debugging_paths", "flagz", "statusz")
+
+#: What stands for a value that is not for everybody: Kubernetes' word.
+CLASSIFIED: Final = "CLASSIFIED"
+
+_SECRET = re.compile(r"token|passw|secret|credential|api[-_]?key", re.IGNORECASE)
+#: Names of what is about a secret, and none: a file's path, a number of workers, a duration.
+_ABOUT = re.compile(
+    r"(file|path|dir|name|namespace|syncs|ttl|duration|period|address|ca|controllers?|count)$", re.IGNORECASE
+)
+_URL_PASSWORD = re.compile(r"(?<=://)[^/@\s]+(?=@)")
+
+_GROUP: Final = "config.k8s.io"
+_VERSIONS: Final = ("v1beta1", "v1alpha1")
+#: Versions of which an answer says that they are deprecated.
+_DEPRECATED: Final = ("v1alpha1",)
+
+_TEXT: Final = "text/plain"
+_STRUCTURED: Final = ("application/json", "application/yaml")
+
+_HEADER: Final = """
+{component} {page}
+Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and is for \
+debugging purposes only.
+"""
+
+#: Paths under which there is nothing to look at for who looks for trouble.
+_OTHER: Final = frozenset({"/api", "/apis", "/openid", "/openapi", "/.well-known"})
+
+
+class Page(NamedTuple):
+    """An answer: status, content type, body, and the warning that goes with it."""
+
+    status: int
+    content_type: str
+    body: str
+    warning: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """
+    What ``/statusz`` shows.
+
+    :param python: the version of the interpreter, where a Go program has Go's
+    """
+
+    component: str
+    started: datetime
+    version: str
+    python: str
+    paths: tuple[str, ...]
+
+
+def statusz(status: Status, now: datetime, accept: str) -> Page:
+    """
+    :param accept: the request's header of that name
+    """
+    started = status.started.astimezone(UTC)
+    up = max(0, int((now - status.started).total_seconds()))
+    structured = {
+        "startTime": f"{started:%Y-%m-%dT%H:%M:%SZ}",
+        "uptimeSeconds": up,
+        "binaryVersion": status.version,
+        "paths": list(status.paths),
+    }
+    shown = {
+        "Started": f"{started:%a %b} {started.day:2} {started:%H:%M:%S UTC %Y}",
+        "Up": f"{up // 3600} hr {up // 60 % 60:02} min {up % 60:02} sec",
+        "Python version": status.python,
+        "Binary version": status.version,
+        "Paths": " ".join(status.paths),
+    }
+    text = "\n" + "".join(f"{name}: {value}\n" for name, value in shown.items() if value)
+    return _page("statusz", "Statusz", status.component, accept, text, structured)
+
+
+def flagz(component: str, flags: Mapping[str, Any], accept: str) -> Page:
+    """
+    :param flags: the values by the flags' names, without dashes before them
+    """
+    values = {name: classified(name, value) for name, value in sorted(flags.items())}
+    text = "".join(f"{name}={value}\n" for name, value in values.items())
+    return _page("flagz", "Flagz", component, accept, text, {"flags": values} if values else {})
+
+
+def configz(configs: Mapping[str, Mapping[str, Any]]) -> Page:
+    """
+    :param configs: configurations by their names; each has ``kind`` and ``apiVersion``
+    """
+    return Page(200, "application/json", json.dumps(_redacted(configs), sort_keys=True))
+
+
+def classified(name: str, value: Any) -> str:
+    """A flag's value as it may be shown, in Go's spelling."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if value is None:
+        return ""
+    if isinstance(value, (list, tuple)):
+        return "[" + ",".join(_of_list(name, one) for one in value) + "]"
+    text = str(value)
+    if text and _is_secret(name):
+        return CLASSIFIED
+    return _URL_PASSWORD.sub(CLASSIFIED, text)
+
+
+def _of_list(name: str, value: Any) -> str:
+    inner, equals, text = str(value).partition("=")
+    # ``--option NAME=VALUE``: the name that counts is the inner one.
+    return f"{inner}={classified(inner, text)}" if equals else classified(name, value)
+
+
+def _is_secret(name: str) -> bool:
+    return bool(_SECRET.search(name)) and not _ABOUT.search(name)
+
+
+def _redacted(value: Any, name: str = "") -> Any:
+    if isinstance(value, Mapping):
+        return {key: _redacted(inner, str(key)) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_redacted(inner, name) for inner in value]
+    if isinstance(value, bool | int | float) or value is None:
+        return value
+    return classified(name, value)
+
+
+def debugging_paths(paths: Iterable[str]) -> tuple[str, ...]:
+    """The first parts of these paths, each once, in order."""
+    folders = {f"/{path.split('/')[1]}" for path in paths if path.startswith("/") and path.split("/")[1]}
+    return tuple(sorted(folders - _OTHER))
+
+
+# --- which form
+
+
+def _page(page: str, kind: str, component: str, accept: str, text: str, structured: dict[str, Any]) -> Page:
+    for wanted in _wanted(accept) if accept.strip() else [(_TEXT, "")]:
+        content_type, version = wanted
+        if content_type == _TEXT:
+            return Page(200, f"{_TEXT}; charset=utf-8", _HEADER.format(component=component, page=page) + text)
+        asked, served = version.rsplit("/", 1)
+        if asked != f"{kind}/{_GROUP}" or served not in _VERSIONS:
+            continue
+        found = {
+            "kind": kind,
+            "apiVersion": f"{_GROUP}/{served}",
+            "metadata": {"name": component},
+            **structured,
+        }
+        body = json.dumps(found) if content_type == "application/json" else yaml.safe_dump(found, sort_keys=True)
+        warning = (
+            f'299 - "This version of the {page} endpoint is deprecated. Please use a newer version."'
+            if served in _DEPRECATED
+            else ""
+        )
+        return Page(200, content_type, body, warning)
+    accepted = ", ".join([*_STRUCTURED, _TEXT])
+    status = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": f"only the following media types are accepted: {accepted}",
+        "reason": "NotAcceptable",
+        "code": 406,
+    }
+    return Page(406, "application/json", json.dumps(status))
+
+
+def _wanted(accept: str) -> list[tuple[str, str]]:
+    """What an Accept header asks for that there could be, dearest first: the type, and ``KIND/GROUP/VERSION``."""
+    found: list[tuple[float, tuple[str, str]]] = []
+    for clause in accept.split(","):
+        type_, *rest = (part.strip() for part in clause.split(";"))
+        given = dict(part.split("=", 1) for part in rest if "=" in part)
+        quality = given.get("q", "1")
+        try:
+            weight = float(quality)
+        except ValueError:
+            weight = 0.0
+        as_ = f"{given.get('as', '')}/{given.get('g', '')}/{given.get('v', '')}"
+        for candidate in (*_STRUCTURED, _TEXT):
+            main = candidate.split("/", maxsplit=1)[0]
+            if type_.lower() in (candidate, f"{main}/*", "*/*") and weight > 0:
+                # Text has no kinds, and everything else has one.
+                if candidate == _TEXT and as_ == "//":
+                    found.append((weight, (candidate, "")))
+                elif candidate != _TEXT and as_ != "//":
+                    found.append((weight, (candidate, as_)))
+    found.sort(key=lambda one: -one[0])
+    return [wanted for _, wanted in found]
