@@ -4,8 +4,9 @@ Between the webhook's yes and the moment that the object is stored lies time. A 
 give its charge back, and let somebody else have it. So a charge is *reserved* until an informer has seen the object, or
 for as long as an API server could possibly take; a recount adds what is reserved to what is stored.
 
-What is reserved is in this process's memory: one process runs, and after a start it gives nothing back before the
-reservations of the one before it would have run out.
+What is reserved is written with the charge, into the GroupQuota itself, and only onto the version that the charge was
+reckoned from. So any number of replicas answer, each knows what all have charged, and none forgets it. One of them is
+elected to recount.
 """
 
 from __future__ import annotations

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from kinformer.cache import SharedIndexInformer
-from kinformer.client import Client, Conflict, NotFound
+from kinformer.client import Client, ClientError, Conflict, NotFound
 from kinformer.logs import get_logger
 from kinformer.models import V1Namespace
 from kinformer_controllers.groupquota.group_quota import (
     GROUP_QUOTAS,
     KIND,
+    GroupQuota,
     GroupQuotaError,
     read_group_quota,
     selects_of,
 )
+from kinformer_controllers.groupquota.record import EMPTY
+from kinformer_controllers.groupquota.reservations import ReservationLedger
+from kinformer_controllers.groupquota.sightings import Sightings
 from kinformer_controllers.shared.quota.limits import Quota, with_status
 
-__all__ = ("GroupQuotaAccessor", "InvalidQuota", "Namespaces")
+__all__ = ("GroupQuotaAccessor", "InvalidQuota", "Namespaces", "RecordLost")
 
 log = get_logger(__name__)
 
@@ -78,28 +84,72 @@ class InvalidQuota:
             self.is_about = lambda namespace, obj: False
 
 
+class RecordLost(ClientError):
+    """The server does not keep reservations: its definition of GroupQuotas is that of an older version."""
+
+    def __init__(self, quota: str) -> None:
+        super().__init__(
+            f"GroupQuota {quota}: the server has stored no reservations: apply the CustomResourceDefinition of this "
+            "version (kinformer's docs/controllers/quota-webhook/crd.yaml)"
+        )
+
+
 class GroupQuotaAccessor:
     """
     All GroupQuotas, whatever batch is asked for.
 
+    Each write is of the version that it was reckoned from, and is refused if the quota has another one by now.
+
     :ivar trouble: why the last write failed, if it is the server's fault; empty when all is well
     """
 
-    def __init__(self, client: Client, informer: SharedIndexInformer[dict[str, Any]], namespaces: Namespaces) -> None:
+    def __init__(
+        self,
+        client: Client,
+        informer: SharedIndexInformer[dict[str, Any]],
+        namespaces: Namespaces,
+        ledger: ReservationLedger,
+        sightings: Sightings,
+    ) -> None:
         self._server = client.resource(dict, GROUP_QUOTAS, namespaced=False, kind=KIND)
         self._informer = informer
         self._namespaces = namespaces
-        self._read: dict[str, tuple[str, Quota | InvalidQuota]] = {}
+        self._ledger = ledger
+        self._sightings = sightings
+        self._read: dict[str, tuple[str, GroupQuota | InvalidQuota]] = {}
         self._written: dict[str, dict[str, Any]] = {}
+        # Of which a write may have gone well, or not: to be looked at before they are charged again.
+        self._unsure: set[str] = set()
         self.trouble = ""
+
+    # --- for admission
 
     async def get(self, batch: str = "") -> Sequence[Quota]:
         """See :meth:`~kinformer_controllers.shared.quota.admission.QuotaAccessor.get`."""
-        return self.quotas()
+        for name in list(self._unsure):
+            await self.refresh(name)
+        return [self._ledger.presented(quota) for quota in self.quotas()]
 
-    def quotas(self) -> list[Quota]:
+    async def update(self, quota: Quota) -> None:
+        """Write a charge, and its reservation with it."""
+        assert isinstance(quota, GroupQuota), "it was given out by get()"
+        await self.write(replace(quota, record=self._ledger.to_write(quota)))
+
+    async def is_current(self, quotas: Sequence[Quota]) -> bool:
+        """See :meth:`~kinformer_controllers.shared.quota.admission.QuotaAccessor.is_current`."""
+        current = True
+        for quota in quotas:
+            await self.refresh(quota.name)
+            newest = self.newest(quota.name)
+            if newest is None or newest["metadata"]["resourceVersion"] != quota.source["metadata"]["resourceVersion"]:
+                current = False
+        return current
+
+    # --- for all
+
+    def quotas(self) -> list[GroupQuota]:
         """All that make sense, as new as they are known."""
-        return [quota for quota in self._all() if isinstance(quota, Quota)]
+        return [quota for quota in self._all() if isinstance(quota, GroupQuota)]
 
     def invalid(self) -> list[InvalidQuota]:
         """All that do not."""
@@ -111,49 +161,120 @@ class GroupQuotaAccessor:
         if cached is None:
             self._written.pop(name, None)
             self._read.pop(name, None)
+            self._unsure.discard(name)
+            self._sightings.forget(name)
             return None
         written = self._written.get(name)
         if written is None:
             return cached
-        if _version(written) > _version(cached) and written["metadata"]["uid"] == cached["metadata"]["uid"]:
+        if _version(written) > _version(cached) and _uid(written) == _uid(cached):
             return written
         del self._written[name]
         return cached
 
-    async def update(self, quota: Quota) -> None:
-        """See :meth:`~kinformer_controllers.shared.quota.admission.QuotaAccessor.update`."""
+    async def refresh(self, name: str) -> None:
+        """
+        Ask the server for a quota. One that is gone there stays as it was until the cache says so, too.
+
+        :raises ClientError: if it could not be asked
+        """
+        with suppress(NotFound):
+            found, known = await self._server.get(name), self._written.get(name)
+            # Not over what has been written since the server was asked.
+            if known is None or _version(found) > _version(known) or _uid(found) != _uid(known):
+                self._written[name] = found
+        self._unsure.discard(name)
+
+    async def read_surely(self, name: str) -> dict[str, Any] | None:
+        """
+        :meth:`newest`, once it is sure what has become of this replica's own writes.
+
+        :raises ClientError: if the server had to be asked, and could not be
+        """
+        if name in self._unsure:
+            await self.refresh(name)
+        return self.newest(name)
+
+    def presented(self, obj: dict[str, Any]) -> GroupQuota:
+        """
+        A quota as :meth:`get` gives it out.
+
+        :raises GroupQuotaError: if it makes no sense
+        """
+        quota = self._understood(obj)
+        if isinstance(quota, InvalidQuota):
+            raise quota.error
+        return self._ledger.presented(quota)
+
+    async def write(self, quota: GroupQuota, server: Client | None = None) -> None:
+        """
+        Write a status: usage, limits and record.
+
+        :param server: whom to write with, if not the client that charges are written with
+        :raises Conflict: if it is not the newest any more that this was reckoned from
+        :raises RecordLost: if the server does not keep the record
+        :raises ClientError: if it cannot be written
+        """
+        name, resource = quota.name, self._server
+        if server is not None:
+            resource = server.resource(dict, GROUP_QUOTAS, namespaced=False, kind=KIND)
+        body = with_status(quota.source, quota)
+        body["status"] |= quota.record.json()
+        self._unsure.add(name)
         try:
-            self._written[quota.name] = await self._server.update_status(with_status(quota.source, quota))
+            written = await resource.update_status(body)
         except Conflict:
-            # Somebody else has written, and the informer may be slow to say so.
-            self._written[quota.name] = await self._server.get(quota.name)
+            # Somebody else has written. The informer may be slow to say so, and the next try would meet it again.
+            self._unsure.discard(name)
+            newest = self.newest(name)
+            if newest is not None and _version(newest) <= _version(quota.source):
+                await self.refresh(name)
             raise
         except Exception as error:
-            self.trouble = f"GroupQuota {quota.name} could not be written: {error}"
+            self.trouble = f"GroupQuota {name} could not be written: {error}"
             raise
+        self._unsure.discard(name)
+        self._written[name] = written
+        if "reservations" not in (written.get("status") or {}):
+            lost = RecordLost(name)
+            self.trouble = str(lost)
+            raise lost
         self.trouble = ""
 
-    def _all(self) -> list[Quota | InvalidQuota]:
+    def take_note(self, name: str) -> None:
+        """See to it that what is new in a quota's record is known since now."""
+        obj = self.newest(name)
+        if obj is not None:
+            self._understood(obj)
+
+    def _all(self) -> list[GroupQuota | InvalidQuota]:
         return [
             self._understood(obj)
             for name in self._informer.indexer.list_keys()
             if (obj := self.newest(name)) is not None
         ]
 
-    def _understood(self, obj: dict[str, Any]) -> Quota | InvalidQuota:
+    def _understood(self, obj: dict[str, Any]) -> GroupQuota | InvalidQuota:
         name, version = obj["metadata"]["name"], obj["metadata"]["resourceVersion"]
         known = self._read.get(name)
         if known is not None and known[0] == version:
             return known[1]
-        quota: Quota | InvalidQuota
+        before = known[1].record if known is not None and isinstance(known[1], GroupQuota) else EMPTY
+        quota: GroupQuota | InvalidQuota
         try:
-            quota = read_group_quota(obj, self._namespaces.labels)
+            quota = read_group_quota(obj, self._namespaces.labels, before.reservations)
         except GroupQuotaError as error:
             log.error("group_quota_invalid", quota=name, error=str(error))
             quota = InvalidQuota(obj, error, self._namespaces)
+        else:
+            self._sightings.know(name, before, quota.record)
         self._read[name] = version, quota
         return quota
 
 
 def _version(obj: Mapping[str, Any]) -> int:
     return int(obj["metadata"]["resourceVersion"])
+
+
+def _uid(obj: Mapping[str, Any]) -> str:
+    return str(obj["metadata"]["uid"])

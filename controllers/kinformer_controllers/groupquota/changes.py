@@ -4,12 +4,15 @@ Most of what happens in a cluster changes nothing: an object that was charged is
 recount is due when an object that was charged goes, uses less, or is moved out of the group by its labels; and when one
 is stored that nobody charged: before the quota was known, by whoever does not ask the webhook, by a namespace that has
 joined the group. Until such an object is counted, there seems to be more room than there is; so the quota is *doubted*,
-and nothing is admitted to it until it has been recounted.
+and whoever recounts admits nothing to it until it has been recounted.
+
+An object whose charge is not known may have been charged by another replica, and the news of it be late. The quota is
+then *suspected*, which is looked into first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from kinformer.cache import DeletedFinalStateUnknown
@@ -17,7 +20,7 @@ from kinformer.meta import GroupResource, accessor_of
 from kinformer.models import V1Namespace
 from kinformer_controllers.groupquota.accessor import GroupQuotaAccessor
 from kinformer_controllers.groupquota.group_quota import Selects
-from kinformer_controllers.groupquota.reservations import ReservationLedger
+from kinformer_controllers.groupquota.sightings import Sightings
 from kinformer_controllers.shared.quota.limits import Quota
 from kinformer_controllers.shared.quota.pods import PODS, PodEvaluator
 from kinformer_controllers.shared.quota.registry import Registry
@@ -32,29 +35,35 @@ class GroupChanges:
 
     :param accessor: all quotas
     :param registry: what counts objects
+    :param sightings: know what was charged
     :param freed: is told of a quota of which less may be used
     :param doubted: is told of a quota of which more may be used than is known
+    :param suspected: is told of a quota, and of the resource, uid and version of an object that was perhaps not charged
     """
 
     def __init__(
         self,
         accessor: GroupQuotaAccessor,
         registry: Registry,
+        sightings: Sightings,
         freed: Callable[[str], object],
         doubted: Callable[[str], object],
+        suspected: Callable[[str, GroupResource, str, str], object],
     ) -> None:
         self._accessor = accessor
         self._registry = registry
+        self._sightings = sightings
+        self.suspected = suspected
         self.freed = freed
         self.doubted = doubted
         pods = registry.get(PODS)
         self._uses_another_amount = default_update_filter(pods if isinstance(pods, PodEvaluator) else None)
 
-    def came(self, resource: GroupResource, namespace: str, obj: Any, charged: Collection[str]) -> None:
-        """An object is stored, and was charged to these quotas."""
+    def came(self, resource: GroupResource, namespace: str, obj: Any) -> None:
+        """An object is stored."""
         for quota in self._limiting(resource):
-            if quota.name not in charged and quota.is_about(namespace, obj):
-                self.doubted(quota.name)
+            if quota.is_about(namespace, obj) and not self._is_charged(quota, resource, obj):
+                self._suspect(quota, resource, obj)
 
     def went(self, resource: GroupResource, namespace: str, obj: Any) -> None:
         """An object is gone; None for one of which nothing is known but the namespace."""
@@ -62,20 +71,28 @@ class GroupChanges:
             if quota.is_about(namespace, obj) if obj is not None else _may_be_in(quota, namespace):
                 self.freed(quota.name)
 
-    def changed(self, resource: GroupResource, namespace: str, old: Any, new: Any, charged: Collection[str]) -> None:
-        """An object has changed, and the change was charged to these quotas."""
+    def changed(self, resource: GroupResource, namespace: str, old: Any, new: Any) -> None:
+        """An object has changed."""
         accessor = accessor_of(new)
         uses_another_amount = self._uses_another_amount(resource, old, new)
         if not uses_another_amount and accessor.labels(old) == accessor.labels(new):
             return
         for quota in self._limiting(resource):
             before, after = quota.is_about(namespace, old), quota.is_about(namespace, new)
-            if quota.name in charged:
+            if self._is_charged(quota, resource, new):
                 continue
             if after and not before:
-                self.doubted(quota.name)
+                self._suspect(quota, resource, new)
             elif before and (not after or uses_another_amount):
                 self.freed(quota.name)
+
+    def _is_charged(self, quota: Quota, resource: GroupResource, obj: Any) -> bool:
+        accessor = accessor_of(obj)
+        return self._sightings.is_charged(quota.name, resource, accessor.uid(obj), accessor.resource_version(obj))
+
+    def _suspect(self, quota: Quota, resource: GroupResource, obj: Any) -> None:
+        accessor = accessor_of(obj)
+        self.suspected(quota.name, resource, accessor.uid(obj), accessor.resource_version(obj))
 
     def relabelled(self, before: Mapping[str, str] | None, after: Mapping[str, str] | None) -> None:
         """A namespace has other labels; None where it was not known before, or is gone."""
@@ -99,41 +116,50 @@ class GroupChanges:
 
 
 class ObjectHandler:
-    """Told of the objects of one resource: ends reservations, and tells of what changes without a charge."""
+    """Told of the objects of one resource, and tells of what changes without a charge."""
 
-    __slots__ = ("_changes", "_ledger", "_resource")
+    __slots__ = ("_changes", "_resource", "_sightings")
 
-    def __init__(self, resource: GroupResource, ledger: ReservationLedger, changes: GroupChanges) -> None:
+    def __init__(self, resource: GroupResource, sightings: Sightings, changes: GroupChanges) -> None:
         self._resource = resource
-        self._ledger = ledger
+        self._sightings = sightings
         self._changes = changes
 
     def on_add(self, obj: Any, is_in_initial_list: bool, /) -> None:
-        charged = self._ledger.seen(self._resource, obj, True)
         # What is there at the start is counted when everything is: every quota is, then.
         if not is_in_initial_list:
-            self._changes.came(self._resource, accessor_of(obj).namespace(obj), obj, charged)
+            self._changes.came(self._resource, accessor_of(obj).namespace(obj), obj)
+        self._told(obj)
 
     def on_update(self, old: Any, new: Any, /) -> None:
         accessor = accessor_of(new)
         is_another = accessor.uid(old) != accessor.uid(new)
         if accessor.resource_version(old) == accessor.resource_version(new) and not is_another:
             return  # a resync
-        namespace, charged = accessor.namespace(new), self._ledger.seen(self._resource, new, is_another)
+        namespace = accessor.namespace(new)
         if is_another:
             # Deleted and made anew with nobody seeing the moment between.
+            self._sightings.gone(self._resource, old)
             self._changes.went(self._resource, namespace, old)
-            self._changes.came(self._resource, namespace, new, charged)
+            self._changes.came(self._resource, namespace, new)
         else:
-            self._changes.changed(self._resource, namespace, old, new, charged)
+            self._changes.changed(self._resource, namespace, old, new)
+        self._told(new)
 
     def on_delete(self, obj: Any, /) -> None:
         if isinstance(obj, DeletedFinalStateUnknown):
             namespace, _, _ = obj.key.rpartition("/")
+            if obj.obj is not None:
+                self._sightings.gone(self._resource, obj.obj)
             self._changes.went(self._resource, namespace, obj.obj)
             return
-        self._ledger.seen(self._resource, obj, False)
+        self._sightings.gone(self._resource, obj)
         self._changes.went(self._resource, accessor_of(obj).namespace(obj), obj)
+        self._told(obj)
+
+    def _told(self, obj: Any) -> None:
+        accessor = accessor_of(obj)
+        self._sightings.told(self._resource, accessor.uid(obj), accessor.resource_version(obj))
 
 
 class NamespaceHandler:

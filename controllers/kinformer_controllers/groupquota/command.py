@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+from contextlib import AsyncExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,13 +13,16 @@ import anyio
 import click
 
 from kinformer.cli.command import logging_flags, run_command, with_logging
+from kinformer.cli.election import ElectionFlags, leader_election_flags, leader_election_of
 from kinformer.cli.flags import duration
 from kinformer_controllers.groupquota.certificates import DEFAULT_CLIENT, TLSFiles
 
 __all__ = ("quota_webhook",)
 
 
-@click.command("quota-webhook")
+@click.command(
+    "quota-webhook", context_settings={"default_map": {"leader_elect_resource_name": "kinformer-quota-webhook"}}
+)
 @click.option(
     "--kubeconfig",
     type=click.Path(path_type=Path),
@@ -59,10 +64,15 @@ __all__ = ("quota_webhook",)
     show_default=True,
     help="How long a charge stays reserved while nobody has seen its object.",
 )
+@leader_election_flags
 @logging_flags
 def quota_webhook(**options: Any) -> None:
-    """Enforce GroupQuotas: answer AdmissionReviews until interrupted."""
-    run_command(partial(_run, **with_logging(options)))
+    """
+    Enforce GroupQuotas: answer AdmissionReviews until interrupted.
+
+    Several replicas need --leader-elect: all of them answer, and the one that holds the Lease recounts.
+    """
+    run_command(partial(_run, election=ElectionFlags.taken_from(options), **with_logging(options)))
 
 
 async def _run(
@@ -78,6 +88,7 @@ async def _run(
     insecure: bool,
     period: float,
     reservation: float,
+    election: ElectionFlags,
 ) -> int:
     from kinformer.client import connect
     from kinformer.manager import OptionError
@@ -88,6 +99,7 @@ async def _run(
         raise OptionError("say --tls-cert-file and --tls-private-key-file: API servers ask webhooks over HTTPS only")
     if insecure and client_ca_file is not None:
         raise OptionError("--client-ca-file asks for certificates, which --insecure has no place for: say one of them")
+    settings = leader_election_of(election)
     names = frozenset(name.strip() for name in client_names.split(",") if name.strip())
     if not names:
         raise OptionError("--client-names: want at least one name")
@@ -97,9 +109,13 @@ async def _run(
         tls.context()  # what is wrong with the files is said before anything else is done
     if host is None:
         host = LOOPBACK if client_ca_file is None else "0.0.0.0"
-    async with connect(kubeconfig, context) as client:
+    async with AsyncExitStack() as stack:
+        client = await stack.enter_async_context(connect(kubeconfig, context))
+        if settings is not None:
+            # A client of its own: no renewal waits behind charges.
+            settings = replace(settings, client=await stack.enter_async_context(connect(kubeconfig, context)))
         version = await client.server_version()
-        webhook = QuotaWebhook(client, reservation=reservation, period=period)
+        webhook = QuotaWebhook(client, reservation=reservation, period=period, election=settings)
         server = WebhookServer(webhook, tls, host, port)
         server.bind()
         async with anyio.create_task_group() as tasks:

@@ -1,20 +1,23 @@
 """The background job: recounts every GroupQuota at long intervals, and at once what a change concerns.
 
 It corrects what was charged and never stored, and counts what was stored and never charged. What is reserved counts as
-used; so does, until the reservations of a process before this one must have run out, whatever the status says.
+used. Of several replicas one does it, the leader; all hear of what changes, so that whoever leads next knows.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import anyio
 
-from kinformer.cache import SharedIndexInformer
+from kinformer.cache import DeletedFinalStateUnknown, SharedIndexInformer
 from kinformer.client import Client
 from kinformer.clock import Clock, RealClock
 from kinformer.informers import SharedInformerFactory
+from kinformer.logs import get_logger
 from kinformer.manager import Controller, SyncError, generation_changed
 from kinformer.meta import GroupResource
 from kinformer.models import V1Namespace
@@ -22,26 +25,47 @@ from kinformer.workqueue import until
 from kinformer_controllers.groupquota.accessor import GroupQuotaAccessor, Namespaces
 from kinformer_controllers.groupquota.changes import GroupChanges, NamespaceHandler, ObjectHandler
 from kinformer_controllers.groupquota.group_quota import GroupQuotaError, has_malformed_status
-from kinformer_controllers.groupquota.recount import GroupRecounter
+from kinformer_controllers.groupquota.objects import ServerObjects
+from kinformer_controllers.groupquota.recount import CacheBehind, GroupRecounter
 from kinformer_controllers.groupquota.reservations import ReservationLedger
+from kinformer_controllers.groupquota.sightings import Sightings
+from kinformer_controllers.groupquota.tidying import RecordTidier
 from kinformer_controllers.shared.quota.monitor import QuotaMonitor
-from kinformer_controllers.shared.quota.registry import MODELS, WHOLE, Registry, core_registry
-from kinformer_controllers.shared.quota.sources import InformerSource, NoSource, ObjectSource
+from kinformer_controllers.shared.quota.registry import Registry
 
 __all__ = ("GroupQuotaController",)
+
+log = get_logger(__name__)
+
+#: Seconds until a record is tidied of which nobody else has ended the reservations.
+TIDY_PERIOD: Final = 5.0
 
 # Seconds after the end of a reservation at which it is over, however the clock is rounded.
 _A_MOMENT: Final = 0.01
 
-# Seconds until a recount that could not be exact is done again.
-_SECOND_LOOK: Final = 1.0
+# Seconds until a recount is done again for which a cache was too old.
+_SECOND_LOOK: Final = 0.2
+
+# Seconds between two questions to the server whether an object was charged, for one quota.
+_ASK_PERIOD: Final = 0.05
+
+
+@dataclass(eq=False, slots=True)
+class _Term:
+    """The time for which this replica leads."""
+
+    client: Client
+    recounts: Controller
+    tidying: Controller
+    #: Quotas to be recounted in any case; others that are queued are only suspected.
+    due: set[str] = field(default_factory=set)
 
 
 class GroupQuotaController:
     """
-    Recounts GroupQuotas.
+    Recounts GroupQuotas, while this replica leads.
 
-    :param ledger: knows what is reserved, and is told what is stored
+    :param registry: gets an evaluator of each kind that there is
     :param period: seconds between two recounts of everything; 0 for never
     """
 
@@ -53,74 +77,103 @@ class GroupQuotaController:
         accessor: GroupQuotaAccessor,
         namespaces: Namespaces,
         ledger: ReservationLedger,
+        sightings: Sightings,
+        registry: Registry,
         *,
         workers: int = 5,
         period: float = 300.0,
         clock: Clock | None = None,
     ) -> None:
         self._clock = clock or RealClock()
+        self._accessor = accessor
         self._ledger = ledger
+        self._sightings = sightings
+        self._workers = workers
         self._period = period
-        self._began = self._clock.monotonic()
         self._informer = quotas
-        self._quotas = quotas.indexer
-        # By uid: quotas that a process before this one may have charged.
-        self._inherited: set[str] = set()
+        self._term: _Term | None = None
+        # By quota: objects that were perhaps not charged. And when the server was last asked about them.
+        self._suspects: defaultdict[str, set[tuple[GroupResource, str, str]]] = defaultdict(set)
+        self._asked: dict[str, float] = {}
         # Set when the quota has been recounted: those that are still to be, and those that are.
         self._doubted: dict[str, anyio.Event] = {}
         self._counting: dict[str, anyio.Event] = {}
 
-        def source_of(resource: GroupResource) -> ObjectSource:
-            # The others are found by the monitor.
-            return InformerSource(informers.informer_for(MODELS[resource])) if resource in WHOLE else NoSource()
-
-        self.registry: Registry = core_registry(source_of=source_of, clock=self._clock)
-        self.controller = Controller("groupquota", self.sync, workers=workers, clock=self._clock)
-        # Not of each charge, which is a change of the status.
-        self.controller.watch(quotas, lambda old, new: generation_changed(old, new) or has_malformed_status(new))
-        ledger.freed = self.controller.queue.add
-        self.changes = GroupChanges(accessor, self.registry, self.controller.queue.add, self._doubt)
-        self.controller.handle(informers.informer_for(V1Namespace), NamespaceHandler(self.changes))
+        ledger.updated = self._enqueue
+        self.changes = GroupChanges(accessor, registry, sightings, self._enqueue, self._doubt, self._suspect)
+        quotas.add_event_handler(_QuotaHandler(self))
+        self._namespaces = informers.informer_for(V1Namespace)
+        self._namespaces.add_event_handler(NamespaceHandler(self.changes))
         self.monitor = QuotaMonitor(
             client,
             informers,
-            self.registry,
-            lambda resource: ObjectHandler(resource, ledger, self.changes),
+            registry,
+            lambda resource: ObjectHandler(resource, sightings, self.changes),
             resource_found=lambda _: self.recount_all(),
+            # Of which an application's objects are known.
+            with_labels=True,
             clock=self._clock,
         )
+        self._objects = ServerObjects(self.monitor)
         self._recounter = GroupRecounter(
-            accessor,
-            namespaces,
-            ledger,
-            self.registry,
-            lambda: self.monitor.has_told,
-            self._is_too_early_to_give_back,
-            self._clock,
+            accessor, namespaces, ledger, sightings, registry, self._objects.newest_version, self._clock
         )
 
     @property
     def has_synced(self) -> bool:
-        """Whether everything is known that a recount needs."""
-        return self.controller.has_synced
+        """Whether this replica leads, and everything is known that a recount needs."""
+        return self._term is not None and self._term.recounts.has_synced
 
     async def run(self) -> None:
-        """Work until cancelled."""
-        self._began = self._clock.monotonic()
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self.monitor.run)
-            await self.monitor.wait_synced()
-            await self._informer.wait_synced()
-            self._inherited = {obj["metadata"]["uid"] for obj in self._quotas.list()}
-            tasks.start_soon(self.controller.run)
-            if self._period > 0:
-                await until(self._recount_all, self._period, clock=self._clock)
-            await anyio.sleep_forever()
+        """Follow what there is until cancelled."""
+        await self.monitor.run()
+
+    async def lead(self, client: Client) -> None:
+        """
+        Recount until cancelled, which is when this replica leads no more.
+
+        :param client: whom to write with: it refuses to once that may be another's
+        """
+        await self.monitor.wait_synced()
+        await self._informer.wait_synced()
+        await self._namespaces.wait_synced()
+        tidier = RecordTidier(self._accessor, self._ledger, self._sightings, self._objects, client)
+
+        async def tidy(name: str) -> float | None:
+            try:
+                end = await tidier.tidy(name)
+            except GroupQuotaError as error:
+                raise SyncError(f"GroupQuota {name}: {error}") from error
+            return None if end is None else min(max(end, 0.0) + _A_MOMENT, TIDY_PERIOD)
+
+        term = self._term = _Term(
+            client,
+            Controller("groupquota", self._sync, workers=self._workers, clock=self._clock),
+            Controller("groupquota-reservations", tidy, clock=self._clock),
+        )
+        self._ledger.leads = True
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(term.recounts.run)
+                tasks.start_soon(term.tidying.run)
+                for name in self._informer.indexer.list_keys():
+                    self._enqueue(name)
+                    self._has_reservations(name)
+                if self._period > 0:
+                    await until(self._recount_all, self._period, clock=self._clock)
+                await anyio.sleep_forever()
+        finally:
+            self._ledger.leads = False
+            self._term = None
+            for event in (*self._doubted.values(), *self._counting.values()):
+                event.set()
+            self._doubted.clear()
+            self._suspects.clear()
 
     def recount_all(self) -> None:
         """Recount every quota when there is time."""
-        for name in self._quotas.list_keys():
-            self.controller.queue.add(name)
+        for name in self._informer.indexer.list_keys():
+            self._enqueue(name)
 
     def is_doubted(self, name: str) -> bool:
         """Whether something may be stored that a quota's usage lacks."""
@@ -131,43 +184,125 @@ class GroupQuotaController:
         while (event := self._counting.get(name) or self._doubted.get(name)) is not None:
             await event.wait()
 
-    async def sync(self, name: str) -> float | None:
-        """
-        Recount one quota.
+    # --- what is told by handlers; while another leads, that is its business
 
-        :return: seconds until something that is reserved must have been stored
+    def _enqueue(self, name: str) -> None:
+        if self._term is not None:
+            self._term.due.add(name)
+            self._term.recounts.queue.add(name)
+
+    def _doubt(self, name: str) -> None:
+        self._enqueue(name)
+        if self.has_synced and name not in self._doubted:
+            self._doubted[name] = anyio.Event()
+
+    def _suspect(self, name: str, resource: GroupResource, uid: str, version: str) -> None:
+        if self._term is not None:
+            self._suspects[name].add((resource, uid, version))
+            self._term.recounts.queue.add(name)
+
+    def _has_reservations(self, name: str) -> None:
+        if self._term is not None:
+            self._term.tidying.queue.add_after(name, min(TIDY_PERIOD, self._ledger.seconds + _A_MOMENT))
+
+    # --- recounts
+
+    async def _sync(self, name: str) -> float | None:
+        """
+        Recount one quota, if there is a reason to.
+
+        :return: seconds until it is to be looked at again
         :raises SyncError: if something could not be counted, or the quota makes no sense
         """
+        term = self._term
+        if term is None:
+            return None
+        if name not in term.due:
+            again = await self._look_into(name)
+            if name not in term.due:
+                return again
+        term.due.discard(name)
+        self._suspects.pop(name, None)
 
         def began() -> None:
             if name in self._doubted:
                 self._counting[name] = self._doubted.pop(name)
 
+        done = False
         try:
-            result = await self._recounter.recount(name, began)
+            result = await self._recounter.recount(name, term.client, began)
+            done = not result.errors
         except GroupQuotaError as error:
             raise SyncError(f"GroupQuota {name}: {error}") from error
+        except CacheBehind as error:
+            log.debug("group_quota_not_recounted", quota=name, why=str(error))
+            if name in self._counting:
+                self._doubted[name] = self._counting.pop(name)
+            return _SECOND_LOOK
         finally:
+            if not done:
+                term.due.add(name)
             if name in self._counting:
                 self._counting.pop(name).set()
         if result.errors:
             raise SyncError(f"GroupQuota {name}: {'; '.join(map(str, result.errors))}")
-        if result.obj is None:
+        return None
+
+    async def _look_into(self, name: str) -> float | None:
+        """
+        See to it that a quota is recounted if an object was not charged to it.
+
+        :return: seconds until that can be said
+        """
+        if not self._uncharged(name):
             return None
-        ends = [self._ledger.until_next_end(name), None if result.is_exact else _SECOND_LOOK]
-        if self._is_too_early_to_give_back(result.obj):
-            ends.append(self._began + self._ledger.seconds - self._clock.monotonic())
-        return min((end + _A_MOMENT for end in ends if end is not None), default=None)
+        now = self._clock.monotonic()
+        wait = self._asked.get(name, -_ASK_PERIOD) + _ASK_PERIOD - now
+        if wait > 0:
+            return wait
+        self._asked[name] = now
+        # The charge may be so new that the informer of quotas has not heard of it.
+        await self._accessor.refresh(name)
+        if self._uncharged(name):
+            self._doubt(name)
+        return None
 
-    def _doubt(self, name: str) -> None:
-        self.controller.queue.add(name)
-        if self.has_synced and name not in self._doubted:
-            self._doubted[name] = anyio.Event()
-
-    def _is_too_early_to_give_back(self, obj: Mapping[str, Any]) -> bool:
-        """Whether objects may be under way that a process before this one has charged."""
-        is_early = self._clock.monotonic() - self._began < self._ledger.seconds
-        return is_early and obj["metadata"]["uid"] in self._inherited
+    def _uncharged(self, name: str) -> bool:
+        """Whether an object is known that was not charged; those that were are suspected no more."""
+        self._accessor.quotas()  # takes note of charges
+        suspects = {one for one in self._suspects.pop(name, ()) if not self._sightings.is_charged(name, *one)}
+        if suspects:
+            self._suspects[name] |= suspects
+        return bool(suspects)
 
     async def _recount_all(self) -> None:
         self.recount_all()
+
+
+class _QuotaHandler:
+    """Told of GroupQuotas: of new limits, and of reservations that have to end some time."""
+
+    __slots__ = ("_controller",)
+
+    def __init__(self, controller: GroupQuotaController) -> None:
+        self._controller = controller
+
+    def on_add(self, quota: dict[str, Any], is_in_initial_list: bool, /) -> None:
+        self._controller._enqueue(quota["metadata"]["name"])
+        self._look_at_record(quota)
+
+    def on_update(self, old: dict[str, Any], new: dict[str, Any], /) -> None:
+        # Not of each charge, which is a change of the status.
+        if generation_changed(old, new) or has_malformed_status(new):
+            self._controller._enqueue(new["metadata"]["name"])
+        self._look_at_record(new)
+
+    def on_delete(self, quota: dict[str, Any] | DeletedFinalStateUnknown[dict[str, Any]], /) -> None:
+        name = quota.key if isinstance(quota, DeletedFinalStateUnknown) else quota["metadata"]["name"]
+        self._controller._enqueue(name)
+
+    def _look_at_record(self, quota: Mapping[str, Any]) -> None:
+        name, status = quota["metadata"]["name"], quota.get("status")
+        self._controller._accessor.take_note(name)
+        if isinstance(status, Mapping) and status.get("reservations"):
+            self._controller._has_reservations(name)

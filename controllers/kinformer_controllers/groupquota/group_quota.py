@@ -10,7 +10,8 @@
       application: {name: shop}                           # objects labelled app.kubernetes.io/part-of: shop
       hard: {pods: "50", requests.cpu: "20"}
 
-Both together mean that application in those namespaces. Scopes are those of ResourceQuotas.
+Both together mean that application in those namespaces. Scopes are those of ResourceQuotas. The status is in
+:mod:`~kinformer_controllers.groupquota.record`.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from kinformer.meta import (
     label_selector_as_selector,
 )
 from kinformer.meta.resourcelist import ResourceList, is_negative, load
+from kinformer_controllers.groupquota.record import EMPTY, Record, RecordError, Reservation, read_record
 from kinformer_controllers.shared.quota.limits import Quota
 from kinformer_controllers.shared.quota.scopes import SCOPES, ScopeRequirement, matches_class, scopes_of
 
@@ -35,6 +37,7 @@ __all__ = (
     "APPLICATION_LABEL",
     "GROUP_QUOTAS",
     "KIND",
+    "GroupQuota",
     "GroupQuotaError",
     "LabelsOf",
     "MalformedStatus",
@@ -96,36 +99,64 @@ class Selects:
         return self.namespaces is not None and self.namespaces.matches(labels) != self.namespaces.matches(others)
 
 
-def read_group_quota(obj: Mapping[str, Any], labels_of: LabelsOf) -> Quota:
+@dataclass(frozen=True, slots=True)
+class GroupQuota(Quota):
+    """
+    A GroupQuota at one version.
+
+    :param record: what is reserved of it
+    """
+
+    record: Record = EMPTY
+
+    @property
+    def uid(self) -> str:
+        return str(self.source["metadata"].get("uid", ""))
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether its status tells a usage."""
+        return "used" in (self.source.get("status") or {})
+
+
+def read_group_quota(
+    obj: Mapping[str, Any], labels_of: LabelsOf, known: Mapping[str, Reservation] | None = None
+) -> GroupQuota:
     """
     Read a GroupQuota.
 
+    :param known: reservations that were read before, by id
     :raises MalformedStatus: if its status does not make sense; what it asks for does
     :raises GroupQuotaError: if it does not make sense
     """
     spec = _mapping(obj, "spec")
     selects = selects_of(obj, labels_of)
-    _amounts(spec.get("hard"), "spec.hard")
+    wanted = _amounts(spec.get("hard"), "spec.hard")
     scopes = _scopes(spec)
-    hard, used = _status(obj)
-    return Quota("", obj["metadata"]["name"], scopes, hard, used, obj, selects)
+    hard, used, record = _status(obj, known or {})
+    if not record.is_kept:
+        # New, or of an older version of the webhook, whose reservations are nowhere: what is used is not known before
+        # it is counted, and nothing that it limits is admitted.
+        hard, used = wanted, {}
+    return GroupQuota("", obj["metadata"]["name"], scopes, hard, used, obj, selects, record)
 
 
 def has_malformed_status(obj: Mapping[str, Any]) -> bool:
     """Whether a GroupQuota's status has to be written anew before anything can be charged to it."""
     try:
-        _status(obj)
+        _status(obj, {})
     except MalformedStatus:
         return True
     return False
 
 
-def _status(obj: Mapping[str, Any]) -> tuple[ResourceList, ResourceList]:
-    """Limits in force, and usage."""
+def _status(obj: Mapping[str, Any], known: Mapping[str, Reservation]) -> tuple[ResourceList, ResourceList, Record]:
+    """Limits in force, usage, and what of it is reserved."""
     try:
         status = _mapping(obj, "status")
-        return _amounts(status.get("hard"), "status.hard"), _amounts(status.get("used"), "status.used")
-    except GroupQuotaError as error:
+        hard, used = _amounts(status.get("hard"), "status.hard"), _amounts(status.get("used"), "status.used")
+        return hard, used, read_record(status, known)
+    except (GroupQuotaError, RecordError) as error:
         raise MalformedStatus(str(error)) from error
 
 

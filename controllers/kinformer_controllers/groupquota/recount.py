@@ -1,44 +1,67 @@
 """Recounting one GroupQuota: what its status should say, and writing that when it says something else.
 
-What is used is what is stored and what is reserved. Both, and the usage that the status tells, are read at one moment
-at which no charge is being written and every handler has been told of all that the caches show: an object is then
-either stored or reserved, never both and never neither. The objects of that moment are measured at leisure, while
-charges go on; what is written in the end is the difference between what was found and what was told, added to whatever
-is told by then.
+What is used is what is stored and what is reserved. The objects of one moment are measured at leisure, while charges go
+on. What is written in the end is what was found to be stored, and on top of it every reservation that is in the record
+*by then* and whose object was not among those: so nothing is counted twice, and nothing is left out.
+
+Left out would be an object whose reservation somebody else has ended because its cache shows the object, while the
+cache that was counted from does not show it yet. So the record says to which versions a cache must have come; one that
+has not is not believed (:exc:`CacheBehind`), and counted from again when it has.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from anyio.lowlevel import checkpoint
 
-from kinformer.client import Conflict
+from kinformer.client import Client, Conflict
 from kinformer.clock import Clock
 from kinformer.logs import get_logger
+from kinformer.meta import GroupResource, accessor_of
 from kinformer.meta.quantity import Quantity
-from kinformer.meta.resourcelist import ResourceList, add, mask, maximum, subtract
+from kinformer.meta.resourcelist import ResourceList, add, load, mask, remove_zeros, subtract_non_negative
 from kinformer_controllers.groupquota.accessor import GroupQuotaAccessor, Namespaces
-from kinformer_controllers.groupquota.group_quota import MalformedStatus, Selects, hard_of, read_group_quota
+from kinformer_controllers.groupquota.group_quota import GroupQuota, MalformedStatus, Selects, hard_of, read_group_quota
+from kinformer_controllers.groupquota.record import Record, Reservation, version_of
 from kinformer_controllers.groupquota.reservations import ReservationLedger
+from kinformer_controllers.groupquota.sightings import Sightings
 from kinformer_controllers.shared.quota.admission import time_limit
 from kinformer_controllers.shared.quota.evaluator import SLICE, GenericEvaluator, UsageStatsOptions
-from kinformer_controllers.shared.quota.limits import Quota
 from kinformer_controllers.shared.quota.registry import Registry
 
-__all__ = ("GroupRecounter", "Recounted")
+__all__ = ("CacheBehind", "GroupRecounter", "Recounted")
 
 log = get_logger(__name__)
 
-_TRIES: Final = 5
+_TRIES: Final = 20
 
 # Seconds that a write may take.
 _WRITE_TIMEOUT: Final = 10.0
 
-# How often handlers are waited for that have not been told of all that the caches show.
+# How often a cache is looked at that has changes to take in.
 _PATIENCE: Final = 100
+
+#: What a resource's newest version is, by the server.
+NewestVersion = Callable[[GroupResource], Awaitable[int]]
+
+
+class CacheBehind(Exception):
+    """
+    A cache does not show objects yet that are in a quota's usage.
+
+    :ivar resource: whose cache
+    :ivar wanted: the version that it has not come to
+    """
+
+    def __init__(self, quota: str, resource: GroupResource, wanted: int, have: int) -> None:
+        super().__init__(
+            f"GroupQuota {quota} cannot be counted: {resource} are known up to version {have}, not {wanted}"
+        )
+        self.resource = resource
+        self.wanted = wanted
 
 
 @dataclass(slots=True)
@@ -48,32 +71,48 @@ class Recounted:
 
     :ivar obj: the quota; None if it is gone
     :ivar errors: why something could not be counted
-    :ivar is_exact: whether it was taken at a moment at which every object was in one place; else it may be too much
     """
 
     obj: Mapping[str, Any] | None = None
     errors: list[Exception] = field(default_factory=list)
-    is_exact: bool = True
 
 
 @dataclass(slots=True)
 class _Snapshot:
     """What there was at one moment."""
 
-    quota: Quota
+    quota: GroupQuota
     hard: ResourceList
-    reserved: ResourceList
     #: The objects that each evaluator counts, by namespace, and the names that it measures.
-    objects: list[tuple[GenericEvaluator, list[str], list[tuple[str, list[Any]]]]] = field(default_factory=list)
+    objects: list[tuple[GenericEvaluator, list[str], dict[str, list[Any]]]] = field(default_factory=list)
+    #: Of each resource that is counted, the version that its cache had come to.
+    versions: dict[GroupResource, int] = field(default_factory=dict)
     errors: list[Exception] = field(default_factory=list)
     lost: set[str] = field(default_factory=set)
+    # Of the objects of a resource and namespace in which something is reserved: their versions.
+    _uids: dict[tuple[GroupResource, str], dict[str, str]] = field(default_factory=dict)
+
+    def shown_as(self, reservation: Reservation) -> int | None:
+        """The version of a reserved object, if it was among those that were counted."""
+        place = reservation.resource, reservation.namespace
+        if place not in self._uids:
+            self._uids[place] = {
+                accessor.uid(obj): accessor.resource_version(obj)
+                for evaluator, _, there in self.objects
+                if evaluator.group_resource == reservation.resource
+                for obj in there.get(reservation.namespace, ())
+                for accessor in (accessor_of(obj),)
+            }
+        version = self._uids[place].get(reservation.uid)
+        if version is None or not reservation.is_shown_by(reservation.uid, version):
+            return None
+        return version_of(version)
 
 
 class GroupRecounter:
     """
-    :param has_told: whether the handlers have been told of all that the caches show
-    :param keeps: whether a quota's usage must not become less: what a process before this one has charged may be on its
-        way
+    :param sightings: knows what has been deleted
+    :param newest_version: asks the server which version a resource has come to
     """
 
     def __init__(
@@ -81,68 +120,70 @@ class GroupRecounter:
         accessor: GroupQuotaAccessor,
         namespaces: Namespaces,
         ledger: ReservationLedger,
+        sightings: Sightings,
         registry: Registry,
-        has_told: Callable[[], bool],
-        keeps: Callable[[Mapping[str, Any]], bool],
+        newest_version: NewestVersion,
         clock: Clock,
     ) -> None:
         self._clock = clock
         self._accessor = accessor
         self._namespaces = namespaces
         self._ledger = ledger
+        self._sightings = sightings
         self._registry = registry
-        self._has_told = has_told
-        self._keeps = keeps
+        self._newest_version = newest_version
 
-    async def recount(self, name: str, began: Callable[[], object] = lambda: None) -> Recounted:
+    async def recount(self, name: str, client: Client, began: Callable[[], object] = lambda: None) -> Recounted:
         """
         Recount a quota.
 
+        :param client: whom to write with
         :param began: called at the moment whose objects are counted
+        :raises CacheBehind: if a cache does not show yet what somebody else has seen
         :raises GroupQuotaError: if it makes no sense
         :raises ClientError: if it could not be written
         :raises EvaluationTimedOut: if that took too long
         """
         result = Recounted()
-        patience = _PATIENCE
-        while True:
-            async with self._ledger.counting():
-                result.is_exact = self._has_told()
-                if result.is_exact or not patience:
-                    began()
-                    snapshot = await self._look(name)
-                    break
-            patience -= 1
-            await checkpoint()
-        if snapshot is None:
-            return result
-        result.obj, result.errors = snapshot.quota.source, snapshot.errors
-        stored = await self._measure(snapshot)
-        found = mask(add(stored, mask(snapshot.reserved, stored)), snapshot.hard)
-        await self._correct(name, snapshot, subtract(found, mask(snapshot.quota.used, stored)))
-        return result
-
-    async def _look(self, name: str) -> _Snapshot | None:
-        """Nothing else happens in between: caches are read without waiting."""
         obj = self._accessor.newest(name)
         if obj is None:
-            return None
+            return result
+        result.obj = obj
+        with self._ledger.measuring(name):
+            snapshot = await self._look(obj, began)
+            result.errors = snapshot.errors
+            stored = await self._measure(snapshot)
+            await self._correct(name, snapshot, stored, client)
+        return result
+
+    async def _look(self, obj: Mapping[str, Any], began: Callable[[], object]) -> _Snapshot:
+        """What is there, with the version of each cache that has taken in all that it was told."""
         quota, hard = self._read(obj), hard_of(obj)
-        snapshot = _Snapshot(quota, hard, self._ledger.reserved(name))
+        evaluators = [
+            (evaluator, names)
+            for evaluator in self._registry.list()
+            if isinstance(evaluator, GenericEvaluator) and (names := evaluator.matching_resources(hard))
+        ]
+        for _ in range(_PATIENCE):
+            if all(evaluator.source.version() for evaluator, _ in evaluators):
+                break
+            await checkpoint()
+        # From here on nothing else happens: caches are read without waiting.
+        began()
+        snapshot = _Snapshot(quota, hard)
         selects = quota.selects
         assert isinstance(selects, Selects), "every GroupQuota has its selector"
         namespaces = [namespace for namespace in self._namespaces.names if selects.namespace(namespace)]
-        for evaluator in self._registry.list():
-            names = evaluator.matching_resources(hard)
-            if not names or not isinstance(evaluator, GenericEvaluator):
-                continue
+        for evaluator, names in evaluators:
+            version = version_of(evaluator.source.version())
             try:
-                there = [(namespace, list(await evaluator.source.list(namespace))) for namespace in namespaces]
+                there = {namespace: list(await evaluator.source.list(namespace)) for namespace in namespaces}
             except Exception as error:  # whatever it is, what others measure is not to be lost
                 snapshot.errors.append(error)
                 snapshot.lost.update(names)
                 continue
             snapshot.objects.append((evaluator, names, there))
+            snapshot.versions[evaluator.group_resource] = version
         return snapshot
 
     async def _measure(self, snapshot: _Snapshot) -> ResourceList:
@@ -153,7 +194,7 @@ class GroupRecounter:
             try:
                 selected: list[Any] = []
                 looked_at = 0
-                for _, objects in there:
+                for objects in there.values():
                     selected += filter(is_about, objects)
                     looked_at += len(objects)
                     if looked_at > SLICE:
@@ -165,24 +206,27 @@ class GroupRecounter:
                 snapshot.lost.update(names)
         return {name: used[name] for name in used if name in snapshot.hard and name not in snapshot.lost}
 
-    async def _correct(self, name: str, snapshot: _Snapshot, correction: ResourceList) -> None:
-        """Write what was found out. What has been charged since the snapshot is left as it is."""
-        hard = snapshot.hard
+    async def _correct(self, name: str, snapshot: _Snapshot, stored: ResourceList, client: Client) -> None:
+        """Write what was found out, and what is reserved by now."""
         for tries_left in range(_TRIES - 1, -1, -1):
             async with self._ledger.counting():
-                obj = self._accessor.newest(name)
-                if obj is None or obj["metadata"]["uid"] != snapshot.quota.source["metadata"]["uid"]:
+                obj = await self._accessor.read_surely(name)
+                if obj is None or obj["metadata"]["uid"] != snapshot.quota.uid:
                     return
-                now = self._read(obj)
-                used = mask(add(now.used, correction), hard)
-                if self._keeps(obj):
-                    used = mask(maximum(now.used, used), hard)
-                if used == now.used and hard == now.hard and "used" in (now.source.get("status") or {}):
+                before = self._read(obj)
+                now = self._ledger.presented(before)
+                await self._check_versions(now, snapshot)
+                record = now.record.without(*self._counted(now.record, snapshot))
+                if not record.is_kept:
+                    record = self._inheriting(before, stored)
+                used = mask(now.used, snapshot.hard) | add(stored, mask(record.amounts(), stored))
+                after = replace(now, hard=snapshot.hard, used=used, record=record)
+                if (used, after.hard, record) == (before.used, before.hard, before.record) and before.is_counted:
                     return
                 try:
                     # Charges wait for this.
                     with time_limit(_WRITE_TIMEOUT, self._clock):
-                        await self._accessor.update(Quota("", name, (), hard, used, now.source))
+                        await self._accessor.write(after, client)
                 except Conflict:
                     if not tries_left:
                         raise
@@ -190,7 +234,44 @@ class GroupRecounter:
             log.debug("group_quota_recounted", quota=name, used={key: str(value) for key, value in used.items()})
             return
 
-    def _read(self, obj: Mapping[str, Any]) -> Quota:
+    async def _check_versions(self, now: GroupQuota, snapshot: _Snapshot) -> None:
+        """
+        :raises CacheBehind: if a cache that was counted from does not show yet what is counted as stored
+        """
+        for resource, version in snapshot.versions.items():
+            wanted = now.record.counted.get(resource, 0)
+            # A version that even the server has not come to is of another life of its storage.
+            if version >= wanted:
+                continue
+            try:
+                newest = await self._newest_version(resource)
+            except LookupError:
+                newest = wanted
+            if newest >= wanted:
+                raise CacheBehind(now.name, resource, wanted, version)
+
+    def _counted(self, record: Record, snapshot: _Snapshot) -> tuple[set[str], dict[GroupResource, int]]:
+        """The reservations whose objects were counted, or were gone or none of these by then; and their versions."""
+        ids: set[str] = set()
+        versions: dict[GroupResource, int] = {}
+        for one in record.reservations.values():
+            version = snapshot.shown_as(one)
+            if version is None:
+                version = self._sightings.stored_as(one)
+                if version is None or version > snapshot.versions.get(one.resource, -1):
+                    continue
+            ids.add(one.id)
+            versions[one.resource] = max(version, versions.get(one.resource, 0))
+        return ids, versions
+
+    def _inheriting(self, before: GroupQuota, stored: ResourceList) -> Record:
+        """What an older version has charged and is not stored may be under way: one reservation for all of it."""
+        status = before.source.get("status") or {}
+        more = remove_zeros(mask(subtract_non_negative(load(status.get("used")), stored), stored))
+        one = self._ledger.inherited(more)
+        return Record({one.id: one} if more else {})
+
+    def _read(self, obj: Mapping[str, Any]) -> GroupQuota:
         try:
             return read_group_quota(obj, self._namespaces.labels)
         except MalformedStatus as error:

@@ -1,170 +1,214 @@
-"""Reservations: what has been charged for objects that nobody has seen yet.
+"""The ledger: the reservations that this replica is about to write, and those that it has to take back.
 
-A reservation is made before its charge is written, and is given up when an informer has seen the object, when the
-charge could not be written, or when its time is over. To have seen the object means: of a create, one of the uid that
-the API server had given it before it asked; of an update, a later version than the request was about.
+A reservation is made when a request has been checked, and is written with its charge. It ends in one of three ways:
 
-Without a uid there is only the name, under which objects come and go, and of which informers tell late: then each
-object that is new to the informer gives up one reservation, the oldest of that name.
+- Its object is stored: a cache shows the uid that the API server had given it before it asked, or of an update a later
+  version than the request was about. It is then in the usage as any other object. Who leads does that, with its next
+  charge or at leisure; another replica only if very many have gathered.
+- Whoever made it takes it back: the request was refused in the end, or its caller has gone away.
+- Its time is over, by the clock of who leads, from when that replica first saw it. See
+  :mod:`~kinformer_controllers.groupquota.tidying`.
 """
 
 from __future__ import annotations
 
+import itertools
+import secrets
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Collection, Hashable, Iterable, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Final
 
 import anyio
 
 from kinformer.clock import Clock
 from kinformer.meta import GroupResource, accessor_of
-from kinformer.meta.resourcelist import ResourceList, remove_zeros, subtract, total
+from kinformer.meta.resourcelist import ResourceList, mask, remove_zeros, subtract, subtract_non_negative
+from kinformer_controllers.groupquota.group_quota import GroupQuota
+from kinformer_controllers.groupquota.record import RECORD_LIMIT, Record, Reservation
+from kinformer_controllers.groupquota.sightings import Sightings
+from kinformer_controllers.shared.quota.admission import Holder, NoRoom
 from kinformer_controllers.shared.quota.evaluator import Request
 from kinformer_controllers.shared.quota.limits import Quota
 
-__all__ = ("ReservationLedger",)
+__all__ = ("RecordFull", "ReservationLedger", "releasing")
+
+#: Reservations of one quota from which on each replica ends those whose objects it sees: nobody who leads seems to.
+MANY: Final = 500
 
 
-_NONE: Final[frozenset[str]] = frozenset()
+class RecordFull(NoRoom):
+    """A GroupQuota has so many reservations that one more would not fit into the object."""
+
+    def __init__(self, quota: GroupQuota) -> None:
+        super().__init__(
+            f"GroupQuota {quota.name} has {len(quota.record.reservations)} requests under way, and no place for another"
+        )
 
 
-@dataclass(eq=False, slots=True)
-class _Reservation:
-    holder: Hashable
-    place: tuple[GroupResource, str, str]
-    uid: str
-    old_version: str
-    amounts: dict[str, ResourceList]
-    expires: float
+@dataclass(slots=True)
+class _Charge:
+    """What one request is charged: the same id in all quotas."""
+
+    id: str
+    quotas: set[str] = field(default_factory=set)
+    is_withdrawn: bool = False
 
 
 class ReservationLedger:
     """
-    What is reserved, and the lock under which it agrees with what is written.
-
-    A charge is reserved and written under that lock, and under it a recount takes its snapshot: of the quota's usage,
-    of what is reserved, and of what is stored. Without it a charge that is reserved and not yet written would look like
-    one that has been lost, and be charged twice.
-
     :param seconds: how long a reservation stands at most
-    :param freed: is told of each quota of which something was reserved that will never be stored
+    :param limit: bytes that the reservations of one quota take at most
+    :ivar leads: whether this replica ends the reservations of stored objects
+    :ivar withdrawn: told of each quota of which something is to be taken back
+    :ivar updated: told of each quota of which the reservation of an update was ended: whether the update itself was
+        stored is not known
     """
 
-    def __init__(self, seconds: float, clock: Clock, freed: Callable[[str], object] = lambda _: None) -> None:
+    def __init__(self, seconds: float, clock: Clock, sightings: Sightings, *, limit: int = RECORD_LIMIT) -> None:
         self.seconds = seconds
+        self.leads = False
+        self.withdrawn: Callable[[str], object] = lambda _: None
+        self.updated: Callable[[str], object] = lambda _: None
         self._clock = clock
-        self.freed = freed
+        self._sightings = sightings
+        self._limit = limit
         self._lock = anyio.Lock()
-        # In the order in which they run out, which is that of their making.
-        self._by_holder: dict[Hashable, _Reservation] = {}
-        self._by_place: defaultdict[tuple[GroupResource, str, str], list[_Reservation]] = defaultdict(list)
-
-    def __len__(self) -> int:
-        return len(self._by_holder)
+        self._prefix, self._numbers = secrets.token_hex(4), itertools.count()
+        # By quota and id: to be written with the quota's next charge.
+        self._pending: defaultdict[str, dict[str, Reservation]] = defaultdict(dict)
+        # By quota: ids that are to be taken back, if they are in the record, and since when.
+        self._withdrawn: defaultdict[str, dict[str, float]] = defaultdict(dict)
+        self._measured: set[str] = set()
 
     @asynccontextmanager
     async def charging(self) -> AsyncIterator[None]:
-        """Nobody else charges, and no recount looks, before this is left."""
+        """Nobody else in this process writes, or begins to reckon, before this is left."""
         async with self._lock:
+            self._pending.clear()
             yield
 
     #: The same for a recount.
     counting = charging
 
-    def reserve(self, holder: Hashable, request: Request, before: Sequence[Quota], after: Sequence[Quota]) -> None:
-        """A request is about to be charged the difference."""
-        amounts = {
-            new.name: remove_zeros(subtract(new.used, old.used))
-            for old, new in zip(before, after, strict=True)
-            if new is not old
-        }
-        known = self._by_holder.get(holder)
-        if known is not None:
-            known.amounts.update(amounts)
-            return
-        accessor = accessor_of(request.object)
-        name = request.name or accessor.name(request.object)
-        old = request.old_object
-        reservation = _Reservation(
-            holder,
-            (request.resource, request.namespace, name),
+    @contextmanager
+    def measuring(self, quota: str) -> Iterator[None]:
+        """Meanwhile this replica ends no reservation: what is measured is what was stored before."""
+        self._measured.add(quota)
+        try:
+            yield
+        finally:
+            self._measured.discard(quota)
+
+    # --- charges
+
+    def reserve(self, holder: Holder, request: Request, before: Sequence[Quota], after: Sequence[Quota]) -> None:
+        """
+        A request is about to be charged the difference.
+
+        :raises RecordFull: if one of the quotas has no place for it
+        """
+        charge = holder.kept
+        if charge is None:
+            charge = holder.kept = _Charge(f"{self._prefix}-{next(self._numbers):x}")
+        assert isinstance(charge, _Charge), "a holder is this ledger's, or nobody's"
+        made = {}
+        for old, new in zip(before, after, strict=True):
+            if new is old:
+                continue
+            assert isinstance(new, GroupQuota), "GroupQuotas are charged here"
+            one = self._reservation(charge.id, request, remove_zeros(subtract(new.used, old.used)))
+            size = new.record.size + sum(other.size for other in self._pending[new.name].values()) + one.size
+            if size > self._limit:
+                raise RecordFull(new)
+            made[new.name] = one
+        for name, one in made.items():
+            self._pending[name][charge.id] = one
+        charge.quotas.update(made)
+
+    def inherited(self, amounts: ResourceList) -> Reservation:
+        """For what somebody has charged who kept no record: nothing but its time ends it."""
+        id_ = f"{self._prefix}-{next(self._numbers):x}"
+        return Reservation(id_, GroupResource("", ""), "", "", "", "", amounts, self._expiry())
+
+    def _expiry(self) -> str:
+        return f"{self._clock.now() + timedelta(seconds=self.seconds):%Y-%m-%dT%H:%M:%SZ}"
+
+    def _reservation(self, id_: str, request: Request, amounts: ResourceList) -> Reservation:
+        accessor, old = accessor_of(request.object), request.old_object
+        return Reservation(
+            id_,
+            request.resource,
+            request.namespace,
+            request.name or accessor.name(request.object),
             accessor.uid(request.object),
             accessor.resource_version(old) if old is not None else "",
             amounts,
-            self._clock.monotonic() + self.seconds,
+            self._expiry(),
         )
-        self._by_holder[holder] = reservation
-        self._by_place[reservation.place].append(reservation)
 
-    def withdraw(self, holder: Hashable, quotas: Collection[str] | None = None) -> None:
-        """A charge was not written, or its object will never be stored: those of some quotas, or all."""
-        reservation = self._by_holder.get(holder)
-        if reservation is None:
+    def is_charged(self, holder: Holder, quota: Quota) -> bool:
+        """Whether a charge was written, though nobody was told: the answer to the write was lost."""
+        charge = holder.kept
+        return isinstance(charge, _Charge) and isinstance(quota, GroupQuota) and charge.id in quota.record.reservations
+
+    def withdraw(self, holder: Holder) -> None:
+        """A request is refused, or its caller has gone: whatever was charged for it is to be taken back."""
+        charge = holder.kept
+        if not isinstance(charge, _Charge) or charge.is_withdrawn:
             return
-        freed = (
-            list(reservation.amounts) if quotas is None else [name for name in quotas if name in reservation.amounts]
-        )
-        for name in freed:
-            del reservation.amounts[name]
-            self.freed(name)
-        if not reservation.amounts:
-            self._release([reservation])
-
-    def seen(self, resource: GroupResource, obj: Any, is_new: bool) -> frozenset[str]:
-        """
-        An informer has seen an object, or that it is gone; its store knows of it.
-
-        :param is_new: it had not seen this one before
-        :return: the names of the quotas that the object was charged to, as far as that was reserved until now
-        """
-        accessor = accessor_of(obj)
-        waiting = self._by_place.get((resource, accessor.namespace(obj), accessor.name(obj)))
-        if not waiting:
-            return _NONE
-        uid, version = accessor.uid(obj), accessor.resource_version(obj)
-        known = [one for one in waiting if one.uid and one.uid == uid and _is_later(version, one.old_version)]
-        anonymous = next((one for one in waiting if not one.uid), None)
-        if is_new and not known and anonymous is not None:
-            known.append(anonymous)
-        self._release(known)
-        return frozenset(name for one in known for name in one.amounts)
-
-    def reserved(self, quota: str) -> ResourceList:
-        """All that is reserved of a quota."""
-        self._expire()
-        return total(one.amounts[quota] for one in self._by_holder.values() if quota in one.amounts)
-
-    def until_next_end(self, quota: str) -> float | None:
-        """Seconds until the first reservation of a quota runs out; None if it has none."""
-        for one in self._by_holder.values():
-            if quota in one.amounts:
-                return max(one.expires - self._clock.monotonic(), 0.0)
-        return None
-
-    def _expire(self) -> None:
+        charge.is_withdrawn = True
         now = self._clock.monotonic()
-        over = []
-        for one in self._by_holder.values():
-            if one.expires > now:
-                break
-            over.append(one)
-        self._release(over)
-        for one in over:
-            for name in one.amounts:
-                self.freed(name)
+        for name in charge.quotas:
+            # Not out of what is pending: the usage that is about to be written has it, and must be told what that is.
+            self._withdrawn[name][charge.id] = now
+            self.withdrawn(name)
 
-    def _release(self, reservations: Iterable[_Reservation]) -> None:
-        for one in reservations:
-            del self._by_holder[one.holder]
-            waiting = self._by_place[one.place]
-            waiting.remove(one)
-            if not waiting:
-                del self._by_place[one.place]
+    # --- records
+
+    def presented(self, quota: GroupQuota) -> GroupQuota:
+        """A quota as it is from this replica's point of view: without what is to be taken back, or is stored."""
+        record = quota.record
+        if not record.reservations:
+            return quota
+        withdrawn = self._to_withdraw(quota)
+        if withdrawn:
+            quota = releasing(quota, withdrawn)
+            record = quota.record
+        if quota.name in self._measured or not (self.leads or len(record.reservations) > MANY):
+            return quota
+        ended: set[str] = set()
+        versions: dict[GroupResource, int] = {}
+        for one in record.reservations.values():
+            version = self._sightings.stored_as(one)
+            if version is None:
+                continue
+            ended.add(one.id)
+            versions[one.resource] = max(version, versions.get(one.resource, 0))
+            if one.old_version:
+                self.updated(quota.name)
+        return replace(quota, record=record.without(ended, versions)) if ended else quota
+
+    def _to_withdraw(self, quota: GroupQuota) -> set[str]:
+        ids = self._withdrawn.get(quota.name)
+        if not ids:
+            return set()
+        over = self._clock.monotonic() - self.seconds
+        for id_ in [id_ for id_, since in ids.items() if since < over]:
+            del ids[id_]
+        return {id_ for id_ in ids if id_ in quota.record.reservations}
+
+    def to_write(self, quota: GroupQuota) -> Record:
+        """A quota's record with what is charged to it now; asked for once, for one write."""
+        return quota.record.adding(self._pending.pop(quota.name, {}))
 
 
-def _is_later(version: str, other: str) -> bool:
-    if version.isdecimal() and other.isdecimal():
-        return int(version) > int(other)
-    return version != other
+def releasing(quota: GroupQuota, ids: set[str]) -> GroupQuota:
+    """A quota with some reservations given back: they are no usage any more."""
+    used = quota.used
+    for id_ in ids:
+        amounts = mask(quota.record.reservations[id_].amounts, used)
+        used = {**used, **mask(subtract_non_negative(used, amounts), amounts)}
+    return replace(quota, used=used, record=quota.record.without(ids))

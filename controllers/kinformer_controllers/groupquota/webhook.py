@@ -6,18 +6,21 @@ that needs one. What no GroupQuota is about is let through all the same.
 
 from __future__ import annotations
 
-from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 import anyio
 import msgspec
 
+from kinformer.cache.tasks import plain_task_group
 from kinformer.client import Client
 from kinformer.client.errors import ClientError
 from kinformer.clock import Clock, RealClock
 from kinformer.informers import SharedInformerFactory
+from kinformer.leaderelection import LeadershipLost
 from kinformer.logs import get_logger
+from kinformer.manager import LeaderElection
+from kinformer.manager.election import Election
 from kinformer.meta import GroupResource
 from kinformer.models import V1Namespace
 from kinformer_controllers.groupquota.accessor import GroupQuotaAccessor, Namespaces
@@ -25,15 +28,19 @@ from kinformer_controllers.groupquota.controller import GroupQuotaController
 from kinformer_controllers.groupquota.group_quota import GROUP_QUOTAS, KIND, GroupQuotaError, read_group_quota
 from kinformer_controllers.groupquota.reservations import ReservationLedger
 from kinformer_controllers.groupquota.review import AdmissionRequest
+from kinformer_controllers.groupquota.sightings import Sightings
+from kinformer_controllers.groupquota.withdrawing import Withdrawer
 from kinformer_controllers.shared.quota.admission import (
     EvaluationTimedOut,
+    NoRoom,
     QuotaEvaluator,
     QuotaRefused,
     UncoveredScopes,
     time_limit,
 )
 from kinformer_controllers.shared.quota.evaluator import CREATE, UPDATE, Request
-from kinformer_controllers.shared.quota.registry import core_registry
+from kinformer_controllers.shared.quota.registry import MODELS, WHOLE, Registry, core_registry
+from kinformer_controllers.shared.quota.sources import InformerSource, NoSource, ObjectSource
 
 __all__ = ("Decision", "QuotaWebhook")
 
@@ -67,11 +74,12 @@ _YES: Final = Decision()
 
 class QuotaWebhook:
     """
-    Enforces GroupQuotas, and recounts them.
+    One replica: enforces GroupQuotas, and recounts them while it leads.
 
     :param informers: run by this
     :param reservation: seconds that a charge is reserved at most
     :param period: seconds between two recounts of everything
+    :param election: which Lease to hold in order to recount; None for a replica that is the only one
     """
 
     def __init__(
@@ -81,6 +89,7 @@ class QuotaWebhook:
         *,
         reservation: float = RESERVATION,
         period: float = 300.0,
+        election: LeaderElection | None = None,
         clock: Clock | None = None,
     ) -> None:
         self._clock = clock or RealClock()
@@ -88,13 +97,17 @@ class QuotaWebhook:
         self._asking = anyio.Lock()
         self._asked: tuple[float, str] | None = None
         self._client = client
+        self._election = election
         self._informers = informers or SharedInformerFactory(client, clock=self._clock)
         quotas: Any = self._informers.informer_for(dict, GROUP_QUOTAS, namespaced=False, kind=KIND)
         self._quotas = quotas
         self._namespace_informer = self._informers.informer_for(V1Namespace)
         self.namespaces = Namespaces(client, self._namespace_informer)
-        self.accessor = GroupQuotaAccessor(client, quotas, self.namespaces)
-        self.ledger = ReservationLedger(reservation, self._clock)
+        counting = self._registry_for_counting()
+        sightings = Sightings(counting, reservation, self._clock)
+        self.ledger = ReservationLedger(reservation, self._clock, sightings)
+        self.accessor = GroupQuotaAccessor(client, quotas, self.namespaces, self.ledger, sightings)
+        self.withdrawer = Withdrawer(self.accessor, self.ledger, self._clock)
         self.evaluator = QuotaEvaluator(
             self.accessor,
             core_registry(clock=self._clock),
@@ -111,23 +124,48 @@ class QuotaWebhook:
             self.accessor,
             self.namespaces,
             self.ledger,
+            sightings,
+            counting,
             period=period,
             clock=self._clock,
         )
+
+    def _registry_for_counting(self) -> Registry:
+        def source_of(resource: GroupResource) -> ObjectSource:
+            # The others are found by the controller's monitor.
+            return InformerSource(self._informers.informer_for(MODELS[resource])) if resource in WHOLE else NoSource()
+
+        return core_registry(source_of=source_of, clock=self._clock)
 
     @property
     def has_synced(self) -> bool:
         """Whether it knows enough to decide."""
         return self._quotas.has_synced and self._namespace_informer.has_synced
 
+    @property
+    def leads(self) -> bool:
+        """Whether this replica recounts."""
+        return self.ledger.leads
+
     async def run(self) -> None:
         """Work until cancelled."""
-        async with AsyncExitStack() as stack:
-            tasks = await stack.enter_async_context(anyio.create_task_group())
-            stack.callback(tasks.cancel_scope.cancel)
+        async with plain_task_group() as tasks:
             tasks.start_soon(self._informers.run)
             tasks.start_soon(self.evaluator.run)
-            await self.controller.run()
+            tasks.start_soon(self.withdrawer.run)
+            tasks.start_soon(self.controller.run)
+            if self._election is None:
+                await self.controller.lead(self._client)
+            while self._election is not None:
+                await self._take_part(self._election)
+
+    async def _take_part(self, settings: LeaderElection) -> None:
+        """Be a candidate, recount if elected, and return when that is over: the next time it is another election."""
+        election = Election(settings, self._client, self._clock)
+        try:
+            await election.run(lambda: self.controller.lead(election.guarded(self._client)))
+        except LeadershipLost as error:
+            log.warning("quota_webhook_leads_no_more", why=str(error))
 
     async def trouble(self) -> str:
         """
@@ -181,6 +219,8 @@ class QuotaWebhook:
             return Decision(422, "Invalid", f"quota cannot be computed: {error}")
         except EvaluationTimedOut as error:
             return Decision(504, "Timeout", str(error))
+        except NoRoom as error:
+            return Decision(503, "ServiceUnavailable", f"quota cannot be charged: {error}")
         except ClientError as error:
             log.warning("request_not_checked", namespace=asked.namespace, name=asked.name, error=str(error))
             return Decision(503, "ServiceUnavailable", f"quota cannot be checked: {error}")

@@ -16,7 +16,7 @@ from kinformer.clock import FakeClock
 from kinformer.envtest import ApiServer
 from kinformer.envtest.objects import StoredObjects
 from kinformer_controllers.groupquota import GROUP_QUOTAS, QuotaWebhook, WebhookServer
-from tests.controllers.groupquota.webhook_proxy import proxy
+from tests.controllers.groupquota.webhook_proxy import GivenUids, proxy
 from tests.controllers.shared.quota.serving import make_namespace, quota_server
 from tests.turning import eventually, turn
 
@@ -85,13 +85,18 @@ class Setting:
         found = self.stored.get(GROUP_QUOTAS.group, GROUP_QUOTAS.resource, "", name)
         return ((found or {}).get("status") or {}).get("used") or {}
 
+    def reserved(self, name: str = "g") -> int:
+        """How many reservations there are."""
+        found = self.stored.get(GROUP_QUOTAS.group, GROUP_QUOTAS.resource, "", name)
+        return len(((found or {}).get("status") or {}).get("reservations") or ())
+
     def pods(self) -> int:
         return sum(len(self.stored.list("", "pods", namespace)) for namespace in ("shop-1", "shop-2"))
 
 
 @asynccontextmanager
 async def setting() -> AsyncIterator[Setting]:
-    async with quota_server(enforce=False) as (server, client):
+    async with quota_server(GivenUids(), enforce=False) as (server, client):
         definitions: Any = client.resource(dict, ("apiextensions.k8s.io", "v1", "customresourcedefinitions"))
         await definitions.create(yaml.safe_load(CRD.read_text()))
         namespaces: Any = client.resource(dict, ("", "v1", "namespaces"))

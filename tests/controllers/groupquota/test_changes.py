@@ -177,6 +177,19 @@ async def test_a_charged_object_that_is_stored_has_nothing_recounted() -> None:
         webhook.controller._recounter.recount = noting  # type: ignore[method-assign]
         for number in range(3):
             await pods.create(make_pod(f"p{number}", "shop-1"))
+        await place.turn(6)
+
+        assert (recounted, place.used(), place.reserved()) == ([], {"pods": "3"}, 0)
+
+
+async def test_objects_of_which_only_the_metadata_are_followed_are_an_applications_by_their_labels() -> None:
+    async with setting() as place, place.serving():
+        quota = group_quota({"count/configmaps": "5"}, application={"name": "till"})
+        await place.quotas.create(quota)
+        await place.eventually(lambda: place.used() == {"count/configmaps": "0"})
+        configmaps: Any = place.client.resource(dict, ("", "v1", "configmaps"))
+        for name, labels in (("a", {"app.kubernetes.io/part-of": "till"}), ("b", {})):
+            await configmaps.create({"metadata": {"name": name, "namespace": "shop-1", "labels": labels}})
         await place.turn(1)
 
-        assert (recounted, place.used(), len(webhook.ledger)) == ([], {"pods": "3"}, 0)
+        assert place.used() == {"count/configmaps": "1"}

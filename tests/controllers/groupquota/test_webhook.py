@@ -88,7 +88,7 @@ async def test_what_was_charged_and_not_stored_is_held_by_a_recount_until_its_re
                 assert not await admitted()
             await place.turn(0.2)
             assert place.used() == {"pods": "0"}
-            assert len(webhook.ledger) == 0
+            assert place.reserved() == 0
             assert await admitted()
 
 
@@ -263,7 +263,7 @@ async def test_with_the_documented_configuration_a_server_asks_it(tmp_path: Path
         with pytest.raises(Forbidden, match=r"denied the request: pods .* exceeded quota: g, requested: pods=1"):
             await pods.create(make_pod("c", "shop-2"))
         # Seen by its informer, each by the uid it was admitted with: nothing is reserved any longer.
-        await place.eventually(lambda: len(webhook.ledger) == 0)
+        await place.eventually(lambda: place.reserved() == 0)
         webhook.controller.recount_all()
         await pods.delete_collection("shop-1")
         await place.eventually(lambda: place.used() == {"pods": "0"})

@@ -1,12 +1,14 @@
 """What kube-apiserver does and the embedded server does not: ask a webhook before an object is stored.
 
 It stands in front of the embedded server and asks about each create in a namespace. Between the webhook's answer and
-the write it takes its time, which is where quotas can go wrong.
+the write it takes its time, which is where quotas can go wrong. As kube-apiserver, it gives an object its uid before it
+asks; the embedded server takes it over by :class:`GivenUids`.
 """
 
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -14,7 +16,25 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
-__all__ = ("proxy", "review")
+from kinformer.envtest.admission import Attributes
+
+__all__ = ("GivenUids", "proxy", "review")
+
+_UID = "test.kinformer.dev/uid"
+
+
+class GivenUids:
+    """An admission plug-in: objects have the uids that :func:`proxy` has given them."""
+
+    def admit(self, attributes: Attributes) -> None:
+        """Nothing: the server is yet to give an object its uid."""
+
+    def validate(self, attributes: Attributes) -> None:
+        """Replace the uid that the server gave."""
+        if attributes.operation == "CREATE" and attributes.object is not None:
+            metadata = attributes.object["metadata"]
+            annotations = metadata.get("annotations") or {}
+            metadata["uid"] = annotations.get(_UID) or metadata["uid"]
 
 
 def review(resource: str, namespace: str, obj: Any, *, operation: str = "CREATE", **more: Any) -> dict[str, Any]:
@@ -50,7 +70,12 @@ async def proxy(
         headers = {"Authorization": f"Bearer {token}", "Content-Type": request.content_type}
         parts = request.path.strip("/").split("/")
         if request.method == "POST" and len(parts) == 5 and parts[:3] == ["api", "v1", "namespaces"]:
-            asked = review(parts[4], parts[3], json.loads(body))
+            obj = json.loads(body)
+            metadata = obj["metadata"]
+            metadata["uid"] = str(uuid.uuid4())
+            metadata.setdefault("annotations", {})[_UID] = metadata["uid"]
+            body = json.dumps(obj).encode()
+            asked = review(parts[4], parts[3], obj)
             try:
                 async with session.post(f"{webhook()}/validate", json=asked) as answered:
                     response = (await answered.json())["response"]

@@ -15,7 +15,7 @@ from kinformer.client.discovery import ApiResource
 from kinformer.deletion.heads import Head, compact, shows_heads
 from kinformer.informers import Borrowed, SharedInformerFactory
 from kinformer.meta import GroupVersionResource, accessor_for
-from kinformer.models import ResourceV1ResourceClaim, resource_for
+from kinformer.models import PartialObjectMetadata, ResourceV1ResourceClaim, resource_for
 
 __all__ = ("metadata_informer",)
 
@@ -25,9 +25,12 @@ _WHOLE: Final[Mapping[GroupVersionResource, type[Any]]] = {
 }
 
 
-def metadata_informer(informers: SharedInformerFactory, kind: ApiResource, *, by_namespace: bool = False) -> Borrowed:
+def metadata_informer(
+    informers: SharedInformerFactory, kind: ApiResource, *, by_namespace: bool = False, with_labels: bool = False
+) -> Borrowed:
     """
     :param by_namespace: whether the index by namespace is needed
+    :param with_labels: whether labels are needed, which heads have not
     :raises RuntimeError: if the factory does not run
     """
 
@@ -36,6 +39,10 @@ def metadata_informer(informers: SharedInformerFactory, kind: ApiResource, *, by
 
     if kind.gvr in _WHOLE and kind.gvr not in informers.informers:
         informers.informer_for(_WHOLE[kind.gvr])
+    if with_labels:
+        return informers.borrow(
+            PartialObjectMetadata, kind.gvr, namespaced=kind.namespaced, will_do=shows_heads, indexers=indexers
+        )
     return informers.borrow(
         Head, kind.gvr, namespaced=kind.namespaced, will_do=shows_heads, indexers=indexers, transform=compact
     )

@@ -17,7 +17,7 @@ from kinformer.clock import Clock, RealClock
 from kinformer.deletion.heads import Head
 from kinformer.informers import Borrowed, SharedInformerFactory
 from kinformer.meta import GroupResource
-from kinformer.models import ResourceV1ResourceClaim
+from kinformer.models import PartialObjectMetadata, ResourceV1ResourceClaim
 from kinformer_controllers.shared.kinds.informers import metadata_informer
 from kinformer_controllers.shared.kinds.monitor import DISCOVERY_PERIOD, Follower, KindMonitor, kinds_with
 from kinformer_controllers.shared.quota.counts import object_count_evaluator
@@ -51,6 +51,7 @@ class QuotaMonitor(KindMonitor):
     :param live: gets one that asks the server, likewise
     :param handler_of: makes what is told of a resource's objects
     :param resource_found: is told of each resource once it can be counted
+    :param with_labels: whether labels of objects are needed
     """
 
     def __init__(
@@ -62,11 +63,23 @@ class QuotaMonitor(KindMonitor):
         *,
         live: Registry | None = None,
         resource_found: Callable[[GroupResource], object] = lambda _: None,
+        with_labels: bool = False,
         period: float = DISCOVERY_PERIOD,
         clock: Clock | None = None,
     ) -> None:
-        follower = _QuotaFollower(client, informers, registry, handler_of, live, resource_found)
+        follower = _QuotaFollower(client, informers, registry, handler_of, live, resource_found, with_labels)
         super().__init__("quota", client, follower, period=period, clock=clock or RealClock())
+
+    def objects(self, resource: GroupResource) -> Resource[Any]:
+        """
+        The objects of a resource that is followed, as the server has them: their metadata.
+
+        :raises LookupError: if it is not followed
+        """
+        followed = self._followed.get(resource)
+        if followed is None:
+            raise LookupError(f"{resource} are not followed")
+        return self._client.resource(PartialObjectMetadata, followed.kind.gvr, namespaced=True, metadata_only=True)
 
 
 class _QuotaFollower(Follower):
@@ -80,6 +93,7 @@ class _QuotaFollower(Follower):
         handler_of: HandlerOf,
         live: Registry | None,
         resource_found: Callable[[GroupResource], object],
+        with_labels: bool,
     ) -> None:
         self._client = client
         self._informers = informers
@@ -87,6 +101,7 @@ class _QuotaFollower(Follower):
         self._live = live
         self._handler_of = handler_of
         self._resource_found = resource_found
+        self._with_labels = with_labels
 
     def choose(self, served: Served) -> Mapping[GroupResource, ApiResource]:
         return quotable_resources(served)
@@ -95,7 +110,7 @@ class _QuotaFollower(Follower):
         resource = kind.gvr.group_resource
         if resource in WHOLE and kind.gvr not in self._informers.informers:
             self._informers.informer_for(MODELS[resource])
-        return metadata_informer(self._informers, kind, by_namespace=True)
+        return metadata_informer(self._informers, kind, by_namespace=True, with_labels=self._with_labels)
 
     def handler_of(self, kind: ApiResource, informer: SharedIndexInformer[Any]) -> ResourceEventHandler[Any]:
         resource = kind.gvr.group_resource

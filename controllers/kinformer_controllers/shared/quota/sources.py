@@ -48,6 +48,10 @@ class InformerSource:
             raise CacheNotReady(f"{self._informer.name} not yet synced")
         return self._informer.indexer.by_index(NAMESPACE_INDEX, namespace)
 
+    def find(self, namespace: str, name: str) -> Any | None:
+        """The object of that name, None if the cache has none."""
+        return self._informer.indexer.get_by_key(f"{namespace}/{name}")
+
     def version(self) -> str:
         """See :meth:`ObjectSource.version`."""
         # A batch of changes is worked in object by object, which is not the order in which they happened.

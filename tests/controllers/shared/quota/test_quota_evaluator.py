@@ -15,10 +15,11 @@ from kinformer.informers import SharedInformerFactory
 from kinformer.meta import GroupResource
 from kinformer.meta.resourcelist import dump, load
 from kinformer.models import V1ResourceQuota, from_dict
-from kinformer_controllers.groupquota import ReservationLedger
 from kinformer_controllers.shared.quota import CREATE, Quota, Request, core_registry
 from kinformer_controllers.shared.quota.admission import (
     EvaluationTimedOut,
+    Holder,
+    NoRoom,
     QuotaEvaluator,
     QuotaRefused,
     ResourceQuotaAccessor,
@@ -52,6 +53,9 @@ class Accessor:
             raise self.broken
         return list(self.quotas.values())
 
+    async def is_current(self, quotas: Sequence[Quota]) -> bool:
+        return True
+
     async def update(self, quota: Quota) -> None:
         await anyio.lowlevel.checkpoint()
         await self.writing.wait()
@@ -60,6 +64,32 @@ class Accessor:
             raise self.refusal or conflict()
         self.quotas[quota.name] = quota
         self.writes.append(quota.name)
+
+
+class Notes:
+    """Reservations: who has charged, and who has taken it back."""
+
+    def __init__(self) -> None:
+        self.reserved: list[Holder] = []
+        self.withdrawn: list[Holder] = []
+        self.full = False
+        self.charged: set[str] = set()
+
+    @asynccontextmanager
+    async def charging(self) -> AsyncIterator[None]:
+        yield
+
+    def is_charged(self, holder: Holder, quota: Quota) -> bool:
+        return quota.name in self.charged
+
+    def reserve(self, holder: Holder, request: Request, before: Sequence[Quota], after: Sequence[Quota]) -> None:
+        if self.full:
+            raise NoRoom("full")
+        holder.kept = "noted"
+        self.reserved.append(holder)
+
+    def withdraw(self, holder: Holder) -> None:
+        self.withdrawn.append(holder)
 
 
 def quota(name: str = "q", pods: str = "3", used: str = "0") -> Quota:
@@ -299,9 +329,8 @@ async def test_a_request_whose_caller_has_gone_is_not_charged(moment: str) -> No
 
 
 async def test_a_request_whose_caller_goes_while_it_is_charged_has_its_reservation_withdrawn() -> None:
-    clock, accessor, freed = FakeClock(), Accessor(quota()), []
-    ledger = ReservationLedger(90.0, clock, freed.append)
-    async with evaluating(accessor, clock=clock, reservations=ledger) as evaluator, anyio.create_task_group() as tasks:
+    clock, accessor, notes = FakeClock(), Accessor(quota()), Notes()
+    async with evaluating(accessor, clock=clock, reservations=notes) as evaluator, anyio.create_task_group() as tasks:
         accessor.writing = anyio.Event()
         scope = anyio.CancelScope()
 
@@ -311,19 +340,18 @@ async def test_a_request_whose_caller_goes_while_it_is_charged_has_its_reservati
 
         tasks.start_soon(call)
         await clock.settle()
-        assert len(ledger) == 1
+        assert (len(notes.reserved), notes.withdrawn) == (1, [])
         scope.cancel()
         await clock.settle()
         accessor.writing.set()
         await clock.settle()
 
-    assert (len(ledger), freed) == (0, ["q"])
+    assert notes.withdrawn == notes.reserved
 
 
 async def test_a_write_that_takes_longer_than_anybody_waits_is_given_up_and_the_next_is_made() -> None:
-    clock, accessor, freed = FakeClock(), Accessor(quota()), []
-    ledger = ReservationLedger(90.0, clock, freed.append)
-    async with evaluating(accessor, clock=clock, reservations=ledger, workers=1) as evaluator:
+    clock, accessor, notes = FakeClock(), Accessor(quota()), Notes()
+    async with evaluating(accessor, clock=clock, reservations=notes, workers=1) as evaluator:
         accessor.writing = anyio.Event()
         answers: list[Exception | None] = []
 
@@ -334,7 +362,7 @@ async def test_a_write_that_takes_longer_than_anybody_waits_is_given_up_and_the_
             tasks.start_soon(one)
             await clock.advance(TIMEOUT)
         assert isinstance(answers[0], EvaluationTimedOut)
-        assert (len(ledger), freed) == (0, ["q"])
+        assert notes.withdrawn == notes.reserved
         accessor.writing.set()
         assert await ask(evaluator, create("next")) == [None]
 
@@ -347,6 +375,75 @@ async def test_after_a_conflict_only_what_was_not_written_is_charged_again() -> 
 
     assert accessor.writes == ["b", "a"]
     assert [dump(one.used) for one in accessor.quotas.values()] == [{"pods": "1"}, {"pods": "1"}]
+
+
+async def test_what_was_written_though_the_answer_was_lost_is_not_charged_again() -> None:
+    clock, accessor, notes = FakeClock(), Accessor(quota()), Notes()
+    async with evaluating(accessor, clock=clock, reservations=notes) as evaluator, anyio.create_task_group() as tasks:
+        accessor.conflicts, accessor.refusal = 1, OSError("the connection was cut")
+        answers: list[Exception | None] = []
+
+        async def one() -> None:
+            answers.extend(await ask(evaluator, create("p")))
+
+        tasks.start_soon(one)
+        await clock.settle()
+        notes.charged = {"q"}
+        await clock.advance(1.0)
+
+    assert (answers, accessor.writes, len(notes.reserved)) == ([None], [], 1)
+
+
+async def test_a_request_that_there_is_no_place_to_note_waits_for_one_until_its_time_is_nearly_over() -> None:
+    clock, accessor, notes = FakeClock(), Accessor(quota()), Notes()
+    answers: list[Exception | None] = []
+
+    async def one(evaluator: QuotaEvaluator) -> None:
+        answers.extend(await ask(evaluator, create("p")))
+
+    async with evaluating(accessor, clock=clock, reservations=notes) as evaluator, anyio.create_task_group() as tasks:
+        notes.full = True
+        tasks.start_soon(one, evaluator)
+        await clock.advance(TIMEOUT)
+        tasks.start_soon(one, evaluator)
+        await clock.advance(1.0)
+        notes.full = False
+        await clock.advance(1.0)
+
+    assert [type(answer) for answer in answers] == [NoRoom, type(None)]
+    assert accessor.writes == ["q"]
+
+
+async def test_nobody_is_refused_by_what_a_cache_tells_late() -> None:
+    accessor = Accessor(quota(used="3"))
+    looked_at: list[list[str]] = []
+
+    async def is_current(quotas: Sequence[Quota]) -> bool:
+        looked_at.append([one.name for one in quotas])
+        accessor.quotas["q"] = quota(used="1")
+        return len(looked_at) > 1
+
+    accessor.is_current = is_current  # type: ignore[method-assign]
+    async with evaluating(accessor) as evaluator:
+        answers = await ask(evaluator, *(create(f"p{number}") for number in range(3)))
+
+    assert (answers.count(None), looked_at) == (2, [["q"]])
+
+
+async def test_who_comes_while_a_write_meets_conflicts_is_written_with_the_others() -> None:
+    clock, accessor = FakeClock(), Accessor(quota())
+    async with (
+        evaluating(accessor, clock=clock, random=lambda: 0.5) as evaluator,
+        anyio.create_task_group() as tasks,
+    ):
+        accessor.conflicts = 1
+        tasks.start_soon(ask, evaluator, create("first"))
+        await clock.settle()
+        tasks.start_soon(ask, evaluator, create("second"))
+        await clock.advance(1.0)
+
+    assert accessor.writes == ["q"]
+    assert dump(accessor.quotas["q"].used) == {"pods": "2"}
 
 
 async def test_a_dry_run_is_checked_and_charged_nothing() -> None:

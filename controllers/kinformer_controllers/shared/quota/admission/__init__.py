@@ -12,11 +12,13 @@ from kinformer_controllers.shared.quota.admission.check import (
 from kinformer_controllers.shared.quota.admission.evaluator import QuotaEvaluator
 from kinformer_controllers.shared.quota.admission.plugin import QuotaPlugin, make_plugin
 from kinformer_controllers.shared.quota.admission.time_limit import EvaluationTimedOut, time_limit
-from kinformer_controllers.shared.quota.admission.waiters import Reservations
+from kinformer_controllers.shared.quota.admission.waiters import Holder, NoRoom, Reservations
 
 __all__ = (
     "EvaluationTimedOut",
+    "Holder",
     "LimitedResource",
+    "NoRoom",
     "QuotaAccessor",
     "QuotaEvaluator",
     "QuotaPlugin",

@@ -36,6 +36,14 @@ class QuotaAccessor(Protocol):
         :raises ClientError: if it cannot be written
         """
 
+    async def is_current(self, quotas: Sequence[Quota]) -> bool:
+        """
+        Look whether these, which have refused something, are still as they were read.
+
+        :return: False if one is another now; the next :meth:`get` has it
+        :raises ClientError: if that could not be found out
+        """
+
 
 class ResourceQuotaAccessor:
     """
@@ -72,6 +80,10 @@ class ResourceQuotaAccessor:
             # Somebody else has written, and the cache may be slow to say so: the next try would meet it again.
             self._written[key] = await self._quotas.get(quota.name, quota.namespace)
             raise
+
+    async def is_current(self, quotas: Sequence[Quota]) -> bool:
+        """True: as in kube-apiserver, a refusal is not looked into."""
+        return True
 
     def _newest(self, quota: V1ResourceQuota) -> V1ResourceQuota:
         key = f"{quota.metadata.namespace}/{quota.metadata.name}"

@@ -2,12 +2,15 @@
 
 Requests of one namespace would only conflict with each other. So they wait together, and one worker at a time checks
 all that wait for a namespace, one after the other against the running usage, and writes each quota once for all of
-them. When a write meets a conflict, the quotas that it concerns are read again and those requests checked again, after
-a short while that chance has a say in: several evaluators that charge one quota come by turns. They go on until a
-request's own time is nearly over. (Kubernetes gives up after three conflicts, whatever time is left.)
+them. When a write meets a conflict, the quotas that it concerns are read again and those requests checked again, with
+whoever has come meanwhile, after a short while that chance has a say in: several evaluators that charge one quota come
+by turns. They go on until a request's own time is nearly over. (Kubernetes gives up after three conflicts, whatever
+time is left.)
 
-Whoever has gone away is not charged. If the charge is being written at that moment, its reservation is withdrawn, so
-that a recount gives it back.
+A refusal may rest on what a cache tells late. So it is given only by quotas that have been looked at anew, where the
+accessor does that.
+
+Whoever has gone away is not charged. If the charge is being written at that moment, its reservation is withdrawn.
 """
 
 from __future__ import annotations
@@ -15,9 +18,11 @@ from __future__ import annotations
 import random as _random
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field
 
 import anyio
 
+from kinformer.cache.tasks import plain_task_group
 from kinformer.client.errors import Conflict
 from kinformer.clock import Clock, RealClock
 from kinformer.logs import get_logger
@@ -26,12 +31,14 @@ from kinformer.workqueue import Queue, ShutDown
 from kinformer_controllers.shared.quota.admission.accessor import QuotaAccessor
 from kinformer_controllers.shared.quota.admission.check import (
     LimitedResource,
+    QuotaRefused,
     changed,
     check_request,
 )
 from kinformer_controllers.shared.quota.admission.time_limit import EvaluationTimedOut, time_limit
 from kinformer_controllers.shared.quota.admission.waiters import (
     NoReservations,
+    NoRoom,
     Reservations,
     Waiter,
     decide,
@@ -138,7 +145,7 @@ class QuotaEvaluator:
             waiter.gone = True
             if not decided:
                 # Also in the midst of the write: what it charges is known to be nobody's then.
-                self._reservations.withdraw(waiter.token)
+                self._reservations.withdraw(waiter.holder)
         if waiter.undecided:
             raise EvaluationTimedOut
         if waiter.result is not None:
@@ -171,95 +178,158 @@ class QuotaEvaluator:
                     for waiter in waiters:
                         waiter.done.set()
 
-    async def _check(self, batch: str, waiters: Sequence[Waiter]) -> None:
-        # None: all quotas. After a failure, those that could not be written; the others are charged.
-        names: set[str] | None = None
-        failure: Exception | None = None
+    async def _check(self, batch: str, waiters: list[Waiter]) -> None:
+        """
+        Decide about all who wait.
+
+        :param waiters: gets those who come while it goes on
+        """
         tries, pause = 0, _FIRST_PAUSE
         while waiting := still_waiting(waiters):
             left = max(waiter.deadline for waiter in waiting) - self._clock.monotonic()
             try:
                 with time_limit(max(left, 0.0), self._clock):
                     async with self._reservations.charging():
-                        names, failure = await self._try(batch, waiting, names, failure)
+                        failure = await self._try(batch, waiting)
             except EvaluationTimedOut:
                 return  # All who wait have been told.
-            if failure is None:
-                return
-            tries += 1
-            if tries > RETRIES and not isinstance(failure, Conflict):
-                self._refuse(waiting, failure)
-                return
-            seconds = self._random() * pause
-            pause = min(pause * 2, _LONGEST_PAUSE)
-            nearly_over = self._clock.monotonic() + seconds + SPARE
+            seconds = 0.0
+            if failure is not None:
+                tries += 1
+                if tries > RETRIES and not isinstance(failure, Conflict | NoRoom):
+                    self._refuse(waiting, failure)
+                    return
+                seconds = self._random() * pause
+                pause = min(pause * 2, _LONGEST_PAUSE)
+                nearly_over = self._clock.monotonic() + seconds + SPARE
+                for waiter in waiting:
+                    if waiter.waits and waiter.deadline <= nearly_over:
+                        self._refuse([waiter], failure)
             for waiter in waiting:
-                if waiter.waits and waiter.deadline <= nearly_over:
-                    self._refuse([waiter], failure)
+                if not waiter.undecided:
                     waiter.done.set()
             if still_waiting(waiting):
                 await self._clock.sleep(seconds)
+                waiters[:] = [*still_waiting(waiters), *still_waiting(self._waiting.pop(batch, ()))]
 
-    async def _try(
-        self, batch: str, waiters: Sequence[Waiter], names: set[str] | None, failure: Exception | None
-    ) -> tuple[set[str] | None, Exception | None]:
+    async def _try(self, batch: str, waiters: Sequence[Waiter]) -> Exception | None:
         """
         Read the quotas and charge them once.
 
-        :param names: of the quotas, if not all of them
-        :param failure: why the last try failed; None for the first
-        :return: the names of the quotas that could not be written, and why not
+        :return: why some could not be charged, who still wait; None if all is done that can be done now
         """
         try:
             quotas = await self._accessor.get(batch)
         except Exception as error:  # whatever it is: nobody goes through who could not be checked
-            if failure is not None:
-                log.warning("quotas_not_read", batch=batch, error=str(error))
-            self._refuse(waiters, failure or error)
-            return names, None
-        if names is not None:
-            quotas = [quota for quota in quotas if quota.name in names]
-        elif not quotas and not self._limited:
+            log.warning("quotas_not_read", batch=batch, error=str(error))
+            self._refuse(waiters, error)
+            return None
+        if not quotas and not self._limited:
             decide(waiters, None)
-            return None, None
-        return await self._charge(quotas, waiters)
+            return None
+        plan = self._plan(quotas, waiters)
+        if plan.refused:
+            if not await self._confirm(plan):
+                return None  # Something has changed: all are checked again, at once.
+            for waiter, refusal in plan.refused:
+                self._refuse([waiter], refusal)
+        return await self._write(plan) or plan.full
 
-    async def _charge(self, quotas: Sequence[Quota], waiters: Sequence[Waiter]) -> tuple[set[str], Exception | None]:
-        """
-        Check all who wait, and write what they use.
-
-        :return: the names of the quotas that could not be written, and why not
-        """
-        running = list(quotas)
+    def _plan(self, quotas: Sequence[Quota], waiters: Sequence[Waiter]) -> _Plan:
+        """Check all who wait, one after the other against what those before them leave."""
+        plan = _Plan(quotas)
         for waiter in still_waiting(waiters):
-            request = waiter.request
+            request, holder = waiter.request, waiter.holder
+            running = plan.running
+            if holder.kept is not None:
+                charged = self._reservations.is_charged
+                waiter.charged.update(quota.name for quota in running if charged(holder, quota))
+            if waiter.charged:
+                running = [quota for quota in running if quota.name not in waiter.charged]
             try:
                 after = check_request(running, request, self._evaluator(request.resource), self._limited)
+                if request.dry_run or not (charges := changed(running, after)):
+                    waiter.result = None
+                    continue
+                self._reservations.reserve(holder, request, running, after)
+            except QuotaRefused as refusal:
+                plan.refused.append((waiter, refusal))
+                continue
+            except NoRoom as error:
+                plan.full = error
+                continue
             except Exception as error:  # also one that nobody thought of: it is this request's, and no other's
                 self._refuse([waiter], error)
                 continue
-            if request.dry_run or not changed(running, after):
-                waiter.result = None
-                continue
-            self._reservations.reserve(waiter.token, request, running, after)
-            running = after
-        failed: set[str] = set()
-        failure: Exception | None = None
-        for quota in changed(quotas, running):
+            plan.charge(waiter, charges)
+        return plan
+
+    async def _confirm(self, plan: _Plan) -> bool:
+        """Whether quotas refuse what they do also when they are looked at anew; not looked at twice for one request."""
+        unsure = [waiter for waiter, _ in plan.refused if not waiter.is_confirmed]
+        if not unsure:
+            return True
+        about = [
+            quota
+            for quota in plan.before
+            if any(quota.is_about(waiter.request.namespace, waiter.request.object) for waiter in unsure)
+        ]
+        try:
+            if await self._accessor.is_current(about):
+                return True
+        except Exception as error:
+            self._refuse(unsure, error)
+            return False
+        for waiter in unsure:
+            waiter.is_confirmed = True
+        return False
+
+    async def _write(self, plan: _Plan) -> Exception | None:
+        """Write what was planned, and tell all who have been charged. Why some have not, None if all have."""
+        failures: dict[str, Exception] = {}
+
+        async def write(quota: Quota) -> None:
             try:
                 await self._accessor.update(quota)
             except Exception as error:  # whatever it is: what is not written is not charged
-                failed.add(quota.name)
-                failure = error
-        if failure is None:
-            decide(waiters, None)
-        else:
-            for waiter in still_waiting(waiters):
-                self._reservations.withdraw(waiter.token, failed)
-        return failed, failure
+                failures[quota.name] = error
+
+        to_write = changed(plan.before, plan.running)
+        if len(to_write) == 1:
+            await write(to_write[0])
+        elif to_write:
+            async with plain_task_group() as tasks:
+                for quota in to_write:
+                    tasks.start_soon(write, quota)
+        for waiter, names in plan.charges:
+            waiter.charged.update(name for name in names if name not in failures)
+            if failures.keys().isdisjoint(names):
+                decide([waiter], None)
+        return next(reversed(failures.values()), None)
 
     def _refuse(self, waiters: Iterable[Waiter], error: Exception) -> None:
         for waiter in waiters:
             if waiter.undecided:
                 waiter.result = error
-                self._reservations.withdraw(waiter.token)
+                self._reservations.withdraw(waiter.holder)
+
+
+@dataclass(slots=True)
+class _Plan:
+    """What one try is going to write, and who has been checked for it."""
+
+    before: Sequence[Quota]
+    running: list[Quota] = field(init=False)
+    charges: list[tuple[Waiter, list[str]]] = field(default_factory=list)
+    refused: list[tuple[Waiter, QuotaRefused]] = field(default_factory=list)
+    #: Why somebody was not charged who may be later.
+    full: NoRoom | None = None
+
+    def __post_init__(self) -> None:
+        self.running = list(self.before)
+
+    def charge(self, waiter: Waiter, quotas: Iterable[Quota]) -> None:
+        """These are what is left when this one has been charged."""
+        after = {quota.name: quota for quota in quotas}
+        self.running = [after.get(quota.name, quota) for quota in self.running]
+        self.charges.append((waiter, list(after)))

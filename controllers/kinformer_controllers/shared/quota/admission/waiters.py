@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Hashable, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import anyio
 
 from kinformer_controllers.shared.quota.evaluator import Request
 from kinformer_controllers.shared.quota.limits import Quota
 
-__all__ = ("NoReservations", "Reservations", "Waiter", "decide", "still_waiting")
+__all__ = ("Holder", "NoReservations", "NoRoom", "Reservations", "Waiter", "decide", "still_waiting")
 
 
 class Undecided(Exception):
     """What a request is told that nobody has decided about: no."""
+
+
+class NoRoom(Exception):
+    """A charge cannot be noted now, and perhaps can be when others' have ended: it is tried again."""
+
+
+class Holder:
+    """
+    Stands for one request elsewhere: who keeps it does not keep the object.
+
+    :ivar kept: what whoever keeps reservations notes about it
+    """
+
+    __slots__ = ("kept",)
+
+    def __init__(self) -> None:
+        self.kept: Any = None
 
 
 class Reservations(Protocol):
@@ -25,11 +42,18 @@ class Reservations(Protocol):
     def charging(self) -> AbstractAsyncContextManager[None]:
         """Entered before quotas are read for a charge, and left when it is written, or was not."""
 
-    def reserve(self, holder: Hashable, request: Request, before: Sequence[Quota], after: Sequence[Quota]) -> None:
-        """A request is about to be charged the difference."""
+    def is_charged(self, holder: Holder, quota: Quota) -> bool:
+        """Whether a quota was charged for this already, by a write of which nobody heard that it went well."""
 
-    def withdraw(self, holder: Hashable, quotas: Collection[str] | None = None) -> None:
-        """It was not, or its request is refused all the same: of these quotas, or of all."""
+    def reserve(self, holder: Holder, request: Request, before: Sequence[Quota], after: Sequence[Quota]) -> None:
+        """
+        A request is about to be charged the difference.
+
+        :raises NoRoom: if that cannot be noted now; nothing is, then
+        """
+
+    def withdraw(self, holder: Holder) -> None:
+        """It was not, or its request is refused all the same. Nothing more will be charged for it."""
 
 
 class NoReservations:
@@ -40,10 +64,14 @@ class NoReservations:
         """See :meth:`Reservations.charging`."""
         yield
 
-    def reserve(self, holder: Hashable, request: Request, before: Sequence[Quota], after: Sequence[Quota]) -> None:
+    def is_charged(self, holder: Holder, quota: Quota) -> bool:
+        """It is not known."""
+        return False
+
+    def reserve(self, holder: Holder, request: Request, before: Sequence[Quota], after: Sequence[Quota]) -> None:
         """Nothing."""
 
-    def withdraw(self, holder: Hashable, quotas: Collection[str] | None = None) -> None:
+    def withdraw(self, holder: Holder) -> None:
         """Nothing."""
 
 
@@ -62,8 +90,11 @@ class Waiter:
     done: anyio.Event = field(default_factory=anyio.Event)
     #: Its caller has got an answer, or has gone away: nothing is to be charged for it any more.
     gone: bool = False
-    #: What stands for it elsewhere: who keeps that does not keep the object.
-    token: object = field(default_factory=object)
+    holder: Holder = field(default_factory=Holder)
+    #: The quotas that have been charged for it.
+    charged: set[str] = field(default_factory=set)
+    #: Whether quotas that refuse it have been looked at anew: what they say then is the answer.
+    is_confirmed: bool = False
 
     @property
     def undecided(self) -> bool:
