@@ -1,0 +1,168 @@
+"""The node IPAM controller, as kube-controller-manager has it, with the allocator ``RangeAllocator``.
+
+In: nodes. Out: ``spec.podCIDR`` and ``spec.podCIDRs`` of those that have none. Promised: no two nodes get the same part
+of the cluster's network. So what nodes have is noted before anything is given out, and a part that may have been
+written is kept for its node until it is known.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from kinformer.cache import DeletedFinalStateUnknown
+from kinformer.client import Client
+from kinformer.client.errors import (
+    ClientError,
+    ConnectionLost,
+    InternalError,
+    NotFound,
+    ServerTimeout,
+    ServerUnreachable,
+    Timeout,
+)
+from kinformer.clock import Clock, RealClock
+from kinformer.informers import SharedInformerFactory
+from kinformer.logs import get_logger
+from kinformer.manager import Controller, ControllerContext, ControllerDisabled, SyncError
+from kinformer.models import V1Node
+from kinformer.record import EventRecorder
+from kinformer_controllers.nodeipam.cidr_set import NoCIDRLeft
+from kinformer_controllers.nodeipam.options import NodeIpamOptions
+from kinformer_controllers.nodeipam.pools import BadPodCIDR, Holding, Pools
+from kinformer_controllers.nodeipam.ranges import ranges_of, service_networks
+from kinformer_controllers.shared.nodes.node_events import record_status_change
+
+__all__ = ("NodeIpamController", "make_controller")
+
+log = get_logger(__name__)
+
+#: The component that its Events are from.
+COMPONENT: Final = "cidrAllocator"
+#: As in Kubernetes.
+_WORKERS, _TRIES = 30, 3
+#: After these the write may have been done all the same.
+_UNCERTAIN: Final = (ConnectionLost, InternalError, ServerTimeout, ServerUnreachable, Timeout)
+
+
+def make_controller(context: ControllerContext) -> Controller:
+    """
+    The entry point ``nodeipam``; its options are :class:`.NodeIpamOptions`.
+
+    :raises ControllerDisabled: if nodes are not to be given anything
+    :raises OptionError: if the options do not go together
+    """
+    options = context.read(NodeIpamOptions)
+    if not options.allocate_node_cidrs:
+        raise ControllerDisabled("--allocate-node-cidrs is not given")
+    pools = Pools(ranges_of(options), service_networks(options))
+    return NodeIpamController(
+        context.client, context.informers, context.recorder(COMPONENT), pools, clock=context.clock
+    ).controller
+
+
+class NodeIpamController:
+    """Gives nodes their parts of the cluster's networks."""
+
+    def __init__(
+        self,
+        client: Client,
+        informers: SharedInformerFactory,
+        recorder: EventRecorder,
+        pools: Pools,
+        *,
+        clock: Clock | None = None,
+    ) -> None:
+        self._server = client.resource(V1Node)
+        self._recorder = recorder
+        self.pools = pools
+        nodes = informers.informer_for(V1Node)
+        self._nodes = nodes.indexer
+        self.controller = Controller(
+            "node-ipam-controller",
+            self.sync,
+            workers=_WORKERS,
+            queue_name="cidrallocator_node",
+            clock=clock or RealClock(),
+        )
+        self.controller.handle(nodes, NodeHandler(self.controller.queue.add, pools))
+
+    async def sync(self, name: str) -> None:
+        """Give a node its parts, if it has none."""
+        node = self._nodes.get_by_key(name)
+        if node is None or node.metadata.deletion_timestamp is not None:
+            return
+        uid = node.metadata.uid
+        if node.spec.pod_cidrs:
+            self.pools.hold(uid, node.spec.pod_cidrs)
+            return
+        holding = self.pools.held.get(uid)
+        if holding is None:
+            try:
+                holding = self.pools.allocate(uid)
+            except NoCIDRLeft as error:
+                record_status_change(self._recorder, node, "CIDRNotAvailable")
+                raise SyncError(f"node {name} gets no pod CIDR: {error}") from None
+        if not holding.written:  # or the cache is behind
+            await self._write(node, holding)
+
+    async def _write(self, node: V1Node, holding: Holding) -> None:
+        meta, texts = node.metadata, holding.texts()
+        patch = {"metadata": {"uid": meta.uid}, "spec": {"podCIDR": texts[0], "podCIDRs": texts}}
+        failure: ClientError | None = None
+        for _ in range(_TRIES):
+            try:
+                await self._server.patch(meta.name, patch)
+            except NotFound:
+                self._drop(meta.uid, holding)
+                return
+            except ClientError as error:
+                failure = error
+            else:
+                holding.written = True
+                log.info("pod_cidrs_set", node=meta.name, cidrs=texts)
+                return
+        assert failure is not None
+        record_status_change(self._recorder, node, "CIDRAssignmentFailed")
+        if not isinstance(failure, _UNCERTAIN):
+            self._drop(meta.uid, holding)
+        raise failure
+
+    def _drop(self, uid: str, holding: Holding) -> None:
+        """Take back what was not written, unless that is done already: the node went meanwhile, or got other parts."""
+        if self.pools.held.get(uid) is holding and not holding.written:
+            self.pools.release(uid)
+
+
+class NodeHandler:
+    """
+    Takes note of what nodes have as soon as it is known: before a worker gives anything out.
+
+    :param add: takes the names of nodes to look at
+    """
+
+    def __init__(self, add: Any, pools: Pools) -> None:
+        self._add = add
+        self._pools = pools
+
+    def on_add(self, node: V1Node, is_in_initial_list: bool, /) -> None:
+        self._note(node)
+        self._add(node.metadata.name)
+
+    def on_update(self, old: V1Node, new: V1Node, /) -> None:
+        if old.metadata.uid != new.metadata.uid:
+            self._pools.release(old.metadata.uid)
+        self._note(new)
+        self._add(new.metadata.name)
+
+    def on_delete(self, obj: Any, /) -> None:
+        node = obj.obj if isinstance(obj, DeletedFinalStateUnknown) else obj
+        if node is not None:
+            self._pools.release(node.metadata.uid)
+
+    def _note(self, node: V1Node) -> None:
+        if not node.spec.pod_cidrs:
+            return
+        try:
+            self._pools.hold(node.metadata.uid, node.spec.pod_cidrs)
+        except BadPodCIDR as error:
+            log.error("pod_cidrs_not_understood", node=node.metadata.name, error=str(error))
