@@ -86,7 +86,7 @@ class _Resource:
         self._cluster = cluster
         self._type = type_
 
-    async def get(self, name: str, namespace: str = "") -> Any:
+    async def get(self, name: str, namespace: str = "", *, resource_version: str = "") -> Any:
         return self._cluster.ask("get", self._type, _join(namespace, name))
 
     async def create(self, obj: Any, namespace: str = "") -> Any:

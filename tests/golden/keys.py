@@ -1,4 +1,4 @@
-"""Key files for controllers that sign: an authority for certificates, and a key for tokens. Made once a run."""
+"""What the managers of scenarios are told: key files for controllers that sign, made once a run, and a cloud."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ("key_flags",)
 
 @cache
 def key_flags() -> dict[str, Any]:
-    """The options of a manager that name the files."""
+    """The options of a manager: the files, and the cloud and the network that the README of the cases describes."""
     folder = Path(tempfile.mkdtemp(prefix="kinformer-keys-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     authority = ec.generate_private_key(ec.SECP256R1())
@@ -45,6 +45,10 @@ def key_flags() -> dict[str, Any]:
     for file, content in files.items():
         (folder / file).write_bytes(content)
     return {
+        "cloud_provider": "fake",
+        "cluster_cidr": "10.244.0.0/16",
+        "allocate_node_cidrs": True,
+        "route_reconciliation_period": 2.0,
         "cluster_signing_cert_file": str(folder / "ca.crt"),
         "cluster_signing_key_file": str(folder / "ca.key"),
         "root_ca_file": str(folder / "ca.crt"),

@@ -20,6 +20,7 @@ STRIDES = {"rc_big": 41}
 LEFT_OUT = {
     # Nothing is written.
     "csr_denied",
+    "lb_class",
     # Needs admission by quota, which the embedded server of other tests has.
     "rc_quota_refused",
     # Is looked at while a Job backs off, which its successor knows nothing of: it makes the next pod at once.

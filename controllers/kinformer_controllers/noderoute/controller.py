@@ -1,0 +1,185 @@
+"""The node route controller: a route in the cloud's network for each node with a pod CIDR.
+
+In: nodes, and the routes that the cloud has. Out: routes made and removed, many at once, and the NetworkUnavailable
+condition of each node. Promised: at most 200 calls of the cloud are under way; a node is available once all its routes
+are made; what fails is told in an Event, and tried again with the next round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any, Final
+
+import anyio
+
+from kinformer.cache import ResourceEventHandlerFuncs
+from kinformer.client import Client, PatchType
+from kinformer.client.errors import ClientError, NotFound
+from kinformer.clock import Clock, RealClock
+from kinformer.informers import SharedInformerFactory
+from kinformer.logs import get_logger
+from kinformer.manager import Controller, ControllerContext, ControllerDisabled, SyncError
+from kinformer.models import V1Node
+from kinformer.options import OptionError
+from kinformer.record import WARNING, EventRecorder
+from kinformer_controllers.noderoute.metrics import ROUTE_SYNCS
+from kinformer_controllers.noderoute.options import NodeRouteOptions
+from kinformer_controllers.noderoute.plan import Plan, plan_routes, pod_cidrs
+from kinformer_controllers.shared.cloud.interface import Route, Routes
+from kinformer_controllers.shared.cloud.loading import cloud_named
+from kinformer_controllers.shared.nodes.cluster_cidrs import Network, parse_cluster_cidrs
+from kinformer_controllers.shared.writing.conditions import get_condition
+
+__all__ = ("NodeRouteController", "make_controller")
+
+log = get_logger(__name__)
+
+COMPONENT: Final = "route_controller"
+#: Calls of the cloud that are under way at once; Kubernetes' own.
+AT_ONCE: Final = 200
+#: Seconds in which changes of nodes are gathered before the cloud is asked.
+_GATHER: Final = 1.0
+_ALL_ROUTES: Final = "routes"
+_CONDITION: Final = "NetworkUnavailable"
+
+
+def make_controller(context: ControllerContext) -> Controller:
+    """
+    The entry point of the controller; its options are :class:`.NodeRouteOptions`.
+
+    :raises ControllerDisabled: if there is no cloud, it has no routes, or none are to be made
+    :raises OptionError: if the cloud is not known, or the cluster's network is not given
+    """
+    options = context.read(NodeRouteOptions)
+    cloud = cloud_named(options.cloud_provider)
+    if not (options.allocate_node_cidrs and options.configure_cloud_routes):
+        raise ControllerDisabled("--allocate-node-cidrs and --configure-cloud-routes are not both given")
+    if cloud.routes is None:
+        raise ControllerDisabled(f"the cloud {cloud.name} has no routes")
+    if not options.cluster_cidr:
+        raise OptionError("--cluster-cidr is empty: the node route controller needs the network of the pods")
+    return NodeRouteController(
+        context.client,
+        context.informers,
+        context.recorder(COMPONENT),
+        cloud.routes,
+        parse_cluster_cidrs(options.cluster_cidr),
+        cluster=options.cluster_name,
+        period=options.route_reconciliation_period,
+        clock=context.clock,
+    ).controller
+
+
+class NodeRouteController:
+    """
+    :param networks: those of the cluster's pods
+    :param period: seconds between two rounds
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        informers: SharedInformerFactory,
+        recorder: EventRecorder,
+        routes: Routes,
+        networks: Collection[Network],
+        *,
+        cluster: str = "kubernetes",
+        period: float = 10.0,
+        clock: Clock | None = None,
+    ) -> None:
+        self._clock = clock or RealClock()
+        self._routes, self._networks, self._cluster, self._period = routes, list(networks), cluster, period
+        self._recorder = recorder
+        self._server = client.resource(V1Node)
+        nodes = informers.informer_for(V1Node)
+        self._nodes = nodes.indexer
+        self.controller = Controller("route", self.sync, queue_name="Routes", clock=self._clock)
+        self.controller.handle(nodes, ResourceEventHandlerFuncs(self._soon, self._node_changed, self._soon))
+        self.controller.queue.add(_ALL_ROUTES)
+
+    async def sync(self, _: str) -> float:
+        """
+        Make the routes that are missing, and remove those that nobody needs.
+
+        :return: seconds until the next round
+        :raises SyncError: if the cloud does not tell which routes it has
+        """
+        ROUTE_SYNCS.inc()
+        try:
+            routes = await self._routes.list_routes(self._cluster)
+        except Exception as error:
+            raise SyncError(f"error listing routes: {error}") from error
+        nodes = self._nodes.list()
+        missing = await self._carry_out(plan_routes(nodes, routes, self._networks))
+        async with anyio.create_task_group() as tasks:
+            for node in nodes:
+                tasks.start_soon(self._tell, node, bool(pod_cidrs(node)) and node.metadata.name not in missing)
+        return self._period
+
+    async def _carry_out(self, plan: Plan) -> set[str]:
+        """Delete, then create; gives the names of the nodes that lack a route."""
+        limiter, missing = anyio.CapacityLimiter(AT_ONCE), set()
+
+        async def delete(route: Route) -> None:
+            async with limiter:
+                try:
+                    await self._routes.delete_route(self._cluster, route)
+                except Exception as error:
+                    log.error("route_not_deleted", route=route.name, cidr=route.destination_cidr, error=str(error))
+
+        async def create(node: V1Node, route: Route) -> None:
+            meta, began = node.metadata, self._clock.monotonic()
+            async with limiter:
+                try:
+                    await self._routes.create_route(self._cluster, meta.uid or "", route)
+                except Exception as error:
+                    missing.add(meta.name)
+                    took = self._clock.monotonic() - began
+                    message = f"Could not create route {meta.uid} {route.destination_cidr} for node {meta.name} "
+                    message += f"after {took:.3f}s: {error}"
+                    self._recorder.event(node, WARNING, "FailedToCreateRoute", message)
+
+        async with anyio.create_task_group() as tasks:
+            for route in plan.delete:
+                tasks.start_soon(delete, route)
+        async with anyio.create_task_group() as tasks:
+            for node, route in plan.create:
+                tasks.start_soon(create, node, route)
+        return missing
+
+    async def _tell(self, node: V1Node, available: bool) -> None:
+        """Say on a node whether its pods can be reached."""
+        status, reason = ("False", "RouteCreated") if available else ("True", "NoRouteCreated")
+        conditions = node.status.conditions if node.status is not None else None
+        current = get_condition(conditions, _CONDITION)
+        if current is not None and (current.status, current.reason) == (status, reason):
+            return
+        what = "created a route" if available else "failed to create a route"
+        now = self._clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+        condition = {
+            "type": _CONDITION,
+            "status": status,
+            "reason": reason,
+            "message": f"RouteController {what}",
+            "lastTransitionTime": now,
+            "lastHeartbeatTime": now,
+        }
+        patch = {"metadata": {"uid": node.metadata.uid}, "status": {"conditions": [condition]}}
+        try:
+            await self._server.patch(node.metadata.name, patch, patch_type=PatchType.STRATEGIC, subresource="status")
+        except NotFound:
+            return
+        except ClientError as error:
+            log.error("node_not_told", node=node.metadata.name, error=str(error))
+
+    def _soon(self, _: Any) -> None:
+        self.controller.queue.add_after(_ALL_ROUTES, _GATHER)
+
+    def _node_changed(self, old: V1Node, new: V1Node) -> None:
+        if pod_cidrs(old) != pod_cidrs(new) or _addresses(old) != _addresses(new):
+            self._soon(new)
+
+
+def _addresses(node: V1Node) -> Any:
+    return node.status.addresses if node.status is not None else None

@@ -1,0 +1,15 @@
+"""What the node route controller may do at the server."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kinformer.permissions import RECORD_EVENTS, Rule, allow
+
+__all__ = ("PERMISSIONS",)
+
+PERMISSIONS: Final[tuple[Rule, ...]] = (
+    allow("list watch", "nodes"),
+    allow("patch", "nodes/status"),
+    RECORD_EVENTS,
+)

@@ -1,0 +1,235 @@
+"""The service load balancer controller: a cloud's load balancer for each Service that asks for one.
+
+In: Services and nodes. Out: load balancers, their addresses in the Services' status, and a finalizer. Promised: the
+finalizer is there before the load balancer, so that none is left behind. A Service with a class of its own is left
+alone. What fails is told in an Event and tried again, each Service in its own time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import anyio
+
+from kinformer.cache import ResourceEventHandlerFuncs
+from kinformer.client import Client, PatchType
+from kinformer.client.errors import NotFound
+from kinformer.clock import Clock, RealClock
+from kinformer.informers import SharedInformerFactory
+from kinformer.logs import get_logger
+from kinformer.manager import Controller, ControllerContext, ControllerDisabled, SyncError
+from kinformer.meta import meta_namespace_key
+from kinformer.models import V1LoadBalancerStatus, V1Node, V1Service, to_dict
+from kinformer.record import NORMAL, WARNING, EventRecorder
+from kinformer.workqueue import ItemExponentialFailureRateLimiter
+from kinformer_controllers.servicelb.hosts import HostUpdater
+from kinformer_controllers.servicelb.nodes import eligible_nodes, is_worth_a_sync
+from kinformer_controllers.servicelb.options import ServiceLBOptions
+from kinformer_controllers.servicelb.services import FINALIZER, needs_cleanup, needs_update, wants_load_balancer
+from kinformer_controllers.shared.cloud.interface import ImplementedElsewhere, LoadBalancers, RetryLater
+from kinformer_controllers.shared.cloud.loading import cloud_named
+from kinformer_controllers.shared.writing.finalizers import (
+    add_finalizers_patch,
+    has_finalizer,
+    remove_finalizers_patch,
+)
+
+__all__ = ("ServiceLBController", "make_controller")
+
+log = get_logger(__name__)
+
+COMPONENT: Final = "service-controller"
+#: Seconds before a Service that failed is tried again, at first and at most.
+_FIRST_RETRY, _LAST_RETRY = 5.0, 300.0
+_ALL_NODES: Final = "nodes"
+
+
+def make_controller(context: ControllerContext) -> ServiceLBController:
+    """
+    The entry point of the controller; its options are :class:`.ServiceLBOptions`.
+
+    :raises ControllerDisabled: if there is no cloud, or the cloud has no load balancers
+    :raises OptionError: if the cloud is not known
+    """
+    options = context.read(ServiceLBOptions)
+    cloud = cloud_named(options.cloud_provider)
+    if cloud.load_balancers is None:
+        raise ControllerDisabled(f"the cloud {cloud.name} has no load balancers")
+    return ServiceLBController(
+        context.client,
+        context.informers,
+        context.recorder(COMPONENT),
+        cloud.load_balancers,
+        cluster=options.cluster_name,
+        workers=options.concurrent_service_syncs,
+        clock=context.clock,
+    )
+
+
+class ServiceLBController:
+    """
+    Services have a queue and workers; changes of nodes have one of their own.
+
+    :param cluster: what the cluster is called in the cloud
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        informers: SharedInformerFactory,
+        recorder: EventRecorder,
+        balancers: LoadBalancers,
+        *,
+        cluster: str = "kubernetes",
+        workers: int = 1,
+        clock: Clock | None = None,
+    ) -> None:
+        self._clock = clock = clock or RealClock()
+        self._balancers, self._cluster, self._recorder = balancers, cluster, recorder
+        self._server = client.resource(V1Service)
+        services, nodes = informers.informer_for(V1Service), informers.informer_for(V1Node)
+        self._cached, self._nodes = services.indexer, nodes.indexer
+        #: The Services that have a load balancer, as far as this process knows.
+        self.known: dict[str, V1Service] = {}
+        limiter: Any = ItemExponentialFailureRateLimiter(_FIRST_RETRY, _LAST_RETRY)
+        self.services = Controller(
+            "service", self.sync, workers=workers, queue_name="service", limiter=limiter, clock=clock
+        )
+        self.nodes = Controller("service-nodes", self.sync_nodes, queue_name="node", clock=clock)
+        self.services.watch(services, _concerns).wait_for(nodes)
+        self.nodes.handle(nodes, ResourceEventHandlerFuncs(self._look, self._node_changed, self._look))
+        self.nodes.wait_for(services)
+        self._hosts = HostUpdater(balancers, cluster, recorder, clock)
+
+    @property
+    def has_synced(self) -> bool:
+        """Whether the caches were complete and the workers have started."""
+        return self.services.has_synced and self.nodes.has_synced
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self.services.run)
+            tasks.start_soon(self.nodes.run)
+
+    async def sync(self, key: str) -> float | None:
+        """
+        Bring the load balancer of one Service to where it should be.
+
+        :return: seconds after which the cloud wants to be asked again
+        :raises SyncError: if the cloud cannot do it
+        :raises ClientError: if the server refuses
+        """
+        service, known = self._cached.get_by_key(key), self.known.get(key)
+        if known is not None and (service is None or service.metadata.uid != known.metadata.uid):
+            await self._delete_unseen(known)
+            del self.known[key]
+        if service is None:
+            self._hosts.forget(key)
+            return None
+        self.known[key] = service
+        try:
+            if not wants_load_balancer(service) or needs_cleanup(service):
+                await self._delete(service)
+                self.known.pop(key, None)
+                self._hosts.forget(key)
+            else:
+                await self._ensure(service)
+        except Exception as error:
+            self._recorder.event(service, WARNING, "SyncLoadBalancerFailed", f"Error syncing load balancer: {error}")
+            if isinstance(error.__cause__, RetryLater):
+                return error.__cause__.seconds
+            raise
+        return None
+
+    async def sync_nodes(self, _: str) -> None:
+        """Have all load balancers send to the nodes that there are now. Those that fail are synced as Services."""
+        nodes = eligible_nodes(self._nodes.list())
+        for key in await self._hosts.update_all(list(self.known.values()), nodes):
+            self.services.queue.add(key)
+
+    async def _ensure(self, service: V1Service) -> None:
+        self._recorder.event(service, NORMAL, "EnsuringLoadBalancer", "Ensuring load balancer")
+        if not has_finalizer(service, FINALIZER):
+            await self._patch(service, add_finalizers_patch(service, FINALIZER))
+        nodes = eligible_nodes(self._nodes.list())
+        if not nodes:
+            message = "There are no available nodes for LoadBalancer"
+            self._recorder.event(service, WARNING, "UnAvailableLoadBalancer", message)
+        self._hosts.note(service, nodes)
+        try:
+            status = await self._balancers.ensure_load_balancer(self._cluster, service, nodes)
+        except ImplementedElsewhere:
+            return
+        except Exception as error:
+            raise SyncError(f"failed to ensure load balancer: {error}") from error
+        self._recorder.event(service, NORMAL, "EnsuredLoadBalancer", "Ensured load balancer")
+        await self._write_status(service, status)
+
+    async def _delete(self, service: V1Service) -> None:
+        try:
+            there = await self._balancers.get_load_balancer(self._cluster, service)
+        except Exception as error:
+            raise SyncError(f"failed to check if load balancer exists before cleanup: {error}") from error
+        if there is not None:
+            self._recorder.event(service, NORMAL, "DeletingLoadBalancer", "Deleting load balancer")
+            try:
+                await self._balancers.ensure_load_balancer_deleted(self._cluster, service)
+            except ImplementedElsewhere:
+                log.debug("load_balancer_implemented_elsewhere", service=meta_namespace_key(service))
+            except Exception as error:
+                raise SyncError(f"failed to delete load balancer: {error}") from error
+        # The address goes first: without its finalizer a Service that is being deleted is gone.
+        await self._write_status(service, V1LoadBalancerStatus())
+        if has_finalizer(service, FINALIZER):
+            await self._patch(service, remove_finalizers_patch(service, FINALIZER))
+        self._recorder.event(service, NORMAL, "DeletedLoadBalancer", "Deleted load balancer")
+
+    async def _delete_unseen(self, service: V1Service) -> None:
+        """Delete the load balancer of a Service that went without its finalizer."""
+        if not wants_load_balancer(service):
+            return
+        self._recorder.event(service, NORMAL, "DeletingLoadBalancer", "Deleting load balancer")
+        try:
+            await self._balancers.ensure_load_balancer_deleted(self._cluster, service)
+        except Exception as error:
+            message = f"Error deleting load balancer: {error}"
+            self._recorder.event(service, WARNING, "DeleteLoadBalancerFailed", message)
+            raise SyncError(message) from error
+        self._recorder.event(service, NORMAL, "DeletedLoadBalancer", "Deleted load balancer")
+
+    async def _write_status(self, service: V1Service, status: V1LoadBalancerStatus) -> None:
+        current = service.status.load_balancer if service.status is not None else None
+        if _ingress(current) == _ingress(status):
+            return
+        wanted: dict[str, Any] = to_dict(status) if status.ingress else {"ingress": None}
+        patch = {"metadata": {"uid": service.metadata.uid}, "status": {"loadBalancer": wanted}}
+        await self._patch(service, patch)
+
+    async def _patch(self, service: V1Service, patch: dict[str, Any]) -> None:
+        meta = service.metadata
+        try:
+            await self._server.patch(
+                meta.name, patch, meta.namespace, patch_type=PatchType.STRATEGIC, subresource="status"
+            )
+        except NotFound:
+            log.debug("service_gone", service=meta_namespace_key(service))
+
+    def _look(self, _: Any) -> None:
+        self.nodes.queue.add(_ALL_NODES)
+
+    def _node_changed(self, old: V1Node, new: V1Node) -> None:
+        if is_worth_a_sync(old, new):
+            self._look(new)
+
+
+def _concerns(old: V1Service | None, new: V1Service | None) -> bool:
+    if old is None or new is None:
+        found = new if new is not None else old
+        return found is not None and (new is None or wants_load_balancer(found) or needs_cleanup(found))
+    return needs_update(old, new) or needs_cleanup(new)
+
+
+def _ingress(status: Any) -> Sequence[Any]:
+    return (status.ingress if status is not None else None) or ()

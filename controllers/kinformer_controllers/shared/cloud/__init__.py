@@ -1,0 +1,5 @@
+"""The interface to a cloud, and what its controllers share."""
+
+from __future__ import annotations
+
+__all__ = ()

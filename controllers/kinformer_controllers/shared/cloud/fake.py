@@ -1,0 +1,109 @@
+"""A cloud for tests: in memory, and as slow, failing and forgetful as a test tells it to be.
+
+What it does without being told is the same that ``--cloud-provider fake`` does: each load balancer has the address
+192.0.2.7, routes are made at once, a node whose name ends in ``-gone`` has no instance, and one whose name ends in
+``-off`` is shut down.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from kinformer.clock import Clock, RealClock
+from kinformer.meta import meta_namespace_key
+from kinformer.models import V1LoadBalancerIngress, V1LoadBalancerStatus, V1Node, V1Service
+from kinformer_controllers.shared.cloud.interface import Route
+
+__all__ = ("FakeCloud",)
+
+ADDRESS = "192.0.2.7"
+
+
+class FakeCloud:
+    """
+    :ivar calls: how often each method was called
+    :ivar errors: raised in place of an answer, by the method's name, the first one first
+    :ivar seconds: how long each call takes
+    :ivar balancers: the nodes of each load balancer, by the key of its Service
+    :ivar known_routes: the routes that there are, by their names
+    """
+
+    name = "fake"
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        self._clock = clock or RealClock()
+        self.calls: Counter[str] = Counter()
+        self.errors: dict[str, list[Exception]] = {}
+        self.seconds = 0.0
+        self.balancers: dict[str, list[str]] = {}
+        self.known_routes: dict[str, Route] = {}
+
+    @property
+    def load_balancers(self) -> FakeCloud:
+        return self
+
+    @property
+    def routes(self) -> FakeCloud:
+        return self
+
+    @property
+    def instances(self) -> FakeCloud:
+        return self
+
+    def forget(self) -> None:
+        """Lose everything, as if somebody had deleted it by hand."""
+        self.balancers.clear()
+        self.known_routes.clear()
+
+    async def get_load_balancer(self, cluster: str, service: V1Service) -> V1LoadBalancerStatus | None:
+        await self._call("get_load_balancer")
+        return _status() if meta_namespace_key(service) in self.balancers else None
+
+    async def ensure_load_balancer(
+        self, cluster: str, service: V1Service, nodes: Sequence[V1Node]
+    ) -> V1LoadBalancerStatus:
+        await self._call("ensure_load_balancer")
+        self.balancers[meta_namespace_key(service)] = [node.metadata.name for node in nodes]
+        return _status()
+
+    async def update_load_balancer(self, cluster: str, service: V1Service, nodes: Sequence[V1Node]) -> None:
+        await self._call("update_load_balancer")
+        self.balancers[meta_namespace_key(service)] = [node.metadata.name for node in nodes]
+
+    async def ensure_load_balancer_deleted(self, cluster: str, service: V1Service) -> None:
+        await self._call("ensure_load_balancer_deleted")
+        self.balancers.pop(meta_namespace_key(service), None)
+
+    async def list_routes(self, cluster: str) -> Sequence[Route]:
+        await self._call("list_routes")
+        return list(self.known_routes.values())
+
+    async def create_route(self, cluster: str, name_hint: str, route: Route) -> None:
+        await self._call("create_route")
+        name = f"{cluster}-{name_hint}-{route.destination_cidr}"
+        self.known_routes[name] = replace(route, name=name)
+
+    async def delete_route(self, cluster: str, route: Route) -> None:
+        await self._call("delete_route")
+        self.known_routes.pop(route.name, None)
+
+    async def instance_exists(self, node: V1Node) -> bool:
+        await self._call("instance_exists")
+        return not node.metadata.name.endswith("-gone")
+
+    async def instance_shutdown(self, node: V1Node) -> bool:
+        await self._call("instance_shutdown")
+        return node.metadata.name.endswith("-off")
+
+    async def _call(self, method: str) -> None:
+        self.calls[method] += 1
+        if self.seconds:
+            await self._clock.sleep(self.seconds)
+        if errors := self.errors.get(method):
+            raise errors.pop(0)
+
+
+def _status() -> V1LoadBalancerStatus:
+    return V1LoadBalancerStatus(ingress=[V1LoadBalancerIngress(ip=ADDRESS)])
