@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
 import anyio
@@ -119,6 +120,10 @@ class Controller:
     def is_ready(self) -> bool:
         """Whether it syncs, and every informer that it watches follows the server."""
         return self._has_synced and all(getattr(informer, "is_following", True) for informer in self._informers)
+
+    def wrap_sync(self, wrap: Callable[[Sync], Sync]) -> None:
+        """Have something else around each sync, such as a span; to be called before it runs."""
+        self._sync = wrap(self._sync)
 
     def watch(self, informer: SharedIndexInformer[Any], *predicates: Predicate) -> Controller:
         """Sync the informer's objects themselves: each change of one adds its key."""
