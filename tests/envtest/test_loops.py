@@ -92,3 +92,60 @@ async def test_an_owner_of_a_kind_that_nobody_knows_keeps_its_dependents(http: H
     told = [line for line in logs if line["log_level"] in ("warning", "error")]
     assert len(told) == (version == "a/b/c")
     assert all("\n" not in str(line) and line["object"] == "default/a" for line in told)
+
+
+def reference(owner: dict[str, Any], **more: Any) -> dict[str, Any]:
+    meta = owner["metadata"]
+    return {"apiVersion": "v1", "kind": "ConfigMap", "name": meta["name"], "uid": meta["uid"], **more}
+
+
+async def names(http: Http, path: str = CONFIG_MAPS) -> set[str]:
+    await anyio.wait_all_tasks_blocked()
+    _, found = await http("GET", path)
+    return {one["metadata"]["name"] for one in found["items"]}
+
+
+async def test_what_owns_itself_over_others_goes_when_it_is_deleted_in_the_foreground(http: Http) -> None:
+    one = await http.create(CONFIG_MAPS, {"metadata": {"name": "one"}})
+    owners = [reference(one, blockOwnerDeletion=True)]
+    two = await http.create(CONFIG_MAPS, {"metadata": {"name": "two", "ownerReferences": owners}})
+    owners = [reference(two, blockOwnerDeletion=True)]
+    one["metadata"]["ownerReferences"] = owners
+    code, _ = await http("PUT", f"{CONFIG_MAPS}/one", one)
+    assert code == 200
+    assert await names(http) >= {"one", "two"}
+
+    await http("DELETE", f"{CONFIG_MAPS}/one?propagationPolicy=Foreground")
+    assert not await names(http) & {"one", "two"}
+
+
+async def test_an_owner_named_by_a_wrong_kind_or_from_another_namespace_is_none(http: Http) -> None:
+    await http.create("/api/v1/namespaces", {"metadata": {"name": "other"}})
+    elsewhere = "/api/v1/namespaces/other/configmaps"
+    owner = await http.create(CONFIG_MAPS, {"metadata": {"name": "owner"}})
+    await http.create(CONFIG_MAPS, {"metadata": {"name": "good", "ownerReferences": [reference(owner)]}})
+    wrong = reference(owner, kind="Secret")
+    await http.create(CONFIG_MAPS, {"metadata": {"name": "bad", "ownerReferences": [wrong]}})
+    await http.create(elsewhere, {"metadata": {"name": "far", "ownerReferences": [reference(owner)]}})
+
+    assert await names(http) & {"owner", "good", "bad"} == {"owner", "good"}
+    assert "far" not in await names(http, elsewhere)
+
+
+async def test_nothing_of_a_namespace_goes_before_its_pods() -> None:
+    clock = FakeClock()
+    async with (
+        ApiServer(clock=clock, plugins=False, token="t") as server,
+        aiohttp.ClientSession(headers={"Authorization": "Bearer t"}) as session,
+    ):
+        http = Http(server, session)
+        await http.create("/api/v1/namespaces", {"metadata": {"name": "going"}})
+        going = "/api/v1/namespaces/going"
+        await http.create(f"{going}/configmaps", {"metadata": {"name": "needed"}})
+        await http.create(f"{going}/pods", {"metadata": {"name": "ending"}, "spec": BOUND})
+        await http("DELETE", going)
+        assert await names(http, f"{going}/configmaps") == {"needed"}
+
+        clock.turn(31)
+        await anyio.wait_all_tasks_blocked()
+        assert (await http("GET", going))[0] == 404

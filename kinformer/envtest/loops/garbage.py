@@ -1,17 +1,20 @@
 """The garbage collector: dependents follow their owners, are let go, or hold them, as the delete asked.
 
-It keeps two indexes of what is stored, by uid: where each object is, and who depends on it. What is to be looked at
-again goes into a queue of objects; looking twice does no harm.
+It decides by the graph and the verdicts that the controller of a cluster decides by (:mod:`kinformer.deletion`). What
+differs is where it looks: the storage tells at once and never lies, so there are no requests, no caches and no retries.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Final
 
 import msgspec
 
+from kinformer.deletion.absent import Identity
+from kinformer.deletion.graph import Graph, Kind, Node, Phase, ReferenceLike
+from kinformer.deletion.heads import FOREGROUND, ORPHAN, Reference, phase_of
+from kinformer.deletion.verdict import Delete, Standing, judge
 from kinformer.envtest import status
 from kinformer.envtest.admission import User
 from kinformer.envtest.operations import DeleteOptions, Operations, WriteOptions
@@ -26,24 +29,18 @@ __all__ = ("GarbageCollector",)
 
 log = get_logger(__name__)
 
-_HOW = WriteOptions(
+_HOW: Final = WriteOptions(
     User("system:serviceaccount:kube-system:generic-garbage-collector"), manager="kube-controller-manager"
 )
-_FOREGROUND = "foregroundDeletion"
-_ORPHAN = "orphan"
+_DEFINITIONS: Final = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
 
-
-class _Owner(msgspec.Struct, rename="camel", gc=False):
-    uid: str = ""
-    kind: str = ""
-    api_version: str = ""
-    name: str = ""
-    block_owner_deletion: bool | None = None
+#: Seconds until another guess at what a virtual owner may be is tried.
+_LATER: Final = 1.0
 
 
 class _Metadata(msgspec.Struct, rename="camel", gc=False):
     uid: str = ""
-    owner_references: list[_Owner] | None = None
+    owner_references: list[Reference] | None = None
     finalizers: list[str] | None = None
     deletion_timestamp: str | None = None
 
@@ -52,206 +49,207 @@ class _Head(msgspec.Struct, gc=False):
     metadata: _Metadata
 
 
-class _Place(NamedTuple):
-    """Where an object is stored."""
-
-    resource: GroupResource
-    key: str
+class _NotServed(Exception):
+    """An object is of a kind that is not served: nobody can say whether it is there."""
 
 
 _read_head = msgspec.json.Decoder(_Head).decode
 
 
 class GarbageCollector:
-    """See :class:`~kinformer.envtest.loops.runner.Loop`."""
+    """
+    See :class:`~kinformer.envtest.loops.runner.Loop`.
 
-    def __init__(self, operations: Operations):
+    :param wake: tells the runner that there is something to do
+    """
+
+    def __init__(self, operations: Operations, wake: Callable[[], None]):
         self._operations = operations
-        self._places: dict[str, _Place] = {}
-        self._dependents: dict[str, set[_Place]] = {}
-        self._owners: dict[_Place, frozenset[str]] = {}
-        self._queue: deque[_Place] = deque()
-        self._queued: set[_Place] = set()
+        self._wake = wake
+        self._graph = Graph(self)
+        self._kinds: dict[GroupResource, Kind] = {}
+        self._to_look_at: dict[str, None] = {}
+        self._to_orphan: dict[str, None] = {}
 
     # -- taking note ------------------------------------------------------------------------------------------------
 
     def note(self, resource: GroupResource, change: Change) -> None:
-        place = _Place(resource, change.now.key)
+        if resource == _DEFINITIONS:
+            self._kinds.clear()
         metadata = _read_head(change.now.head).metadata
-        gone = change.type == DELETED
-        owners = frozenset() if gone else frozenset(owner.uid for owner in metadata.owner_references or ())
-        before = self._owners.get(place, frozenset())
-        if owners != before:
-            self._index(place, before, owners)
-            # An owner that is on its way out may have waited for this dependent.
-            for uid in before - owners:
-                self._look_at_owner(uid)
-        if gone:
-            self._places.pop(metadata.uid, None)
-            for dependent in self._dependents.get(metadata.uid, ()):
-                self._look_at(dependent)
-            return
-        self._places[metadata.uid] = place
-        if owners != before or metadata.deletion_timestamp is not None:
-            self._look_at(place)
-
-    def _index(self, place: _Place, before: frozenset[str], owners: frozenset[str]) -> None:
-        for uid in before - owners:
-            dependents = self._dependents[uid]
-            dependents.discard(place)
-            if not dependents:
-                del self._dependents[uid]
-        for uid in owners - before:
-            self._dependents.setdefault(uid, set()).add(place)
-        if owners:
-            self._owners[place] = owners
+        kind = self._kinds.get(resource) or self._kind_of(resource)
+        namespace, _, name = change.now.key.rpartition("/")
+        if change.type == DELETED:
+            self._graph.gone(kind, namespace, name, metadata.uid)
         else:
-            self._owners.pop(place, None)
+            phase = phase_of(metadata.deletion_timestamp, metadata.finalizers)
+            self._graph.see(kind, namespace, name, metadata.uid, metadata.owner_references or (), phase)
 
-    def _look_at_owner(self, uid: str) -> None:
-        if (owner := self._places.get(uid)) is not None:
-            self._look_at(owner)
+    def _kind_of(self, resource: GroupResource) -> Kind:
+        served = self._operations.registry.by_storage(resource)
+        # What is left of a kind that is not served any more is known by its place.
+        kind = Kind(served.api_version, served.kind) if served else Kind(resource.group, resource.resource)
+        self._kinds[resource] = kind
+        return kind
 
-    def _look_at(self, place: _Place) -> None:
-        if place not in self._queued:
-            self._queued.add(place)
-            self._queue.append(place)
+    # -- what the graph wants done -----------------------------------------------------------------------------------
+
+    def look_at(self, node: Node, /) -> None:
+        """See :class:`~kinformer.deletion.graph.Agenda`."""
+        self._to_look_at[node.uid] = None
+
+    def look_later(self, node: Node, /) -> None:
+        """See :class:`~kinformer.deletion.graph.Agenda`."""
+
+        def now() -> None:
+            self.look_at(node)
+            self._wake()
+
+        self._operations.clock.call_later(_LATER, now)
+
+    def orphan(self, node: Node, /) -> None:
+        """See :class:`~kinformer.deletion.graph.Agenda`."""
+        self._to_orphan[node.uid] = None
+
+    def misplaced(self, node: Node, owner: ReferenceLike, /) -> None:
+        """Nobody is told: the Events are the controller's."""
 
     # -- acting -------------------------------------------------------------------------------------------------------
 
     @property
     def is_due(self) -> bool:
-        return bool(self._queue)
+        return bool(self._to_look_at or self._to_orphan)
 
     def act(self) -> bool:
-        if not self._queue:
+        queue = self._to_orphan or self._to_look_at
+        if not queue:
             return False
-        place = self._queue.popleft()
-        self._queued.discard(place)
-        version = self._operations.storage.log(place.resource).objects.get(place.key)
-        resource = self._operations.registry.by_storage(place.resource)
-        if version is None or resource is None:
+        uid = next(iter(queue))
+        del queue[uid]
+        node = self._graph.nodes.get(uid)
+        if node is None:
             return True
-        metadata = _read_head(version.raw).metadata
         try:
-            if metadata.deletion_timestamp is not None:
-                self._finish_owner(resource, place, metadata)
-            if metadata.owner_references:
-                self._check_dependent(resource, place, metadata)
+            if queue is self._to_orphan:
+                self._let_dependents_go(node)
+            else:
+                self._look(node)
+        except _NotServed as error:
+            # Data from elsewhere may hold what is not taken any more. All else may be served yet.
+            level = log.warning if error.args else log.debug
+            for one in node.dependents or (node,):
+                name = f"{one.namespace}/{one.name}"
+                level("owner_of_no_kind", object=name, kind=node.kind.kind, api_version=node.kind.api_version)
         except status.StatusError as error:
             if error.code not in (404, 409):
                 raise
         return True
 
-    def _finish_owner(self, resource: Resource, place: _Place, metadata: _Metadata) -> None:
-        """Do for an object that is being deleted what its finalizers ask of the collector."""
-        finalizers = metadata.finalizers or []
-        dependents = list(self._dependents.get(metadata.uid, ()))
-        if _ORPHAN in finalizers:
-            for dependent in dependents:
-                self._disown(dependent, {metadata.uid})
-            self._take_finalizer(resource, place, _ORPHAN)
-        elif _FOREGROUND in finalizers:
-            blocking = False
-            for dependent in dependents:
-                blocking = self._blocks(dependent, metadata.uid) or blocking
-                self._look_at(dependent)
-            if not blocking:
-                self._take_finalizer(resource, place, _FOREGROUND)
-
-    def _blocks(self, dependent: _Place, owner: str) -> bool:
-        version = self._operations.storage.log(dependent.resource).objects.get(dependent.key)
-        if version is None:
-            return False
-        owners = _read_head(version.raw).metadata.owner_references or ()
-        return any(one.uid == owner and one.block_owner_deletion for one in owners)
-
-    def _check_dependent(self, resource: Resource, place: _Place, metadata: _Metadata) -> None:
-        """Keep a dependent as long as one owner stays; else delete it the way it asks for."""
-        solid: list[str] = []
-        waiting: set[str] = set()
-        dangling: set[str] = set()
-        for owner in metadata.owner_references or ():
-            state = self._state_of(owner, place)
-            if state == "solid":
-                solid.append(owner.uid)
-            else:
-                (waiting if state == "waiting" else dangling).add(owner.uid)
-        if solid:
-            if waiting or dangling:
-                self._disown(place, waiting | dangling)
+    def _look(self, node: Node) -> None:
+        if node.is_being_deleted and not node.is_waiting:
             return
-        if metadata.deletion_timestamp is not None:
-            return
-        finalizers = metadata.finalizers or []
-        if waiting and self._dependents.get(metadata.uid):
-            policy = "Foreground"
-        elif _ORPHAN in finalizers:
-            policy = "Orphan"
+        metadata = self._find(node.identity)
+        if metadata is None:
+            self._graph.absent(node.identity)
+        elif node.is_waiting:
+            self._end_waiting(node)
         else:
-            policy = "Foreground" if _FOREGROUND in finalizers else "Background"
-        namespace, _, name = place.key.rpartition("/")
-        options = DeleteOptions(propagation=policy, uid=metadata.uid)
-        self._operations.delete(resource, namespace, name, options, _HOW)
+            self._decide(node, metadata)
 
-    def _state_of(self, owner: _Owner, dependent: _Place) -> str:
-        """Whether an owner is there to stay (``solid``), waits for its dependents to go, or is gone (``dangling``)."""
-        place = self._places.get(owner.uid)
-        if place is None:
-            # Of a kind that is not served nobody can say whether it is gone.
-            return "dangling" if self._is_served(owner, dependent) else "solid"
-        namespace = place.key.rpartition("/")[0]
-        if namespace and namespace != dependent.key.rpartition("/")[0]:
-            return "dangling"
-        version_ = self._operations.storage.log(place.resource).objects.get(place.key)
-        if version_ is None:
-            return "dangling"
-        metadata = _read_head(version_.raw).metadata
-        if metadata.uid != owner.uid:
-            return "dangling"
-        if metadata.deletion_timestamp is not None and _FOREGROUND in (metadata.finalizers or ()):
-            return "waiting"
-        return "solid"
+    def _decide(self, node: Node, metadata: _Metadata) -> None:
+        owners = [
+            (reference.uid, self._standing(node.identity, reference)) for reference in metadata.owner_references or ()
+        ]
+        verdict = judge(node, metadata.finalizers or (), owners)
+        if isinstance(verdict, Delete):
+            if verdict.unblock:
+                self._write(node, _unblock)
+            resource = self._resource_of(node.identity)
+            options = DeleteOptions(propagation=verdict.propagation, uid=node.uid)
+            self._operations.delete(resource, node.namespace, node.name, options, _HOW)
+        elif verdict.disown:
+            self._disown(node, verdict.disown)
 
-    def _is_served(self, owner: _Owner, dependent: _Place) -> bool:
+    def _standing(self, item: Identity, reference: Reference) -> Standing:
+        wanted = Identity(reference.api_version, reference.kind, item.namespace, reference.name, reference.uid)
+        owner = self._find(wanted)
+        if owner is None:
+            return Standing.DANGLING
+        is_waiting = phase_of(owner.deletion_timestamp, owner.finalizers) is not Phase.LIVING
+        return Standing.WAITING if is_waiting and FOREGROUND in (owner.finalizers or ()) else Standing.SOLID
+
+    def _end_waiting(self, node: Node) -> None:
+        blocking = node.blocking()
+        if not blocking:
+            self._take_finalizer(node, FOREGROUND)
+        for dependent in blocking:
+            if not dependent.is_waiting:
+                self.look_at(dependent)
+
+    def _let_dependents_go(self, owner: Node) -> None:
+        # Each write is noted at once, and changes the graph.
+        for dependent in list(owner.dependents or ()):
+            self._disown(dependent, (owner.uid,))
+        self._take_finalizer(owner, ORPHAN)
+
+    # -- the storage ---------------------------------------------------------------------------------------------------
+
+    def _resource_of(self, identity: Identity) -> Resource:
+        """
+        :raises _NotServed: if the kind is not served, or belongs to namespaces, and it is not known to which
+        """
         try:
-            group, version = GroupVersion.parse(owner.api_version)
+            group, version = GroupVersion.parse(identity.api_version)
         except ValueError:
-            log.warning(
-                "owner_of_no_kind",
-                object=dependent.key,
-                resource=str(dependent.resource),
-                api_version=owner.api_version,
-            )
-            return False
-        return self._operations.registry.by_kind(group, version, owner.kind) is not None
+            raise _NotServed("not an apiVersion") from None
+        resource = self._operations.registry.by_kind(group, version, identity.kind)
+        if resource is None or (resource.namespaced and not identity.namespace):
+            raise _NotServed
+        return resource
 
-    def _disown(self, place: _Place, uids: set[str]) -> None:
-        def change(obj: Obj) -> None:
-            kept = [one for one in obj["metadata"].get("ownerReferences") or () if one.get("uid") not in uids]
-            _replace(obj["metadata"], "ownerReferences", kept)
+    def _find(self, identity: Identity) -> _Metadata | None:
+        """
+        This very object; None if it is not there.
 
-        self._write(place, change)
+        :raises _NotServed: as :meth:`_resource_of`
+        """
+        resource = self._resource_of(identity)
+        namespace = identity.namespace if resource.namespaced else ""
+        version = self._operations.storage.get(resource.storage, namespace, identity.name)
+        if version is None:
+            return None
+        metadata = _read_head(version.raw).metadata
+        return metadata if metadata.uid == identity.uid else None
 
-    def _take_finalizer(self, resource: Resource, place: _Place, finalizer: str) -> None:
-        def change(obj: Obj) -> None:
-            kept = [one for one in obj["metadata"].get("finalizers") or () if one != finalizer]
-            _replace(obj["metadata"], "finalizers", kept)
+    def _disown(self, node: Node, owners: tuple[str, ...]) -> None:
+        def change(metadata: Obj) -> None:
+            kept = [one for one in metadata.get("ownerReferences") or () if one.get("uid") not in owners]
+            _replace(metadata, "ownerReferences", kept)
 
-        self._write(place, change)
+        self._write(node, change)
 
-    def _write(self, place: _Place, edit: Callable[[Obj], None]) -> None:
-        resource = self._operations.registry.by_storage(place.resource)
-        if resource is None:
-            return
-        namespace, _, name = place.key.rpartition("/")
+    def _take_finalizer(self, node: Node, finalizer: str) -> None:
+        def change(metadata: Obj) -> None:
+            kept = [one for one in metadata.get("finalizers") or () if one != finalizer]
+            _replace(metadata, "finalizers", kept)
 
+        self._write(node, change)
+
+    def _write(self, node: Node, edit: Callable[[Obj], None]) -> None:
         def change(old: Obj | None) -> Obj:
             assert old is not None
-            edit(old)
+            edit(old["metadata"])
             return old
 
-        self._operations.update(resource, namespace, name, change, _HOW)
+        if self._find(node.identity) is not None:
+            resource = self._resource_of(node.identity)
+            self._operations.update(resource, node.namespace, node.name, change, _HOW)
+
+
+def _unblock(metadata: Obj) -> None:
+    for reference in metadata.get("ownerReferences") or ():
+        if reference.get("blockOwnerDeletion"):
+            reference["blockOwnerDeletion"] = False
 
 
 def _replace(metadata: Obj, name: str, values: list[Obj] | list[str]) -> None:

@@ -1,10 +1,15 @@
-"""The namespace controller: empties a namespace that is being deleted, and then lets it go."""
+"""The namespace controller: empties a namespace that is being deleted, and then lets it go.
+
+It does so in the order in which the controller of a cluster does (:mod:`kinformer.deletion.emptying`).
+"""
 
 from __future__ import annotations
 
+from kinformer.deletion.emptying import stages
 from kinformer.envtest import status
 from kinformer.envtest.admission import User
 from kinformer.envtest.operations import DeleteOptions, Operations, WriteOptions
+from kinformer.envtest.registry import Resource
 from kinformer.envtest.storage import Change
 from kinformer.envtest.storage.history import DELETED
 from kinformer.envtest.strategy.base import Obj
@@ -53,24 +58,35 @@ class NamespaceCleaner:
         return True
 
     def _empty(self, namespace: str) -> bool:
-        """Delete what is in a namespace; whether nothing is left."""
+        """Delete what is in a namespace, a stage when nothing is left of the one before; whether all of it is gone."""
+        places = [
+            (storage, resource)
+            for storage, _ in self._operations.storage.logs()
+            if (resource := self._operations.registry.by_storage(storage)) is not None and resource.namespaced
+        ]
+        for stage in stages(places, lambda place: place[0]):
+            left = False
+            for storage, resource in stage:
+                left = self._delete_all(storage, resource, namespace) or left
+            if left:
+                return False
+        return True
+
+    def _delete_all(self, storage: GroupResource, resource: Resource, namespace: str) -> bool:
+        """Delete a kind's objects; whether some are left."""
         left = False
-        for storage, history in self._operations.storage.logs():
-            resource = self._operations.registry.by_storage(storage)
-            if resource is None or not resource.namespaced:
+        for version in list(self._operations.storage.log(storage).select(namespace)):
+            if "deletionTimestamp" in version.decode()["metadata"]:
+                left = True
                 continue
-            for version in list(history.select(namespace)):
-                object_name = version.key.rpartition("/")[2]
-                if "deletionTimestamp" in version.decode()["metadata"]:
-                    left = True
-                    continue
-                try:
-                    options = DeleteOptions(propagation="Background")
-                    _, gone = self._operations.delete(resource, namespace, object_name, options, _HOW)
-                    left = left or not gone
-                except status.StatusError as error:
-                    left = left or error.code != 404
-        return not left
+            try:
+                options = DeleteOptions(propagation="Background")
+                name = version.key.rpartition("/")[2]
+                _, gone = self._operations.delete(resource, namespace, name, options, _HOW)
+                left = left or not gone
+            except status.StatusError as error:
+                left = left or error.code != 404
+        return left
 
     def _release(self, name: str) -> None:
         resource = self._operations.registry.by_storage(_NAMESPACES)

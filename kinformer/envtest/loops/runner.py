@@ -59,7 +59,7 @@ class Loops:
         self._storage = operations.storage
         self._news = anyio.Event()
         loops: dict[str, Callable[[], Loop]] = {
-            "garbage-collector-controller": lambda: GarbageCollector(operations),
+            "garbage-collector-controller": lambda: GarbageCollector(operations, self._wake),
             "namespace-controller": lambda: NamespaceCleaner(operations),
             "kubelet": lambda: PodReaper(operations, self._wake),
         }
