@@ -8,8 +8,9 @@ An owner that no event has shown yet has a *virtual* node, made from the referen
 wrong in everything but the uid, so a virtual node's kind, namespace and name are a guess; when they are found wrong,
 those of another dependent are tried.
 
-The rules are those of kube-controller-manager's dependency graph builder. One difference: an object with the finalizers
-of both orphan and foreground deletion waits for its dependents to go once those that there were have been let go.
+The rules are those of kube-controller-manager's dependency graph builder, with differences where that one waits for
+ever: for objects with the finalizers of both orphan and foreground deletion, objects that all wait for each other in a
+circle, and references that come to say something else of the same uid.
 """
 
 from __future__ import annotations
@@ -97,12 +98,34 @@ class Node:
         return self.phase is not Phase.LIVING and self.phase is not Phase.VIRTUAL
 
     def blocking(self) -> list[Node]:
-        """The dependents that its deletion in the foreground waits for."""
+        """The others that its deletion in the foreground waits for."""
         return [
             dependent
             for dependent in self.dependents or ()
-            if any(owner.uid == self.uid and owner.block_owner_deletion for owner in dependent.owners)
+            if dependent is not self
+            and any(owner.uid == self.uid and owner.block_owner_deletion for owner in dependent.owners)
         ]
+
+    def holding_up(self) -> list[Node]:
+        """
+        As :meth:`blocking`, but nobody if all of those wait as well, and in the end for this one.
+
+        Somebody has to go first then.
+        """
+        blocking = self.blocking()
+        return [] if all(node.is_waiting for node in blocking) and self._waits_for_itself(blocking) else blocking
+
+    def _waits_for_itself(self, blocking: list[Node]) -> bool:
+        seen: set[Node] = set()
+        ahead = list(blocking)
+        while ahead:
+            node = ahead.pop()
+            if node is self:
+                return True
+            if node not in seen and node.is_waiting:
+                seen.add(node)
+                ahead += node.blocking()
+        return False
 
 
 class Agenda(Protocol):
@@ -201,15 +224,15 @@ class Graph:
 
     def _reveal(self, node: Node, kind: Kind, namespace: str, name: str) -> None:
         """A virtual node's object has been seen: those that took it for another one are looked at."""
+        guessed, seen = node.identity, Identity(*kind, namespace, name, node.uid)
         node.phase = Phase.LIVING
-        seen = Identity(*kind, namespace, name, node.uid)
-        if node.identity != seen:
+        self._rename(node, kind, namespace, name)
+        if guessed != seen:
             _, mistaken = _by_reference(node, seen)
+            self._look_at_all(mistaken)
             for dependent in mistaken:
                 if namespace and dependent.namespace != namespace:
                     self._tell_misplaced(dependent, node.uid)
-            self._look_at_all(mistaken)
-        self._rename(node, kind, namespace, name)
 
     @staticmethod
     def _rename(node: Node, kind: Kind, namespace: str, name: str) -> None:
@@ -271,8 +294,10 @@ class Graph:
         for reference in after:
             if reference.uid in left:
                 left.remove(reference.uid)
-            else:
-                added.append(reference)
+                if _is_same(reference, old[reference.uid]):
+                    continue
+            # One that now says something else of the same uid may have become right, or wrong.
+            added.append(reference)
         self._link(node, added)
         self._unlink(node, left)
 
@@ -304,6 +329,10 @@ class Graph:
             if reference.uid == owner:
                 self._agenda.misplaced(node, reference)
                 return
+
+
+def _is_same(one: ReferenceLike, other: ReferenceLike) -> bool:
+    return (one.api_version, one.kind, one.name) == (other.api_version, other.kind, other.name)
 
 
 def _matches(reference: ReferenceLike, kind: Kind, name: str, uid: str) -> bool:

@@ -163,6 +163,43 @@ def test_a_dependent_is_looked_at_when_an_owner_that_it_guessed_wrongly_is_seen(
     assert world.graph.nodes["owner"].identity == OWNER.identity
 
 
+def test_a_reference_that_says_something_else_of_the_same_uid_is_looked_at(world: World) -> None:
+    world.see(OWNER)
+    world.see(POD, ref(OWNER))
+
+    assert world.see(POD, ref(OWNER, name="wrong")) == ["look pod"]
+    assert world.see(POD, ref(OWNER)) == []
+    assert world.dependents(OWNER) == {"pod"}
+
+
+def test_objects_that_wait_for_each_other_in_a_circle_hold_nobody_up(world: World) -> None:
+    one, two, three = (Obj("Pod", "ns", name) for name in ("one", "two", "three"))
+    for obj, owner in ((one, three), (two, one), (three, two)):
+        world.see(obj, ref(owner, block=True), phase=Phase.WAITING)
+    nodes = world.graph.nodes
+    assert all(not nodes[obj.uid].holding_up() for obj in (one, two, three))
+
+    # Somebody outside of the circle still does.
+    world.see(POD, ref(one, block=True))
+    assert {node.uid for node in nodes["one"].holding_up()} == {"two", "pod"}
+
+
+def test_an_object_does_not_wait_for_itself(world: World) -> None:
+    world.see(POD, ref(POD, block=True), phase=Phase.WAITING)
+
+    assert world.graph.nodes["pod"].holding_up() == []
+
+
+def test_those_in_a_row_wait_for_the_last_one(world: World) -> None:
+    one, two, three = (Obj("Pod", "ns", name) for name in ("one", "two", "three"))
+    world.see(one, phase=Phase.WAITING)
+    world.see(two, ref(one, block=True), phase=Phase.WAITING)
+    world.see(three, ref(two, block=True))
+
+    assert [node.uid for node in world.graph.nodes["one"].holding_up()] == ["two"]
+    assert [node.uid for node in world.graph.nodes["two"].holding_up()] == ["three"]
+
+
 def test_a_virtual_owner_that_the_server_does_not_have_is_removed_and_its_dependents_are_looked_at(
     world: World,
 ) -> None:

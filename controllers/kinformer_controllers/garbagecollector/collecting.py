@@ -132,7 +132,8 @@ class Collector:
         return meta
 
     async def _decide(self, node: Node, meta: HeadMeta, *, is_live: bool = False) -> None:
-        identity = node.identity
+        # The namespace of a virtual node is a guess, and its owners would be looked for in a wrong one.
+        identity = node.identity._replace(namespace=meta.namespace or "")
         owners = [
             (reference.uid, await self._standing(identity, reference)) for reference in meta.owner_references or ()
         ]
@@ -149,7 +150,7 @@ class Collector:
             elif verdict.disown:
                 await self._objects.disown(identity, verdict.disown)
         except NotFound:
-            self._graph.absent(identity)
+            self._graph.absent(node.identity)
 
     async def _delete(self, identity: Identity, verdict: Delete, meta: HeadMeta, *, is_live: bool) -> None:
         version = meta.resource_version
@@ -186,7 +187,7 @@ class Collector:
 
     async def _end_waiting(self, node: Node) -> None:
         """For an owner that waits until its dependents are gone."""
-        blocking = node.blocking()
+        blocking = node.holding_up()
         if not blocking:
             await self._finish(node, FOREGROUND)
         for dependent in blocking:

@@ -7,6 +7,7 @@ deletion.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import anyio
@@ -18,11 +19,12 @@ from kinformer.deletion.graph import Graph, Node, ReferenceLike
 from kinformer.informers import SharedInformerFactory
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext, Runnable
+from kinformer.meta import GroupResource
 from kinformer.models import V1ObjectReference
 from kinformer.record import WARNING, EventRecorder
 from kinformer_controllers.garbagecollector.cached import CachedHeads
 from kinformer_controllers.garbagecollector.collecting import Collector
-from kinformer_controllers.garbagecollector.following import GraphFollower
+from kinformer_controllers.garbagecollector.following import GraphFollower, is_followed
 from kinformer_controllers.garbagecollector.objects import Objects
 from kinformer_controllers.garbagecollector.options import GarbageCollectorOptions
 from kinformer_controllers.shared.kinds.mapping import KindMapper
@@ -54,6 +56,7 @@ class GarbageCollector:
     Collects garbage.
 
     :param workers: how many objects, and how many owners that are orphaned, are looked at at once
+    :param follows: which kinds are in the graph; owners of other kinds are asked for at the server
     :ivar graph: all objects and their owners, as far as they are known
     """
 
@@ -65,12 +68,13 @@ class GarbageCollector:
         *,
         clock: Clock | None = None,
         workers: int = 20,
+        follows: Callable[[GroupResource], bool] = is_followed,
     ) -> None:
         clock = clock or RealClock()
         self._recorder = recorder
         self.graph = Graph(self)
         cached = CachedHeads()
-        self.monitor = KindMonitor(NAME, client, GraphFollower(informers, self.graph, cached), clock=clock)
+        self.monitor = KindMonitor(NAME, client, GraphFollower(informers, self.graph, cached, follows), clock=clock)
         objects = Objects(client, KindMapper(client, clock=clock))
         self.collector = Collector(self.graph, objects, cached.get, self.look_at)
         self.deletions = Controller(

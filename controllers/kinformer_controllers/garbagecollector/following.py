@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from kinformer.cache import DeletedFinalStateUnknown, ResourceEventHandler, SharedIndexInformer
@@ -17,7 +17,7 @@ from kinformer_controllers.garbagecollector.metrics import RESOURCES_SYNC_ERRORS
 from kinformer_controllers.shared.kinds.informers import metadata_informer
 from kinformer_controllers.shared.kinds.monitor import Follower, kinds_with
 
-__all__ = ("IGNORED_RESOURCES", "GraphFeeder", "GraphFollower")
+__all__ = ("IGNORED_RESOURCES", "GraphFeeder", "GraphFollower", "is_followed")
 
 #: Events have no owners that matter, are none, and are by far the most.
 IGNORED_RESOURCES: Final = frozenset({GroupResource("", "events"), GroupResource("events.k8s.io", "events")})
@@ -25,17 +25,33 @@ IGNORED_RESOURCES: Final = frozenset({GroupResource("", "events"), GroupResource
 _VERBS: Final = frozenset({"delete", "list", "watch"})
 
 
-class GraphFollower(Follower):
-    """What is done about a kind: the graph is told of its objects."""
+def is_followed(resource: GroupResource) -> bool:
+    """Whether objects of this kind are in the graph, if they can be."""
+    return resource not in IGNORED_RESOURCES
 
-    def __init__(self, informers: SharedInformerFactory, graph: Graph, cached: CachedHeads) -> None:
+
+class GraphFollower(Follower):
+    """
+    What is done about a kind: the graph is told of its objects.
+
+    :param follows: which kinds
+    """
+
+    def __init__(
+        self,
+        informers: SharedInformerFactory,
+        graph: Graph,
+        cached: CachedHeads,
+        follows: Callable[[GroupResource], bool] = is_followed,
+    ) -> None:
+        self._follows = follows
         self._informers = informers
         self._graph = graph
         self._cached = cached
 
     def choose(self, served: Served) -> Mapping[GroupResource, ApiResource]:
         chosen = kinds_with(served, _VERBS)
-        return {resource: kind for resource, kind in chosen.items() if resource not in IGNORED_RESOURCES}
+        return {resource: kind for resource, kind in chosen.items() if self._follows(resource)}
 
     def informer_of(self, kind: ApiResource) -> Borrowed:
         return metadata_informer(self._informers, kind)

@@ -179,7 +179,7 @@ class GarbageCollector:
         return Standing.WAITING if is_waiting and FOREGROUND in (owner.finalizers or ()) else Standing.SOLID
 
     def _end_waiting(self, node: Node) -> None:
-        blocking = node.blocking()
+        blocking = node.holding_up()
         if not blocking:
             self._take_finalizer(node, FOREGROUND)
         for dependent in blocking:

@@ -129,6 +129,35 @@ async def test_objects_that_own_each_other_in_a_circle_go_together_in_the_foregr
         await world.are_gone(one, two, three)
 
 
+async def test_objects_in_a_circle_that_are_all_deleted_in_the_foreground_at_once_do_not_wait_for_each_other() -> None:
+    async with collecting() as world:
+        one = await world.make("ConfigMap", "one")
+        two = await world.make("ConfigMap", "two", one, block=True)
+        patch = {"metadata": {"ownerReferences": [world.reference(two, block=True)]}}
+        await world.of("ConfigMap").patch("one", patch, "default", patch_type=PatchType.MERGE)
+        await world.knows(one, two)
+
+        await world.delete(one, "Foreground")
+        await world.delete(two, "Foreground")
+        await world.are_gone(one, two)
+
+
+async def test_the_owners_of_a_virtual_one_are_looked_for_where_it_is_and_not_where_it_was_guessed_to_be() -> None:
+    """A dependent of some namespace names a cluster-wide owner before that one is seen."""
+    async with collecting() as world:
+        hidden = await world.make("ConfigMap", "hidden")
+        owner = await world.make("ClusterRole", "owner", hidden)
+        graph = world.collector.graph
+        await world.knows(hidden, owner)
+        uid = owner["metadata"]["uid"]
+        # As if the watch of cluster roles had not told of it yet.
+        graph.gone(graph.nodes[uid].kind, "", "owner", uid)
+        await world.make("Namespace", "elsewhere")
+        child = await world.make("Secret", "child", owner, namespace="elsewhere")
+
+        await world.stay(owner, child, hidden)
+
+
 async def test_objects_that_own_each_other_go_when_one_is_deleted() -> None:
     async with collecting() as world:
         one = await world.make("ConfigMap", "one")
