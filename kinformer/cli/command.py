@@ -18,6 +18,7 @@ import click
 
 from kinformer.cli.election import ElectionFlags, leader_election_flags
 from kinformer.cli.flags import ControllersCommand, duration, values_of_flags
+from kinformer.cli.remote import RemoteFlags, remote_flags
 from kinformer.cli.serving import ServingFlags, serving_flags
 
 __all__ = ("logging_flags", "main", "run_command", "with_logging")
@@ -233,6 +234,62 @@ def bench(**options: Any) -> None:
 
     # Interrupted, it has not measured what it was to measure.
     run_command(partial(run, **with_logging(options, quiet=True)), interrupted=130)
+
+
+@main.command()
+@click.option(
+    "--interval",
+    type=duration,
+    default="2s",
+    show_default=True,
+    metavar="DURATION",
+    help="How often to look.",
+)
+@click.option("--once", is_flag=True, help="Print what there is now, and end.  [where there is no terminal]")
+@remote_flags
+def top(**options: Any) -> None:
+    """Watch what a running manager does: informers, queues, controllers, keys that fail."""
+    from kinformer.cli.top import run
+
+    run_command(partial(run, remote=RemoteFlags.taken_from(options), **options))
+
+
+@main.group()
+def debug() -> None:
+    """Ask a running manager about its parts, or why a key was synced."""
+
+
+def _output_flag(command: F) -> F:
+    return click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)(
+        command
+    )
+
+
+def _debug_part(part: str, help_: str) -> None:
+    @debug.command(part, help=help_)
+    @_output_flag
+    @remote_flags
+    def show(**options: Any) -> None:
+        from kinformer.cli.debug import show_part
+
+        run_command(partial(show_part, part, remote=RemoteFlags.taken_from(options), **options))
+
+
+_debug_part("informers", "What informers hold, and whether they follow the server.")
+_debug_part("queues", "How many keys wait, and for how long.")
+_debug_part("controllers", "How fast keys are synced, which fail and which are slow.")
+
+
+@debug.command("why")
+@click.argument("key")
+@click.option("--controller", default="", help="Only what this one knows of the key.")
+@_output_flag
+@remote_flags
+def debug_why(key: str, **options: Any) -> None:
+    """Tell why KEY (NAMESPACE/NAME) was synced, how that ended, and when it is tried again."""
+    from kinformer.cli.debug import why
+
+    run_command(partial(why, key, remote=RemoteFlags.taken_from(options), **options))
 
 
 def with_logging(options: dict[str, Any], *, quiet: bool = False) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kinformer.bench.results import BenchError
 from kinformer.cli.demo_webhook import WebhookNotStarted
 from kinformer.cli.manifests import ManifestError
+from kinformer.cli.remote import RemoteError
 from kinformer.client import ClientError
 from kinformer.envtest import ServerError
 from kinformer.logs import escaped
@@ -29,6 +30,7 @@ _USERS = (
     LeadershipLost,
     ManifestError,
     OptionError,
+    RemoteError,
     ServerError,
     UndeclaredPermissions,
     UnknownControllerError,

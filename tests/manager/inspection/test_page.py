@@ -40,7 +40,7 @@ async def shown(page: Page) -> AsyncIterator[World]:
             await here.create(name)
         page.logged.clear()
         page.requested.clear()
-        with anyio.fail_after(40):
+        with anyio.fail_after(50):
             await page.open(address(here))
             await page.until("document.querySelectorAll('#slowest-table tbody tr').length == 2")
             yield here

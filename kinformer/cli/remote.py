@@ -1,0 +1,217 @@
+"""A manager that runs elsewhere, as ``kinformer top`` and ``kinformer debug`` ask it: flags, requests and errors."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import ssl
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
+
+import click
+import msgspec
+
+if TYPE_CHECKING:
+    import aiohttp
+
+__all__ = ("Remote", "RemoteError", "RemoteFlags", "remote_flags")
+
+F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
+
+_DEFAULT = "127.0.0.1:8080"
+#: Seconds that an answer may take.
+_TIMEOUT = 10.0
+
+
+class RemoteError(Exception):
+    """A manager could not be asked, or did not answer as one does."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteFlags:
+    """The flags, under the names that click gives them."""
+
+    address: str
+    token: str | None
+    token_file: Path | None
+    certificate_authority: Path | None
+    insecure_skip_tls_verify: bool
+
+    @classmethod
+    def taken_from(cls, options: dict[str, Any]) -> RemoteFlags:
+        """Take them out of a command's options."""
+        return cls(**{field.name: options.pop(field.name) for field in fields(cls)})
+
+
+def remote_flags(command: F) -> F:
+    """Give a command the flags of :class:`RemoteFlags`."""
+    flags = (
+        click.option(
+            "--address",
+            default=_DEFAULT,
+            show_default=True,
+            envvar="KINFORMER_ADDRESS",
+            metavar="HOST:PORT",
+            help="Where the manager serves metrics: its --metrics-bind-address. Also a URL; without http:// or "
+            "https://, it is http for this machine and https for others.",
+        ),
+        click.option(
+            "--token",
+            default=None,
+            envvar="KINFORMER_TOKEN",
+            help="A bearer token of somebody who may get /debug/*, where the manager wants one.",
+        ),
+        click.option("--token-file", type=click.Path(path_type=Path), default=None, help="A file that holds it."),
+        click.option(
+            "--certificate-authority",
+            type=click.Path(path_type=Path),
+            default=None,
+            help="Whom to believe that the manager is the one: a certificate in PEM.",
+        ),
+        click.option("--insecure-skip-tls-verify", is_flag=True, help="Believe any certificate."),
+    )
+    for flag in reversed(flags):
+        command = flag(command)
+    return command
+
+
+class Remote:
+    """A manager that can be asked."""
+
+    def __init__(self, url: str, session: aiohttp.ClientSession, tls: ssl.SSLContext | bool) -> None:
+        self.url = url
+        self._session = session
+        self._tls = tls
+
+    @classmethod
+    @asynccontextmanager
+    async def reached_by(cls, flags: RemoteFlags) -> AsyncIterator[Remote]:
+        """
+        The manager that the flags lead to; nothing is sent to it yet.
+
+        :raises RemoteError: if they do not make sense
+        """
+        import aiohttp  # the other commands need not pay for it
+
+        token = flags.token
+        if token is None and flags.token_file is not None:
+            token = _read(flags.token_file, "--token-file").strip()
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        timeout = aiohttp.ClientTimeout(total=_TIMEOUT)
+        async with aiohttp.ClientSession(headers=headers, timeout=timeout) as session:
+            yield cls(url_of(flags.address), session, _tls_of(flags))
+
+    async def get(self, path: str, type_: type[T], **query: str) -> T:
+        """
+        What the manager says.
+
+        :param path: under ``/debug/``
+        :raises RemoteError: if it does not answer, refuses, or is none
+        """
+        body = await self.fetch(path, **query)
+        try:
+            return msgspec.json.decode(body, type=type_)
+        except msgspec.MsgspecError as error:
+            raise RemoteError(
+                f"{self.url} answers, but not as a manager of this version of kinformer does: {error}"
+            ) from error
+
+    async def fetch(self, path: str, **query: str) -> bytes:
+        """
+        The same as it was sent.
+
+        :raises RemoteError: if it does not answer, or refuses
+        """
+        import aiohttp
+
+        try:
+            async with self._session.get(f"{self.url}/debug/{path}", params=query, ssl=self._tls) as answer:
+                body = await answer.read()
+                if answer.status == 200 and answer.content_type == "application/json":
+                    return body
+        except TimeoutError as error:
+            raise RemoteError(f"{self.url} has not answered for {_TIMEOUT:g} s") from error
+        except aiohttp.ClientConnectorCertificateError as error:
+            raise RemoteError(
+                f"the certificate of {self.url} is not believed: say --certificate-authority, or "
+                f"--insecure-skip-tls-verify ({error.certificate_error})"
+            ) from error
+        except aiohttp.ClientConnectorError as error:
+            number = error.os_error.errno
+            # asyncio has words of its own for an error that has a number; that of a name that is not found is below 0.
+            why = os.strerror(number) if number is not None and number > 0 else str(error.os_error)
+            raise RemoteError(
+                f"no manager at {self.url}: {why}. Start one with --metrics-bind-address, or say --address"
+            ) from error
+        except (aiohttp.ClientError, ValueError) as error:
+            raise RemoteError(
+                f"{self.url} does not answer as a manager does: {error or type(error).__name__}"
+            ) from error
+        raise RemoteError(_refusal(self.url, answer.status, body))
+
+
+def _refusal(url: str, status: int, body: bytes) -> str:
+    if status == 401:
+        return f"{url} does not know who asks: say --token or --token-file"
+    if status == 403:
+        return f"{url} refuses: whoever the token is of may not get /debug/*"
+    if status in (200, 404):
+        return f"{url} answers, but is no manager of kinformer"
+    try:
+        told = msgspec.json.decode(body, type=dict[str, str])["error"]
+    except (msgspec.MsgspecError, KeyError):
+        told = body[:200].decode(errors="replace")
+    return f"{url} answers {status}: {told}"
+
+
+def url_of(address: str) -> str:
+    """
+    The URL that an address stands for, without a slash at its end.
+
+    :raises RemoteError: if it is none
+    """
+    if "://" not in address:
+        address = f"127.0.0.1{address}" if address.startswith(":") else address
+        host = urlsplit(f"//{address}").hostname or ""
+        address = f"{'http' if _is_this_machine(host) else 'https'}://{address}"
+    parts = urlsplit(address)
+    try:
+        complete = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        complete = False
+    if not complete:
+        raise RemoteError(f"--address is {address!r}: want HOST:PORT, or http://HOST:PORT or https://HOST:PORT")
+    return address.rstrip("/")
+
+
+def _is_this_machine(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _tls_of(flags: RemoteFlags) -> ssl.SSLContext | bool:
+    if flags.insecure_skip_tls_verify:
+        return False
+    if flags.certificate_authority is None:
+        return True
+    authority = _read(flags.certificate_authority, "--certificate-authority")
+    try:
+        # Nothing at all would stand for the system's authorities.
+        return ssl.create_default_context(cadata=authority or "none")
+    except ssl.SSLError as error:
+        raise RemoteError(f"--certificate-authority is {flags.certificate_authority}: no certificate in PEM") from error
+
+
+def _read(file: Path, flag: str) -> str:
+    try:
+        return file.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "not a text"
+        raise RemoteError(f"{flag} is {file}: {why}") from error

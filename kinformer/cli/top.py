@@ -1,0 +1,124 @@
+"""``kinformer top``: what a manager does, again and again on a terminal, once elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import anyio
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.text import Text
+
+from kinformer.cli.figures import rate, size, span
+from kinformer.cli.inspection_tables import (
+    CONTROLLERS,
+    FAILING,
+    INFORMERS,
+    QUEUES,
+    QUOTAS,
+    failing_keys,
+    table,
+)
+from kinformer.cli.remote import Remote, RemoteError, RemoteFlags
+from kinformer.logs import escaped
+from kinformer.manager.inspection.views import Snapshot
+
+__all__ = ("picture", "run")
+
+#: Lines of a section of which there are few at a time.
+_FEW = 5
+
+
+async def run(*, remote: RemoteFlags, interval: float, once: bool, console: Console | None = None) -> int:
+    """
+    Show a manager until cancelled, or once where nobody looks on.
+
+    :param interval: seconds between two looks
+    :raises RemoteError: if the manager cannot be asked the first time; later it is waited for
+    """
+    console = console or Console(highlight=False)
+    async with Remote.reached_by(remote) as manager:
+        snapshot = await manager.get("snapshot", Snapshot)
+        if once or not console.is_terminal:
+            # Elsewhere than on a terminal nothing is cut off.
+            width = console.width if console.is_terminal else max(console.width, 160)
+            console.width = width
+            console.print(picture(snapshot, width, None))
+            return 0
+        with Live(console=console, screen=True, auto_refresh=False) as live:
+            trouble = ""
+            while True:
+                live.update(picture(snapshot, console.width, console.height, trouble), refresh=True)
+                await anyio.sleep(interval)
+                try:
+                    snapshot, trouble = await manager.get("snapshot", Snapshot), ""
+                except RemoteError as error:
+                    trouble = str(error)
+
+
+def picture(snapshot: Snapshot, width: int, height: int | None, trouble: str = "") -> Group:
+    """
+    A snapshot as lines.
+
+    :param width: of the terminal; what matters less is left out of a narrow one
+    :param height: of the terminal; what is busy comes first, and what does not fit is left out. None: all of it
+    :param trouble: why it is not a new one
+    """
+    parts: list[RenderableType] = [*_head(snapshot)]
+    if trouble:
+        parts.append(Text(escaped(trouble), "bold red"))
+    room = None if height is None else max(height - len(parts) - 1, 0)
+    for made, rows, most in _sections(snapshot, width):
+        # A blank line, a heading, and at least one row.
+        fits = rows if room is None else min(rows, room - 2)
+        shown = fits if most is None or room is None else min(fits, most)
+        if shown <= 0:
+            continue
+        parts += ["", made(shown)]
+        if room is not None:
+            room -= shown + 2
+    return Group(*parts)
+
+
+def _head(snapshot: Snapshot) -> list[Text]:
+    process, leader = snapshot.process, snapshot.leader
+    following = sum(it.state == "following" for it in snapshot.informers)
+    role = ""
+    if leader is not None:
+        role = "leads, " if leader.leads else f"stands by for {leader.holder or 'nobody'}, "
+    syncs = sum(it.syncs_per_second or 0 for it in snapshot.controllers)
+    errors = sum(it.errors_per_second or 0 for it in snapshot.controllers)
+    depth = sum(it.depth for it in snapshot.queues)
+    shards = ""
+    if snapshot.shards is not None:
+        mine = next((it.ranges for it in snapshot.shards.members if it.is_self), 0)
+        shards = f", {mine} of {len(snapshot.shards.ranges)} ranges, {len(snapshot.shards.members)} members"
+    return [
+        _line(
+            f"{process.identity} {process.version}: {role}up {span(process.uptime_seconds)}, "
+            f"{size(process.memory_bytes)}{shards}, for {process.server}"
+        ),
+        _line(
+            f"{following} of {len(snapshot.informers)} informers follow; {depth:,} keys queued; "
+            f"{rate(syncs)} syncs/s, {rate(errors)} errors/s"
+        ),
+    ]
+
+
+def _line(text: str) -> Text:
+    return Text(escaped(text), no_wrap=True, overflow="ellipsis")
+
+
+def _sections(snapshot: Snapshot, width: int) -> list[tuple[Callable[[int], RenderableType], int, int | None]]:
+    """Each section: its table of so many rows, how many there are, and how many to show where room is short."""
+    controllers = sorted(snapshot.controllers, key=lambda it: (-it.failing, -(it.syncs_per_second or 0), it.name))
+    queues = sorted(snapshot.queues, key=lambda it: (-it.depth, -it.delayed, -(it.adds_per_second or 0), it.name))
+    informers = sorted(snapshot.informers, key=lambda it: (-(it.events_per_second or 0), -it.objects, it.name))
+    failing = failing_keys(snapshot.controllers)
+    return [
+        (lambda rows: table(FAILING, failing[:rows], width), len(failing), _FEW),
+        (lambda rows: table(CONTROLLERS, controllers[:rows], width), len(controllers), 2 * _FEW),
+        (lambda rows: table(QUEUES, queues[:rows], width), len(queues), _FEW),
+        (lambda rows: table(QUOTAS, snapshot.quotas[:rows], width), len(snapshot.quotas), _FEW),
+        (lambda rows: table(INFORMERS, informers[:rows], width), len(informers), None),
+    ]
