@@ -153,7 +153,7 @@ function state(title, show, isGood) {
     by: show,
     keep(cell, item) {
       const good = isGood(item);
-      cell.className = good ? "good" : "bad";
+      cell.className = good ? "state good" : "state bad";
       put(cell, `${good ? "●" : "▲"} ${show(item)}`);
     },
   };
@@ -227,7 +227,7 @@ const controllers = new Table("controllers-table", "What runs, and how fast", [
   number("99 %", (it) => it.seconds99, span),
   { title: "busy", number: true, by: (it) => it.running, show: (it) => `${it.running} of ${it.workers}` },
   number("longest now", (it) => it.longestSeconds, span),
-], { key: (it) => it.name, empty: "No controllers run here." });
+], { key: (it) => it.name, empty: "No controllers run here.", sort: [0, 1] });
 
 const failing = new Table("failing-table", "The last ten of each controller", [
   asking("key", (it) => it.key),
@@ -256,7 +256,7 @@ const queues = new Table("queues-table", "Keys that wait for a worker, or for a 
   number("waiting for a time", (it) => it.delayed),
   number("retries/s", (it) => it.retriesPerSecond, rate),
   number("retries", (it) => it.retries),
-], { key: (it) => it.name, empty: "No queues." });
+], { key: (it) => it.name, empty: "No queues.", sort: [0, 1] });
 
 const informers = new Table("informers-table", "Local copies of the cluster's objects; memory is an estimate", [
   text("resource", (it) => it.name),
@@ -269,7 +269,7 @@ const informers = new Table("informers-table", "Local copies of the cluster's ob
   number("relists", (it) => it.relists),
   number("on the way", (it) => it.waiting),
   { title: "at version", by: (it) => it.version, show: (it) => it.version || "–", number: true },
-], { key: (it) => `${it.apiVersion} ${it.name}`, empty: "No informers." });
+], { key: (it) => `${it.apiVersion} ${it.name}`, empty: "No informers.", sort: [0, 1] });
 
 const members = new Table("members-table", "Members, and the ranges of keys that they own", [
   text("member", (it) => (it.isSelf ? `${it.name} (this one)` : it.name)),
