@@ -26,6 +26,7 @@ from kinformer.manager.election import Election
 from kinformer.manager.history import Run
 from kinformer.manager.inspection.quotas import Quotas
 from kinformer.manager.inspection.rates import EVERY, Rates
+from kinformer.manager.inspection.shards import shards_view
 from kinformer.manager.inspection.sizes import Sizes
 from kinformer.manager.inspection.views import (
     ControllerView,
@@ -34,10 +35,10 @@ from kinformer.manager.inspection.views import (
     LeaderView,
     ProcessView,
     QueueView,
-    ShardsView,
     Snapshot,
 )
 from kinformer.meta import GroupVersionResource
+from kinformer.sharding.snapshot import ShardsSnapshot
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -69,11 +70,12 @@ class Inspector:
         *,
         election: Election | None = None,
         server: str = "",
-        shards: Callable[[], ShardsView | None] | None = None,
+        shards: Callable[[], ShardsSnapshot] | None = None,
     ) -> None:
         self.informers = informers
         self.controllers: list[Controller] = [part for runnable in controllers.values() for part in parts_of(runnable)]
         self.clock = clock
+        #: Tells how keys are divided, None where they are not.
         self.shards = shards
         self._election = election
         self._server = server
@@ -130,7 +132,7 @@ class Inspector:
             quotas=quotas,
             quotas_total=total,
             leader=self._leader(),
-            shards=self.shards() if self.shards is not None else None,
+            shards=shards_view(self.shards()) if self.shards is not None else None,
         )
 
     def _process(self, now: float) -> ProcessView:

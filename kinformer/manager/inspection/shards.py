@@ -1,0 +1,25 @@
+"""Shards: what a member knows of its group, as the page shows it."""
+
+from __future__ import annotations
+
+from kinformer.manager.inspection.views import MemberView, ShardsView
+from kinformer.sharding.snapshot import ShardsSnapshot
+
+__all__ = ("shards_view",)
+
+
+def shards_view(snapshot: ShardsSnapshot) -> ShardsView:
+    """The members by name, and the owner of each range."""
+    owners = {number: member.name for member in snapshot.members for number in member.ranges}
+    return ShardsView(
+        members=[
+            MemberView(
+                name=member.name,
+                alive=member.live,
+                ranges=len(member.ranges),
+                is_self=member.name == snapshot.member,
+            )
+            for member in sorted(snapshot.members, key=lambda member: member.name)
+        ],
+        ranges=[owners.get(number, "") for number in range(snapshot.shards)],
+    )
