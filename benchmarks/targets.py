@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from kinformer.bench.cases import AS_GIVEN, READS_MORE
 from kinformer.bench.results import Results
+from kinformer.bench.takeover import RELEASED
 
 __all__ = ("TARGETS", "Target", "targets_table")
 
@@ -116,6 +117,12 @@ TARGETS = (
             _per_handler,
         ),
         "us CPU",
+    ),
+    Target(
+        "A follower's first sync once it holds the lease, 20,000 pods cached",
+        100,
+        _figure("takeover", f"{RELEASED}, objects 20,000", "ms to the first sync"),
+        "ms",
     ),
     Target(
         "A timer of 10 ms while 100,000 pods are synced",

@@ -22,6 +22,7 @@ from kinformer.bench.measure import Replay, Stopwatch, current_kib, peak_kib, re
 from kinformer.bench.replay import SENT_AT
 from kinformer.bench.results import Figures
 from kinformer.bench.stages import DECODED, READ, stage
+from kinformer.bench.takeover import RELEASED, RUN_OUT, take_over
 from kinformer.cache import (
     NAMESPACE_INDEX,
     Indexers,
@@ -499,6 +500,14 @@ CASES = {
         ({"during": "sync", "objects": 100_000}, {"during": "flood", "objects": 10_000}),
         _each("during", ("sync", "flood"), objects=5_000, events=10_000),
         ("worst ms late",),
+        lower_is_better=True,
+    ),
+    "takeover": Case(
+        "A follower's first sync once it holds the lease",
+        take_over,
+        _each("how", (RELEASED, RUN_OUT), objects=20_000),
+        _each("how", (RELEASED, RUN_OUT), objects=1_000),
+        ("ms to the first sync", "ms until all are queued"),
         lower_is_better=True,
     ),
     "workqueue": Case(

@@ -29,6 +29,7 @@ class ElectionFlags:
     leader_elect_resource_lock: str
     leader_elect_resource_name: str
     leader_elect_resource_namespace: str
+    leader_elect_coordinated: bool
 
     @classmethod
     def taken_from(cls, options: dict[str, Any]) -> ElectionFlags:
@@ -72,6 +73,16 @@ def leader_election_flags(command: F) -> F:
         click.option(
             "--leader-elect-resource-namespace", default="kube-system", show_default=True, help="The Lease's namespace."
         ),
+        click.option(
+            "--leader-elect-coordinated",
+            type=bool,
+            is_flag=False,
+            flag_value=True,
+            default=False,
+            metavar="[=BOOL]",
+            help="Let the control plane choose the leader, by LeaseCandidates. The API server needs the feature "
+            "gate CoordinatedLeaderElection.  [off]",
+        ),
     )
     for flag in reversed(flags):
         command = flag(command)
@@ -107,4 +118,4 @@ def leader_election_of(flags: ElectionFlags) -> LeaderElection | None:
         )
     except ElectionOptionError as error:
         raise OptionError(f"--leader-elect: {error}") from error
-    return LeaderElection(name=name, namespace=namespace, options=times)
+    return LeaderElection(name=name, namespace=namespace, options=times, coordinated=flags.leader_elect_coordinated)

@@ -82,6 +82,8 @@ class ApiServer:
     :param advertise: the address that discovery tells, if it is not the one to listen on
     :param resolve_service: gives host and port of a service that an admission webhook is behind (its namespace, its
         name, the port); raises LookupError if there is none. There is no network that would know
+    :param coordinated_leader_election: let Leases have a strategy and a preferred holder, as with the feature gate
+        ``CoordinatedLeaderElection``, which is off by default
     """
 
     def __init__(
@@ -99,6 +101,7 @@ class ApiServer:
         data: str | Path | None = None,
         advertise: str = "",
         resolve_service: ServiceResolver | None = None,
+        coordinated_leader_election: bool = False,
     ):
         self._host = host
         self._port = port
@@ -118,6 +121,7 @@ class ApiServer:
         self.authority: Authority | None = None
         self._least_version = 0
         self._users = Users(self.token, self.clock, lambda: self.storage)
+        self._coordinated = coordinated_leader_election
         self._build()
         self._stack: AsyncExitStack | None = None
         self._tasks: TaskGroup | None = None
@@ -131,7 +135,7 @@ class ApiServer:
         self.watches = WatchSet()
         self.faults = Faults(self.storage, self.watches, self.clock)
         self.admission = Admission()
-        self._strategies = Strategies(self.storage, self.registry, self.clock)
+        self._strategies = Strategies(self.storage, self.registry, self.clock, coordinated=self._coordinated)
         self.operations = Operations(
             self.storage, self.registry, self.clock, self.admission, self._strategies, self._rng, self._users.issue
         )

@@ -7,14 +7,20 @@ from kinformer.envtest.custom import CustomStrategy, Definitions, DefinitionStra
 from kinformer.envtest.registry import Registry, Resource
 from kinformer.envtest.storage import Storage
 from kinformer.envtest.strategy import ServiceAddresses, Strategy, strategy_for
+from kinformer.envtest.strategy.core import LeaseStrategy
 
 __all__ = ("Strategies",)
 
 
 class Strategies:
-    """Makes strategies, with what some of them must know of other objects."""
+    """
+    Makes strategies, with what some of them must know of other objects.
 
-    def __init__(self, storage: Storage, registry: Registry, clock: Clock):
+    :param coordinated: whether Leases keep what coordinated leader election puts there
+    """
+
+    def __init__(self, storage: Storage, registry: Registry, clock: Clock, *, coordinated: bool = False):
+        self._coordinated = coordinated
         self._storage = storage
         self._addresses = ServiceAddresses(storage)
         self.definitions = Definitions(storage, registry, clock)
@@ -29,4 +35,6 @@ class Strategies:
             return CustomStrategy(resource)
         if (resource.group, resource.plural) == ("apiextensions.k8s.io", "customresourcedefinitions"):
             return DefinitionStrategy(resource, self.definitions)
+        if (resource.group, resource.plural) == ("coordination.k8s.io", "leases"):
+            return LeaseStrategy(resource, coordinated=self._coordinated)
         return strategy_for(resource, self._addresses)

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from kinformer.leaderelection.candidate import OLDEST_EMULATION_VERSION, LeaseCandidate
 from kinformer.leaderelection.elector import LeaderElector, LeadershipLost, new_identity
 from kinformer.leaderelection.guard import Guard, GuardedTransport, WriteRefused, guarded_client
 from kinformer.leaderelection.handover import LAST_WRITES_ANNOTATION, UNKNOWN, LastWrites, read_last_writes
@@ -29,7 +30,9 @@ __all__ = (
     "LeaderElector",
     "LeaderHealthzAdaptor",
     "LeadershipLost",
+    "LeaseCandidate",
     "LeaseKeeper",
+    "OLDEST_EMULATION_VERSION",
     "LeaseLock",
     "LeaseNotRenewed",
     "Lock",

@@ -58,6 +58,8 @@ class LeaderElector:
 
     :param keeper: the lease that it wants
     :param release_on_cancel: give the lease up at the end, so that the next one need not wait until it runs out
+    :param coordinated: hold the lease only when, and for as long as, the control plane gives it to this candidate. Its
+        :class:`~kinformer.leaderelection.LeaseCandidate` has to be there. Off by default in Kubernetes 1.36
     :param on_new_leader: told of each leader that is seen, this one included; must not block
     :ivar guard: open while this candidate may write
     """
@@ -67,6 +69,7 @@ class LeaderElector:
         keeper: LeaseKeeper,
         *,
         release_on_cancel: bool = False,
+        coordinated: bool = False,
         on_new_leader: Callable[[str], object] | None = None,
         clock: Clock | None = None,
         random: Callable[[], float] = _random.random,
@@ -75,6 +78,8 @@ class LeaderElector:
         self.guard = Guard(keeper.lock.describe(), keeper.now)
         self._options = keeper.options
         self._release_on_cancel = release_on_cancel
+        self._coordinated = coordinated
+        self._try_once = keeper.try_coordinated_renew if coordinated else keeper.try_acquire_or_renew
         self._on_new_leader = on_new_leader
         self._clock = clock or RealClock()
         self._random = random
@@ -171,6 +176,8 @@ class LeaderElector:
                 return "it ran out before it was renewed"
             renewed = await self._within(limit, self._until_renewed)
             self._report()
+            if not renewed and self._is_to_make_room:
+                return f"{self.keeper.preferred_holder} is to hold it"
             if not renewed:
                 return f"it was not renewed within {limit:.3g} s"
             if self.keeper.held_for <= 0:
@@ -179,10 +186,15 @@ class LeaderElector:
 
     async def _until_renewed(self) -> bool:
         while not await self._try(self._options.renew_deadline):
-            if not self.is_leader:
-                return False  # another has it: to try again would be to take it back
+            if not self.is_leader or self._is_to_make_room:
+                return False  # another has it, or is to: to try again would be to take it back
             await self._clock.sleep(self._options.retry_period)
         return True
+
+    @property
+    def _is_to_make_room(self) -> bool:
+        # client-go goes on for as long as it could renew, and only then ends.
+        return self._coordinated and bool(self.keeper.preferred_holder)
 
     # --- after
 
@@ -196,7 +208,7 @@ class LeaderElector:
 
     async def _try(self, seconds: float) -> bool:
         """One try, which opens the guard if it goes well: from when it was sent, for as long as may be written."""
-        if not await self._within(seconds, self.keeper.try_acquire_or_renew):
+        if not await self._within(seconds, self._try_once):
             return False
         self.guard.open_until(self.keeper.write_until)
         return True

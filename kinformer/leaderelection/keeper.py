@@ -82,6 +82,11 @@ class LeaseKeeper:
         return self.observed.holder_identity == self.lock.identity
 
     @property
+    def preferred_holder(self) -> str:
+        """Who is to have the lease next in a coordinated election; ``""`` if it is to stay where it is."""
+        return self.observed.preferred_holder
+
+    @property
     def held_for(self) -> float:
         """For how many more seconds nobody else can take the lease; 0 or less if somebody may have."""
         return self._renewed_at + self.options.lease_seconds - self._now() if self.is_leader else -inf
@@ -138,6 +143,36 @@ class LeaseKeeper:
         else:
             wanted = replace(mine, leader_transitions=found.leader_transitions + 1)
         return await self._write(wanted, began, tell=True)
+
+    async def try_coordinated_renew(self) -> bool:
+        """
+        Renew the lease if the control plane has given it to this candidate; whether that went well.
+
+        It is neither made nor taken here. When the record names another as the one who is to have it next, it is not
+        renewed any more (:attr:`preferred_holder`).
+        """
+        began, now = self._now(), self._clock.now()
+        try:
+            found = await self.lock.get()
+        except NotFound:
+            log.debug("lease_not_there", lease=self._lock_name)
+            return False
+        except ClientError as error:
+            log.error("lease_not_read", lease=self._lock_name, error=str(error))
+            return False
+        self._saw(found)
+        if self._observed_at + found.lease_duration_seconds < began:
+            log.info("lease_ran_out", lease=self._lock_name, holder=found.holder_identity)
+            return False
+        if not self.is_leader:
+            log.debug("lease_held_by_another", lease=self._lock_name, holder=found.holder_identity)
+            return False
+        if found.preferred_holder:
+            log.info("lease_to_be_given_up", lease=self._lock_name, preferred=found.preferred_holder)
+            return False
+        self.metrics.slow_path.inc()
+        mine = ElectionRecord(self.lock.identity, self.options.lease_seconds, now, now, strategy=found.strategy)
+        return await self._write(self._renewal(mine, found), began, tell=True)
 
     async def try_release(self) -> bool:
         """

@@ -21,8 +21,8 @@ class ElectionRecord:
 
     :param holder_identity: who leads, ``""`` for nobody
     :param leader_transitions: how often the leader has changed
-    :param strategy: how a coordinated election chooses; kept, not used
-    :param preferred_holder: who is to have it next in a coordinated election; kept, not used
+    :param strategy: how a coordinated election chooses
+    :param preferred_holder: who is to have it next in a coordinated election
     """
 
     holder_identity: str = ""

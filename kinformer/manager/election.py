@@ -16,6 +16,7 @@ from kinformer.leaderelection import (
     ElectionRecord,
     LeaderElector,
     LeaderHealthzAdaptor,
+    LeaseCandidate,
     LeaseKeeper,
     LeaseLock,
     guarded_client,
@@ -30,6 +31,8 @@ __all__ = ("DEFAULT_LEASE", "Election", "LeaderElection")
 
 #: Not kube-controller-manager's: a manager of one's own controllers does not wait for the cluster's to end.
 DEFAULT_LEASE: Final = "kinformer-manager"
+#: As which kube-controller-manager the controllers behave, for whoever chooses among candidates by their versions.
+KUBERNETES_VERSION: Final = "1.36.0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,9 @@ class LeaderElection:
         the cluster's own
     :param identity: who this process is, made up if empty; no two may have the same
     :param release_on_cancel: give the Lease up once the controllers have ended
+    :param coordinated: publish a LeaseCandidate, and lead when the control plane says so. The API server needs the
+        feature gate ``CoordinatedLeaderElection``, which is off by default in Kubernetes 1.36
+    :param on_new_leader: told of each leader that is seen, this process included; must not block
     :param client: whom to renew with. One that the controllers do not share, so that no renewal waits in line behind
         their requests; the manager's own if None
     """
@@ -50,6 +56,8 @@ class LeaderElection:
     options: ElectionOptions = field(default_factory=ElectionOptions)
     identity: str = ""
     release_on_cancel: bool = True
+    coordinated: bool = False
+    on_new_leader: Callable[[str], object] | None = None
     client: Client | None = None
 
 
@@ -70,7 +78,24 @@ class Election:
             recorder=self._broadcaster.new_recorder(DEFAULT_LEASE),
         )
         keeper = LeaseKeeper(lock, settings.options, name=settings.name, clock=clock)
-        self.elector = LeaderElector(keeper, release_on_cancel=settings.release_on_cancel, clock=clock)
+        self.elector = LeaderElector(
+            keeper,
+            release_on_cancel=settings.release_on_cancel,
+            coordinated=settings.coordinated,
+            on_new_leader=settings.on_new_leader,
+            clock=clock,
+        )
+        self._candidate: LeaseCandidate | None = None
+        if settings.coordinated:
+            self._candidate = LeaseCandidate(
+                client,
+                settings.namespace,
+                lock.identity,
+                settings.name,
+                binary_version=KUBERNETES_VERSION,
+                emulation_version=KUBERNETES_VERSION,
+                clock=clock,
+            )
         self.health = LeaderHealthzAdaptor()
         self.health.set_leader_election(self.elector)
         #: Whether the cluster's own kube-controller-manager is a candidate in the same election.
@@ -128,5 +153,7 @@ class Election:
 
         async with plain_task_group() as tasks:
             tasks.start_soon(self._broadcaster.run)
+            if self._candidate is not None:
+                tasks.start_soon(self._candidate.run)
             await self.elector.run(lead)
             tasks.cancel_scope.cancel()

@@ -5,8 +5,8 @@ import pytest
 from kinformer.client import connect
 from kinformer.clock import FakeClock
 from kinformer.envtest import ApiServer
-from kinformer.leaderelection import ElectionRecord, Guard, LeaseLock, LockNotRead, WriteRefused, guarded_client
-from kinformer.models import V1ConfigMap, V1Lease, V1ObjectMeta
+from kinformer.leaderelection import Guard, WriteRefused, guarded_client
+from kinformer.models import V1ConfigMap, V1ObjectMeta
 
 
 async def test_a_write_passes_while_the_guard_is_open_and_is_refused_after_and_reading_always_is_allowed() -> None:
@@ -42,20 +42,3 @@ async def test_a_write_that_waited_for_its_turn_until_the_guard_closed_is_not_se
             with pytest.raises(WriteRefused):
                 await maps.create(V1ConfigMap(metadata=V1ObjectMeta(name="late", namespace="default")))
         assert not [m for m in (await reader.resource(V1ConfigMap).list("default")).items if m.metadata.name == "late"]
-
-
-async def test_a_lease_keeps_what_it_has_besides_the_record_and_gets_the_labels() -> None:
-    clock = FakeClock()  # whole seconds: a MicroTime has six digits all the same
-    async with ApiServer() as server, connect(url=server.url, token=server.token) as client:
-        lock = LeaseLock(client, "default", "x", "me", labels={"b": "2"})
-        with pytest.raises(LockNotRead):
-            await lock.update(ElectionRecord("me"))
-        record = ElectionRecord("me", 15, clock.now(), clock.now(), 3)
-        await lock.create(record)
-        await client.resource(V1Lease).patch("x", {"metadata": {"labels": {"a": "1"}}}, "default")
-        assert await lock.get() == record
-        await lock.update(record)
-
-        lease = await client.resource(dict, V1Lease).get("x", "default")
-        assert lease["metadata"]["labels"] == {"a": "1", "b": "2"}
-        assert lease["spec"]["renewTime"] == "2026-01-01T00:00:00.000000Z"

@@ -9,6 +9,7 @@ from typing import ClassVar
 import msgspec
 
 from kinformer.envtest.gojson import complaint
+from kinformer.envtest.registry import Resource
 from kinformer.envtest.status import Cause
 from kinformer.envtest.strategy.base import Obj, Strategy
 from kinformer.envtest.strategy.checks import (
@@ -273,13 +274,19 @@ class LeaseStrategy(Strategy):
     allow_create_on_update = True
     allow_unconditional_update = False
 
+    def __init__(self, resource: Resource, *, coordinated: bool = False) -> None:
+        super().__init__(resource)
+        self._coordinated = coordinated
+
     def prepare_for_create(self, obj: Obj) -> None:
         super().prepare_for_create(obj)
-        _drop_coordination(obj, {})
+        if not self._coordinated:
+            _drop_coordination(obj, {})
 
     def prepare_for_update(self, obj: Obj, old: Obj) -> None:
         super().prepare_for_update(obj, old)
-        _drop_coordination(obj, old)
+        if not self._coordinated:
+            _drop_coordination(obj, old)
 
     def validate(self, obj: Obj) -> list[Cause]:
         spec = obj.get("spec") or {}
