@@ -47,6 +47,7 @@ async def take_over(how: str, objects: int = 20_000) -> Figures:
             await leader.write("web-0000000", "team-00")
             leader.scope.cancel()
             await follower.all_queued.wait()
+            await follower.has_synced.wait()
             tasks.cancel_scope.cancel()
     return {
         "ms to the first sync": round((follower.first_sync - follower.held) * 1e3, 1),
@@ -87,6 +88,7 @@ class _Follower:
     def __init__(self, client: Client, own: Client, objects: int) -> None:
         self.held = self.first_sync = self.last_queued = 0.0
         self.all_queued = anyio.Event()
+        self.has_synced = anyio.Event()
         self._objects = objects
         self._queued = 0
         election = LeaderElection(identity="follower", client=own, options=_TIMES, on_new_leader=self._on_new_leader)
@@ -99,6 +101,7 @@ class _Follower:
     def _make(self, context: ControllerContext) -> Controller:
         async def sync(key: str) -> None:
             self.first_sync = self.first_sync or time.perf_counter()
+            self.has_synced.set()
 
         def keys_of(obj: Any) -> list[str]:
             self._queued += 1

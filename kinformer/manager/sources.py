@@ -11,7 +11,7 @@ from typing import Any
 
 from kinformer.cache import DeletedFinalStateUnknown
 from kinformer.manager.predicates import Predicate, resource_version_changed
-from kinformer.meta import GroupKind, GroupVersion, accessor_of, get_controller_of
+from kinformer.meta import GroupKind, GroupVersion, accessor_for, accessor_of, get_controller_of
 
 __all__ = ("EnqueueKeys", "KeysOf", "own_key", "owner_keys")
 
@@ -51,7 +51,13 @@ class EnqueueKeys:
         self._predicates = tuple(predicates)
 
     def on_add(self, obj: Any, is_in_initial_list: bool, /) -> None:
-        self._enqueue(None, obj, self._later if is_in_initial_list else self._add)
+        # _enqueue(None, obj, ...), written out: who takes a lease over is told of everything there is, all at once.
+        for predicate in self._predicates:
+            if not predicate(None, obj):
+                return
+        add = self._later if is_in_initial_list else self._add
+        for key in self._keys_of(obj):
+            add(key)
 
     def on_update(self, old: Any, new: Any, /) -> None:
         add = self._add
@@ -79,7 +85,7 @@ class EnqueueKeys:
 
 def own_key(obj: Any) -> tuple[str]:
     """An object's own key."""
-    return (accessor_of(obj).key(obj),)
+    return (accessor_for(type(obj)).key(obj),)
 
 
 def owner_keys(owner: GroupKind, *, namespaced: bool = True) -> KeysOf:
