@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from kinformer.models import V1EndpointSubset, from_dict, to_dict
-from kinformer_controllers.endpoint.subsets import repack
+from kinformer_controllers.shared.services.repacking import repack
 
 __all__ = ("answer",)
 

@@ -1,0 +1,17 @@
+"""The aggregation of ClusterRoles, as kube-controller-manager has it: roles whose rules are those of other roles."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kinformer.options import Deferred
+from kinformer_controllers.clusterroleaggregation.permissions import PERMISSIONS
+
+if TYPE_CHECKING:
+    from kinformer.manager import Runnable
+
+__all__ = ("make_controller",)
+
+make_controller: Deferred[Runnable] = Deferred(
+    "kinformer_controllers.clusterroleaggregation.controller:make_controller", permissions=PERMISSIONS
+)

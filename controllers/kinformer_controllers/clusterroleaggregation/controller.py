@@ -1,0 +1,81 @@
+"""The aggregation of ClusterRoles: keeps the rules of roles that are made of others.
+
+In: ClusterRoles. Out: the rules of those that have an aggregation rule, by server-side apply. Promised: rules come in
+the order of the selectors, then of the roles' names, each once; a role is not made of itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from kinformer.cache import ResourceEventHandlerFuncs
+from kinformer.client import Client
+from kinformer.clock import Clock
+from kinformer.informers import SharedInformerFactory
+from kinformer.manager import Controller, ControllerContext, SyncError
+from kinformer.meta import label_selector_as_selector, meta_namespace_key
+from kinformer.models import V1ClusterRole, V1PolicyRule, to_dict
+
+__all__ = ("AggregationController", "make_controller")
+
+#: As Kubernetes has it, so that the two take over from each other.
+FIELD_MANAGER: Final = "clusterrole-aggregation-controller"
+WORKERS: Final = 5
+
+
+def make_controller(context: ControllerContext) -> Controller:
+    """The entry point of the aggregation. It has no options."""
+    return AggregationController(context.client, context.informers, clock=context.clock).controller
+
+
+class AggregationController:
+    def __init__(self, client: Client, informers: SharedInformerFactory, *, clock: Clock | None = None) -> None:
+        self._server = client.resource(V1ClusterRole)
+        roles = informers.informer_for(V1ClusterRole)
+        self._roles = roles.indexer
+        self.controller = Controller(
+            "clusterrole-aggregation", self.sync, workers=WORKERS, queue_name="ClusterRoleAggregator", clock=clock
+        )
+        # Any role may be part of any other.
+        self.controller.handle(roles, ResourceEventHandlerFuncs(self._look, lambda _, new: self._look(new), self._look))
+
+    async def sync(self, name: str) -> None:
+        """
+        Bring the rules of one role up to date.
+
+        :raises SyncError: if a selector cannot be read
+        :raises ClientError: if the server refuses
+        """
+        role = self._roles.get_by_key(name)
+        if role is None or role.aggregation_rule is None:
+            return
+        rules = self._rules(role)
+        if rules == (role.rules or []):
+            return
+        body = {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRole",
+            "metadata": {"name": name},
+            "rules": [to_dict(rule) for rule in rules],
+        }
+        await self._server.apply(body, field_manager=FIELD_MANAGER, force=True)
+
+    def _rules(self, role: V1ClusterRole) -> list[V1PolicyRule]:
+        assert role.aggregation_rule is not None
+        found: list[V1PolicyRule] = []
+        others = sorted(self._roles.list(), key=lambda other: other.metadata.name)
+        for each in role.aggregation_rule.cluster_role_selectors or ():
+            try:
+                selector = label_selector_as_selector(each)
+            except ValueError as error:
+                raise SyncError(f"ClusterRole {role.metadata.name}: {error}") from error
+            for other in others:
+                if other.metadata.name == role.metadata.name or not selector.matches(other.metadata.labels or {}):
+                    continue
+                found += [rule for rule in other.rules or () if rule not in found]
+        return found
+
+    def _look(self, _: Any) -> None:
+        for role in self._roles.list():
+            if role.aggregation_rule is not None:
+                self.controller.queue.add(meta_namespace_key(role))

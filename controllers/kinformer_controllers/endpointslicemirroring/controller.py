@@ -1,0 +1,182 @@
+"""The mirroring of Endpoints: keeps EndpointSlices that say what Endpoints of Services without a selector say.
+
+In: Endpoints that users write, their Services, and the slices. Out: slices created, updated and deleted. Promised: only
+slices that this controller manages are touched; nothing is decided from a cache that does not show its last writes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from kinformer.cache import DeletedFinalStateUnknown, ResourceEventHandlerFuncs
+from kinformer.client import Client, DeleteOptions, Preconditions
+from kinformer.client.errors import Conflict, NotFound, has_status_cause
+from kinformer.clock import Clock, RealClock
+from kinformer.informers import SharedInformerFactory
+from kinformer.manager import Controller, ControllerContext
+from kinformer.meta import GroupResource, meta_namespace_key
+from kinformer.models import V1Endpoints, V1EndpointSlice, V1Service
+from kinformer.record import WARNING, EventRecorder
+from kinformer.workqueue import BucketRateLimiter, ItemExponentialFailureRateLimiter, MaxOfRateLimiter
+from kinformer_controllers.endpointslicemirroring.metrics import CHANGES, SKIPPED, SYNC_SECONDS
+from kinformer_controllers.endpointslicemirroring.mirror import (
+    SERVICE_NAME,
+    Mirror,
+    is_mirrored_slice,
+    mirror,
+    should_mirror,
+)
+from kinformer_controllers.endpointslicemirroring.options import MirroringOptions
+from kinformer_controllers.shared.owning.identity import owner_id
+from kinformer_controllers.shared.waiting.consistency import ConsistencyStore
+
+__all__ = ("MirroringController", "make_controller")
+
+COMPONENT: Final = "endpoint-slice-mirroring-controller"
+_SLICES: Final = GroupResource("discovery.k8s.io", "endpointslices")
+_INDEX: Final = "mirrored-for"
+#: Seconds until one that failed is tried again, at first and at most; and retries of all together in a second.
+_FIRST_RETRY, _LAST_RETRY = 1.0, 100.0
+_QPS, _BURST = 10.0, 100
+
+
+def make_controller(context: ControllerContext) -> Controller:
+    """The entry point of the mirroring; its options are :class:`.MirroringOptions`."""
+    options = context.read(MirroringOptions)
+    recorder = context.recorder(COMPONENT)
+    return MirroringController(context.client, context.informers, recorder, options, clock=context.clock).controller
+
+
+class MirroringController:
+    def __init__(
+        self,
+        client: Client,
+        informers: SharedInformerFactory,
+        recorder: EventRecorder,
+        options: MirroringOptions,
+        *,
+        clock: Clock | None = None,
+    ) -> None:
+        self._clock = clock = clock or RealClock()
+        self._recorder = recorder
+        self._most = options.mirroring_max_endpoints_per_subset
+        self._batch_period = options.mirroring_endpointslice_updates_batch_period
+        self._server = client.resource(V1EndpointSlice)
+        endpoints, services = informers.informer_for(V1Endpoints), informers.informer_for(V1Service)
+        slices = informers.informer_for(V1EndpointSlice)
+        if _INDEX not in slices.indexer.get_indexers():
+            slices.add_indexers({_INDEX: _mirrored_for})
+        self._endpoints, self._services, self._slices = endpoints.indexer, services.indexer, slices.indexer
+        self._seen = ConsistencyStore({_SLICES: slices.indexer}, clock)
+        self.controller = Controller(
+            "endpointslicemirroring",
+            self.sync,
+            workers=options.mirroring_concurrent_service_endpoint_syncs,
+            queue_name="endpoint_slice_mirroring",
+            limiter=MaxOfRateLimiter(
+                ItemExponentialFailureRateLimiter(_FIRST_RETRY, _LAST_RETRY), BucketRateLimiter(_QPS, _BURST, clock)
+            ),
+            clock=clock,
+        )
+        self.controller.watch(endpoints, _is_mirrored)
+        self.controller.watch(services, _is_without_selector)
+        self.controller.handle(
+            slices,
+            ResourceEventHandlerFuncs(self._slice_changed, self._slice_updated, self._slice_changed),
+        )
+
+    async def sync(self, key: str) -> float | None:
+        """
+        Have the slices say what one Endpoints object says; none if it is not to be mirrored.
+
+        :return: seconds to wait for the cache
+        :raises ClientError: if the server refuses
+        """
+        began = self._clock.monotonic()
+        try:
+            if (wait := self._seen.wait(key)) is not None:
+                return wait
+            endpoints, service = self._endpoints.get_by_key(key), self._services.get_by_key(key)
+            there = [it for it in self._slices.by_index(_INDEX, key) if it.metadata.deletion_timestamp is None]
+            if endpoints is None or service is None or service.spec.selector or not should_mirror(endpoints):
+                for slice_ in there:
+                    await self._delete(slice_)
+                self._seen.forget(key)
+                return None
+            plan = mirror(endpoints, there, self._most)
+            self._tell(endpoints, plan)
+            await self._carry_out(endpoints, plan)
+        finally:
+            SYNC_SECONDS.observe(self._clock.monotonic() - began)
+        return None
+
+    async def _carry_out(self, endpoints: V1Endpoints, plan: Mirror) -> None:
+        owner = owner_id(endpoints)
+        for slice_ in plan.create if endpoints.metadata.deletion_timestamp is None else ():
+            try:
+                created = await self._server.create(slice_)
+            except Exception as error:
+                if has_status_cause(error, "NamespaceTerminating"):
+                    return
+                raise
+            self._seen.wrote(owner, _SLICES, created.metadata.resource_version or "")
+            CHANGES.labels(operation="create").inc()
+        for slice_ in plan.update:
+            updated = await self._server.update(slice_)
+            self._seen.wrote(owner, _SLICES, updated.metadata.resource_version or "")
+            CHANGES.labels(operation="update").inc()
+        for slice_ in plan.delete:
+            await self._delete(slice_)
+            meta = slice_.metadata
+            self._seen.deleted(owner, _SLICES, meta_namespace_key(slice_), meta.uid or "")
+
+    async def _delete(self, slice_: V1EndpointSlice) -> None:
+        meta = slice_.metadata
+        try:
+            options = DeleteOptions(preconditions=Preconditions(uid=meta.uid))
+            await self._server.delete(meta.name, meta.namespace, options)
+        except (NotFound, Conflict):
+            return
+        CHANGES.labels(operation="delete").inc()
+
+    def _tell(self, endpoints: V1Endpoints, plan: Mirror) -> None:
+        SKIPPED.observe(plan.skipped)
+        if plan.invalid:
+            message = f"Skipped {plan.invalid} invalid IP addresses when mirroring to EndpointSlices"
+            self._recorder.event(endpoints, WARNING, "InvalidIPAddress", message)
+        if plan.skipped > plan.invalid:
+            self._recorder.event(
+                endpoints,
+                WARNING,
+                "TooManyAddressesToMirror",
+                f"A max of {self._most} addresses can be mirrored to EndpointSlices per Endpoints subset. "
+                f"{plan.skipped} addresses were skipped",
+            )
+
+    def _slice_changed(self, slice_: Any) -> None:
+        if isinstance(slice_, DeletedFinalStateUnknown):
+            slice_ = slice_.obj
+        for key in _mirrored_for(slice_) if slice_ is not None else ():
+            self.controller.queue.add_after(key, self._batch_period)
+
+    def _slice_updated(self, old: V1EndpointSlice, new: V1EndpointSlice) -> None:
+        # Labels may have changed: one that was ours may be another's now.
+        self._slice_changed(old)
+        self._slice_changed(new)
+
+
+def _mirrored_for(slice_: V1EndpointSlice) -> tuple[str, ...]:
+    """The key of the Endpoints that a slice mirrors."""
+    name = (slice_.metadata.labels or {}).get(SERVICE_NAME)
+    return (f"{slice_.metadata.namespace}/{name}",) if name and is_mirrored_slice(slice_) else ()
+
+
+def _is_mirrored(old: V1Endpoints | None, new: V1Endpoints | None) -> bool:
+    return any(it is not None and should_mirror(it) for it in (old, new))
+
+
+def _is_without_selector(old: V1Service | None, new: V1Service | None) -> bool:
+    if old is None or new is None:
+        found = new if new is not None else old
+        return found is not None and not found.spec.selector
+    return bool(old.spec.selector) != bool(new.spec.selector)

@@ -1,0 +1,219 @@
+"""The EndpointSlices that mirror an Endpoints object.
+
+In: Endpoints, the slices that mirror them already, and how many addresses of a subset are mirrored. Out: slices to
+create, to update and to delete. There is one slice for each set of ports and each family of addresses. Promised: a
+slice that says what it should is not touched; one that is to go and one that is to come are one update.
+"""
+
+from __future__ import annotations
+
+import copy
+import ipaddress
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from kinformer.meta import GroupVersionKind, new_controller_ref
+from kinformer.meta.validation import dns1123_subdomain_errors
+from kinformer.models import (
+    DiscoveryV1EndpointPort,
+    V1Endpoint,
+    V1EndpointAddress,
+    V1EndpointConditions,
+    V1Endpoints,
+    V1EndpointSlice,
+    V1ObjectMeta,
+)
+from kinformer_controllers.shared.services.repacking import repack
+
+__all__ = ("MANAGED_BY", "MANAGER", "SERVICE_NAME", "Mirror", "is_mirrored_slice", "mirror", "should_mirror")
+
+SERVICE_NAME: Final = "kubernetes.io/service-name"
+MANAGED_BY: Final = "endpointslice.kubernetes.io/managed-by"
+MANAGER: Final = "endpointslicemirroring-controller.k8s.io"
+_SKIP: Final = "endpointslice.kubernetes.io/skip-mirror"
+_LEADER: Final = "control-plane.alpha.kubernetes.io/leader"
+#: Annotations that say something of the Endpoints object itself.
+_NOT_MIRRORED: Final = (
+    "endpoints.kubernetes.io/last-change-trigger-time",
+    "kubectl.kubernetes.io/last-applied-configuration",
+)
+_ENDPOINTS: Final = GroupVersionKind("", "v1", "Endpoints")
+
+_Ports = tuple[tuple[str, int, str, str], ...]
+_Key = tuple[str, _Ports]
+
+
+@dataclass(slots=True)
+class Mirror:
+    """
+    What is to be done.
+
+    :param invalid: addresses that are none
+    :param skipped: addresses that are not mirrored, the invalid ones included
+    """
+
+    create: list[V1EndpointSlice] = field(default_factory=list)
+    update: list[V1EndpointSlice] = field(default_factory=list)
+    delete: list[V1EndpointSlice] = field(default_factory=list)
+    invalid: int = 0
+    skipped: int = 0
+
+
+def should_mirror(endpoints: V1Endpoints) -> bool:
+    """Whether Endpoints are mirrored: unless a label says no, or they are a lock for an election."""
+    meta = endpoints.metadata
+    return (meta.labels or {}).get(_SKIP) != "true" and _LEADER not in (meta.annotations or {})
+
+
+def is_mirrored_slice(slice_: V1EndpointSlice) -> bool:
+    """Whether a slice is one of those that mirror Endpoints."""
+    return (slice_.metadata.labels or {}).get(MANAGED_BY) == MANAGER
+
+
+def mirror(endpoints: V1Endpoints, there: Iterable[V1EndpointSlice], most: int) -> Mirror:
+    """What is to be done so that the slices mirror the Endpoints."""
+    result, desired = Mirror(), _desired(endpoints, most)
+    result.invalid, result.skipped = desired.invalid, desired.skipped
+    existing: dict[_Key, list[V1EndpointSlice]] = {}
+    for slice_ in sorted(there, key=lambda it: it.metadata.name):
+        existing.setdefault((slice_.address_type, _ports_of(slice_)), []).append(slice_)
+    for key, wanted in desired.by_key.items():
+        slices = existing.pop(key, [])
+        result.delete += slices[1:] if wanted else slices
+        if not wanted:
+            continue
+        slice_ = _slice(endpoints, key, list(wanted.values())[:most])
+        if not slices:
+            result.create.append(slice_)
+        elif not _says_the_same(slices[0], slice_):
+            result.update.append(_over(slices[0], slice_))
+    result.delete += [slice_ for slices in existing.values() for slice_ in slices]
+    _reuse(result)
+    return result
+
+
+@dataclass(slots=True)
+class _Desired:
+    by_key: dict[_Key, dict[Any, V1Endpoint]] = field(default_factory=dict)
+    invalid: int = 0
+    skipped: int = 0
+
+
+def _desired(endpoints: V1Endpoints, most: int) -> _Desired:
+    desired = _Desired()
+    for subset in repack(endpoints.subsets or ()):
+        ports = _port_key(subset.ports or ())
+        for family in ("IPv4", "IPv6"):
+            desired.by_key.setdefault((family, ports), {})
+        added = 0
+        for addresses, ready in ((subset.addresses or (), True), (subset.not_ready_addresses or (), False)):
+            for address in addresses:
+                if added >= most:
+                    desired.skipped += 1
+                    continue
+                found = _endpoint(address, ready)
+                if found is None:
+                    desired.invalid += 1
+                    desired.skipped += 1
+                    continue
+                family, endpoint = found
+                desired.by_key[family, ports].setdefault(_identity(endpoint), endpoint)
+                added += 1
+    return desired
+
+
+def _endpoint(address: V1EndpointAddress, ready: bool) -> tuple[str, V1Endpoint] | None:
+    """The family of an address, and what a slice says of it; None if it is no address."""
+    try:
+        ip = ipaddress.ip_address(address.ip)
+    except ValueError:
+        return None
+    endpoint = V1Endpoint(
+        addresses=[str(ip)],
+        conditions=V1EndpointConditions(ready=ready),
+        target_ref=address.target_ref,
+        node_name=address.node_name,
+        hostname=address.hostname or None,
+    )
+    return f"IPv{ip.version}", endpoint
+
+
+def _identity(endpoint: V1Endpoint) -> Any:
+    """What tells endpoints apart: the same address may be that of several pods."""
+    target = endpoint.target_ref
+    return endpoint.addresses[0], endpoint.hostname, target and (target.namespace, target.name, target.uid)
+
+
+def _slice(endpoints: V1Endpoints, key: _Key, wanted: list[V1Endpoint]) -> V1EndpointSlice:
+    meta, (family, ports) = endpoints.metadata, key
+    annotations = {name: value for name, value in (meta.annotations or {}).items() if name not in _NOT_MIRRORED}
+    return V1EndpointSlice(
+        api_version="discovery.k8s.io/v1",
+        kind="EndpointSlice",
+        metadata=V1ObjectMeta(
+            generate_name=_prefix(meta.name),
+            namespace=meta.namespace,
+            labels={**(meta.labels or {}), SERVICE_NAME: meta.name, MANAGED_BY: MANAGER},
+            annotations=annotations or None,
+            owner_references=[new_controller_ref(endpoints, _ENDPOINTS)],
+        ),
+        address_type=family,
+        endpoints=wanted,
+        ports=[
+            DiscoveryV1EndpointPort(name=name, port=port, protocol=protocol, app_protocol=app or None)
+            for name, port, protocol, app in ports
+        ]
+        or None,
+    )
+
+
+def _says_the_same(current: V1EndpointSlice, wanted: V1EndpointSlice) -> bool:
+    here, there = current.metadata, wanted.metadata
+    if (here.labels or {}) != (there.labels or {}) or (here.annotations or {}) != (there.annotations or {}):
+        return False
+    owner = (there.owner_references or [])[0]
+    if all(reference.uid != owner.uid for reference in here.owner_references or ()):
+        return False
+    return _comparable(current.endpoints) == _comparable(wanted.endpoints)
+
+
+def _comparable(endpoints: Iterable[V1Endpoint] | None) -> Mapping[Any, Any]:
+    return {
+        _identity(each): (bool(each.conditions is None or each.conditions.ready is not False), each.node_name)
+        for each in endpoints or ()
+    }
+
+
+def _over(current: V1EndpointSlice, wanted: V1EndpointSlice) -> V1EndpointSlice:
+    """What is to be said, under the name of a slice that there is."""
+    slice_ = copy.copy(wanted)
+    slice_.metadata = copy.copy(wanted.metadata)
+    slice_.metadata.generate_name = None
+    slice_.metadata.name = current.metadata.name
+    slice_.metadata.resource_version = current.metadata.resource_version
+    return slice_
+
+
+def _reuse(result: Mirror) -> None:
+    """Write a slice that is to come over one that is to go: one write, not two."""
+    for doomed in list(result.delete):
+        new = next((it for it in result.create if it.address_type == doomed.address_type), None)
+        if new is not None:
+            result.create.remove(new)
+            result.delete.remove(doomed)
+            result.update.append(_over(doomed, new))
+
+
+def _port_key(ports: Iterable[Any]) -> _Ports:
+    return tuple(sorted((it.name or "", it.port or 0, it.protocol or "TCP", it.app_protocol or "") for it in ports))
+
+
+def _ports_of(slice_: V1EndpointSlice) -> _Ports:
+    return _port_key(slice_.ports or ())
+
+
+def _prefix(name: str) -> str:
+    """With a dash where that leaves room for one."""
+    prefix = f"{name}-"
+    return name if dns1123_subdomain_errors(f"{prefix[:-2]}a") else prefix
