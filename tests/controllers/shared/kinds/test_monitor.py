@@ -1,0 +1,216 @@
+"""The kind monitor: which kinds are followed after each discovery, and with which watches."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import anyio
+import pytest
+
+from kinformer.cache import SharedIndexInformer
+from kinformer.cache.testing import FakeControllerSource
+from kinformer.client import NoKindMatch, Served
+from kinformer.client.discovery import ApiResource
+from kinformer.client.errors import ClientError
+from kinformer.clock import FakeClock
+from kinformer.meta import GroupResource, GroupVersion, GroupVersionResource
+from kinformer_controllers.shared.kinds.mapping import KindMapper
+from kinformer_controllers.shared.kinds.monitor import DISCOVERY_PERIOD, Follower, KindMonitor, kinds_with
+from tests.turning import turn
+
+ALL = ("delete", "list", "watch")
+
+
+def kind(plural: str, *, group: str = "", version: str = "v1", verbs: tuple[str, ...] = ALL) -> ApiResource:
+    return ApiResource(GroupVersionResource(group, version, plural), plural.title(), namespaced=True, verbs=verbs)
+
+
+class Following(Follower):
+    """Notes what the monitor does."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.found_kinds: list[str] = []
+        self.lost_kinds: list[str] = []
+        self.failures = 0
+
+    def choose(self, served: Served) -> Mapping[GroupResource, ApiResource]:
+        return kinds_with(served, ALL)
+
+    def informer_of(self, kind: ApiResource) -> Any:
+        self._world.borrowed.append(kind.gvr.resource)
+        return SimpleNamespace(
+            informer=self._world.informer(kind.gvr.resource),
+            give_back=lambda: self._world.given_back.append(kind.gvr.resource),
+        )
+
+    def handler_of(self, kind: ApiResource, informer: Any) -> Any:
+        return SimpleNamespace(on_add=lambda *_: None, on_update=lambda *_: None, on_delete=lambda *_: None)
+
+    def found(self, kind: ApiResource) -> None:
+        self.found_kinds.append(kind.gvr.resource)
+
+    def lost(self, kind: ApiResource) -> None:
+        self.lost_kinds.append(kind.gvr.resource)
+
+    def failed(self) -> None:
+        self.failures += 1
+
+
+class World:
+    def __init__(self, *kinds: ApiResource) -> None:
+        self.clock = FakeClock()
+        self.served = self.known = Served(list(kinds), {})
+        self.error: ClientError | None = None
+        self.asked = 0
+        self.borrowed: list[str] = []
+        self.given_back: list[str] = []
+        self.unlistable: set[str] = set()
+        self.follower = Following(self)
+        self.client: Any = SimpleNamespace(discovery=SimpleNamespace(served=self._discover))
+        self.monitor = KindMonitor("test", self.client, self.follower, clock=self.clock)
+        self._tasks: Any = None
+
+    async def _discover(self, *, refresh: bool = False) -> Served:
+        self.asked += refresh
+        if self.error is not None:
+            raise self.error
+        if refresh:
+            self.known = self.served
+        return self.known
+
+    def informer(self, plural: str) -> SharedIndexInformer[Any]:
+        informer = SharedIndexInformer(FakeControllerSource(dict), dict, name=plural, clock=self.clock)
+        if plural not in self.unlistable:
+            self._tasks.start_soon(informer.run)
+        return informer
+
+    @property
+    def followed(self) -> list[str]:
+        return [str(one) for one in self.monitor.resources]
+
+    async def serve(self, *kinds: ApiResource, failed: Mapping[GroupVersion, str] | None = None) -> None:
+        """The server serves these from now on, and the next discovery is over."""
+        self.served = Served(list(kinds), failed or {})
+        await turn(self.clock, DISCOVERY_PERIOD + 1)
+
+
+@asynccontextmanager
+async def following(*kinds: ApiResource, unlistable: tuple[str, ...] = ()) -> AsyncIterator[World]:
+    world = World(*kinds)
+    world.unlistable.update(unlistable)
+    async with anyio.create_task_group() as tasks:
+        world._tasks = tasks
+        tasks.start_soon(world.monitor.run)
+        await turn(world.clock, 1.0)
+        yield world
+        tasks.cancel_scope.cancel()
+
+
+def test_of_each_resource_the_version_that_its_group_prefers_is_taken_if_all_can_be_done_with_it() -> None:
+    served = Served(
+        [
+            kind("pods"),
+            kind("jobs", group="batch"),
+            kind("jobs", group="batch", version="v1beta1"),
+            kind("bindings", verbs=("create",)),
+            kind("half", verbs=("list", "watch")),
+        ],
+        {},
+    )
+
+    found = kinds_with(served, ALL)
+    assert {str(one): gvr.gvr.version for one, gvr in found.items()} == {"pods": "v1", "jobs.batch": "v1"}
+
+
+async def test_kinds_that_stay_keep_their_watches_and_others_come_and_go() -> None:
+    async with following(kind("pods"), kind("deployments", group="apps")) as world:
+        assert set(world.followed) == {"deployments.apps", "pods"}
+        assert world.monitor.has_synced
+
+        await world.serve(kind("pods"), kind("secrets"))
+        assert "deployments.apps" in world.followed  # it may be away for a moment
+        await world.serve(kind("pods"), kind("secrets"))
+        assert world.followed == ["pods", "secrets"]
+        assert world.borrowed.count("pods") == 1
+        assert world.given_back == world.follower.lost_kinds == ["deployments"]
+
+
+async def test_a_kind_that_moves_to_another_version_is_followed_there() -> None:
+    async with following(kind("jobs", group="batch", version="v1beta1")) as world:
+        await world.serve(kind("jobs", group="batch"))
+
+        assert world.borrowed == ["jobs", "jobs"]
+        assert world.given_back == ["jobs"]
+
+
+async def test_a_group_that_cannot_be_asked_keeps_what_it_has_and_gets_nothing_new() -> None:
+    apps = GroupVersion("apps", "v1")
+    async with following(kind("pods"), kind("deployments", group="apps")) as world:
+        for _ in range(3):
+            await world.serve(kind("pods"), kind("statefulsets", group="apps"), failed={apps: "stale"})
+        assert set(world.followed) == {"pods", "deployments.apps"}
+        assert world.given_back == []
+
+        await world.serve(kind("pods"), kind("deployments", group="apps"))
+        assert world.borrowed.count("deployments") == 1
+
+
+async def test_a_discovery_that_fails_changes_nothing_and_is_told() -> None:
+    async with following(kind("pods")) as world:
+        world.error = ClientError("down")
+        await turn(world.clock, 3 * DISCOVERY_PERIOD)
+        assert world.followed == ["pods"]
+        assert world.follower.failures == 3
+
+        world.error = None
+        await world.serve(kind("pods"), kind("secrets"))
+        assert world.followed == ["pods", "secrets"]
+
+
+async def test_a_kind_that_cannot_be_listed_stops_no_other_and_is_waited_for_no_longer_than_a_period() -> None:
+    async with following(kind("pods"), kind("secrets"), unlistable=("secrets",)) as world:
+        ready = anyio.Event()
+
+        async def wait() -> None:
+            await world.monitor.wait_synced()
+            ready.set()
+
+        world._tasks.start_soon(wait)
+        await turn(world.clock, DISCOVERY_PERIOD - 2)
+        assert not ready.is_set()
+        await turn(world.clock, 2.0)
+        assert ready.is_set()
+        assert world.follower.found_kinds == ["pods"]
+        assert world.follower.failures == 1
+        assert not world.monitor.has_synced
+
+        # It is let go as any other.
+        await turn(world.clock, DISCOVERY_PERIOD)
+        for _ in range(4):
+            await world.serve(kind("pods"))
+        assert world.followed == ["pods"]
+
+
+async def test_nothing_is_followed_any_more_when_the_monitor_ends() -> None:
+    async with following(kind("pods"), kind("secrets")) as world:
+        world._tasks.cancel_scope.cancel()
+    assert sorted(world.given_back) == ["pods", "secrets"]
+
+
+async def test_a_kind_is_found_by_its_version_and_asked_for_again_once_each_five_seconds() -> None:
+    world = World(kind("pods"))
+    mapper = KindMapper(world.client, clock=world.clock)
+    assert (await mapper.find("v1", "Pods")).gvr.resource == "pods"
+    for _ in range(10):
+        with pytest.raises(NoKindMatch, match=r"no Widgets in example\.com/v1"):
+            await mapper.find("example.com/v1", "Widgets")
+    assert world.asked == 1
+
+    world.served = Served([kind("pods"), kind("widgets", group="example.com")], {})
+    world.clock.turn(5.0)
+    assert (await mapper.find("example.com/v1", "Widgets")).gvr.resource == "widgets"
+    assert world.asked == 2
