@@ -11,7 +11,7 @@ store with one handler, for who needs no more.
 from __future__ import annotations
 
 import random as _random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar
 
 from anyio.lowlevel import checkpoint
@@ -165,6 +165,12 @@ class Controller(Generic[T]):
             await self._reflector.run()
         finally:
             self._queue.close()
+
+    async def forget(self, objects: Iterable[tuple[str, T]]) -> None:
+        """Process these objects, which are given with their keys, as if they had been deleted."""
+        for key, obj in objects:
+            self._queue.delete(DeletedFinalStateUnknown(key, obj))
+        await self._drain()
 
     async def _drain(self) -> None:
         """Process what is queued, and let others run in between."""

@@ -12,13 +12,18 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
+from kinformer.client.errors import ClientError
 from kinformer.client.reachability import Reachability
 from kinformer.client.types import ListOptions, ObjectList, WatchEvent
 from kinformer.clock import Clock, RealClock
 
-__all__ = ("ListWatch", "ListerWatcher", "WatchableResource", "list_accepting", "reachability_of")
+__all__ = ("ListAgain", "ListWatch", "ListerWatcher", "WatchableResource", "list_accepting", "reachability_of")
 
 T = TypeVar("T")
+
+
+class ListAgain(ClientError):
+    """What a lister-watcher lists is more than it was: everything is to be listed again, at once. Its watch ended."""
 
 
 class ListerWatcher(Protocol[T]):

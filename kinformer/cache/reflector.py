@@ -26,7 +26,7 @@ from kinformer.cache.delta_fifo import DeltaFIFO
 from kinformer.cache.finishing import Finisher
 from kinformer.cache.keys import DeletedFinalStateUnknown
 from kinformer.cache.left_out import LeftOut
-from kinformer.cache.listwatch import ListerWatcher, reachability_of
+from kinformer.cache.listwatch import ListAgain, ListerWatcher, reachability_of
 from kinformer.cache.metrics import failures_total
 from kinformer.cache.pager import DEFAULT_MAX_OBJECTS, DEFAULT_PAGE_SIZE, PagedList, list_in_pages
 from kinformer.cache.real_fifo import RealFIFO
@@ -223,6 +223,8 @@ class Reflector(Generic[T]):
         while True:
             try:
                 await self.list_and_watch()
+            except ListAgain:
+                continue
             except ClientError as error:
                 self._failed(error)
             except InconsistentList:
@@ -507,6 +509,8 @@ class Reflector(Generic[T]):
                 try:
                     await self._reflect(batches, rest, started, in_order=in_order)
                     continue
+                except ListAgain:
+                    raise
                 except ClientError as error:
                     ended = error
             # The connection is closed by now; a wait holds nothing open.

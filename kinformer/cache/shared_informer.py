@@ -16,6 +16,7 @@ from kinformer.backoff import Backoff
 from kinformer.blocking import warn_when_blocked
 from kinformer.cache.controller import Controller, delta_processor
 from kinformer.cache.delta_fifo import DeltaFIFO
+from kinformer.cache.division import KeyGate
 from kinformer.cache.handlers import ResourceEventHandler
 from kinformer.cache.index import Indexers
 from kinformer.cache.left_out import LeftOut
@@ -145,6 +146,8 @@ class SharedIndexInformer(Generic[T]):
         self._controller: Controller[T] | None = None
         self._synced = SyncGate(f"informer {self.name}", self.name, self._is_started, self._clock)
         self._ended = anyio.Event()
+        #: Which keys may be synced here of what this informer holds; None: all of them.
+        self.key_gate: KeyGate | None = None
         #: Handlers that are told nothing yet; None while none are held.
         self._held: list[ProcessorListener[T]] | None = None
 
@@ -258,6 +261,16 @@ class SharedIndexInformer(Generic[T]):
 
     def _is_started(self) -> bool:
         return self._controller is not None
+
+    async def forget(self, is_unwanted: Callable[[T], bool]) -> None:
+        """
+        Let go of objects that its lister-watcher leaves out from now on. Handlers are told with a tombstone, as of a
+        deletion that nobody saw.
+        """
+        if self._controller is None:
+            return
+        key_of = self._indexer.key_of
+        await self._controller.forget([(key_of(obj), obj) for obj in self._indexer.list() if is_unwanted(obj)])
 
     # --- who is told
 

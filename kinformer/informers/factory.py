@@ -21,7 +21,9 @@ from kinformer.cache import (
     TransformFunc,
     wait_for_cache_sync,
 )
+from kinformer.cache.division import Division
 from kinformer.cache.index import namespace_index_func
+from kinformer.cache.listwatch import ListerWatcher
 from kinformer.cache.tasks import sole_error
 from kinformer.client import Client, ListOptions
 from kinformer.clock import Clock, RealClock
@@ -98,6 +100,7 @@ class SharedInformerFactory:
         self._tasks: TaskGroup | None = None
         self._shut_down = anyio.Event()
         self._holds_handlers = False
+        self._division: Division | None = None
 
     # --- asking
 
@@ -174,7 +177,7 @@ class SharedInformerFactory:
         """
         self.start()
         known = self._informers.get(gvr)
-        leaves_out = self._label_selector or self._field_selector or self._transform
+        leaves_out = self._label_selector or self._field_selector or self._transform or self._division
         if known is not None and not known.is_stopped and not leaves_out and will_do(known.type):
             _add_missing(known, indexers(known.type))
             return Borrowed(known, lambda: None)
@@ -225,7 +228,7 @@ class SharedInformerFactory:
 
     def _make(self, type_: type[T], gvr: GroupVersionResource, namespaced: bool, kind: str) -> SharedIndexInformer[T]:
         accessor = accessor_for(type_)
-        lister_watcher = ListWatch(
+        lister_watcher: ListerWatcher[T] = ListWatch(
             self._client.resource(
                 type_, gvr, namespaced=namespaced, kind=kind, metadata_only=type_ is PartialObjectMetadata
             ),
@@ -233,7 +236,9 @@ class SharedInformerFactory:
             self._label_selector,
             self._field_selector,
         )
-        return SharedIndexInformer(
+        if self._division is not None:
+            lister_watcher = self._division.narrowed(lister_watcher, type_, namespaced=namespaced)
+        informer = SharedIndexInformer(
             lister_watcher,
             type_,
             name=str(gvr.group_resource),
@@ -245,6 +250,10 @@ class SharedInformerFactory:
             clock=self._clock,
             **self._informer_options,
         )
+        if self._division is not None:
+            informer.key_gate = self._division.gate
+            self._division.add_informer(informer)
+        return informer
 
     def _make_borrowed(
         self, type_: type[T], gvr: GroupVersionResource, namespaced: bool, transform: TransformFunc[T] | None
@@ -302,6 +311,16 @@ class SharedInformerFactory:
             if gvr not in self._running:
                 running = self._running[gvr] = Running(informer)
                 self._tasks.start_soon(running.run, name=f"informer {informer.name}")
+
+    def divide(self, division: Division) -> None:
+        """
+        Have informers hold only what belongs to this process, of several that share the objects out between them.
+
+        :raises RuntimeError: if an informer was asked for already
+        """
+        if self._informers:
+            raise RuntimeError("the factory has informers that hold everything: divide() it before any is asked for")
+        self._division = division
 
     def hold_handlers(self) -> None:
         """

@@ -23,12 +23,14 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol, TypeVar
 
 import anyio
 
 from kinformer.blocking import warn_when_blocked
 from kinformer.cache import ResourceEventHandler, SharedIndexInformer
+from kinformer.cache.division import KeyGate
 from kinformer.cancellation import ends_worker, is_stray
 from kinformer.client.errors import Conflict, ServerUnreachable
 from kinformer.clock import Clock, RealClock
@@ -49,6 +51,7 @@ from kinformer.manager.syncs import (
 )
 from kinformer.meta import GroupKind, GroupVersionKind
 from kinformer.models import resource_for
+from kinformer.sharding.hashing import text_of_key
 from kinformer.workqueue import RateLimiter, ShutDown
 
 __all__ = ("Controller", "NotAsync", "Sync", "SyncError")
@@ -72,6 +75,9 @@ class Controller:
     :param workers: how many keys are synced at once
     :param queue_name: what the queue's metrics call it, if not `name`
     :param limiter: how long a key that failed has to wait; client-go's default if None
+    :param shard_by: where processes share the keys out between them, what a key's shard is told by: its namespace, or
+        the whole of a key that has none, if this is not given. None: every process syncs every key, for a sync that
+        writes nothing
     :raises NotAsync: if `sync` is a plain function
     """
 
@@ -83,6 +89,7 @@ class Controller:
         workers: int = 1,
         queue_name: str = "",
         limiter: RateLimiter[str] | None = None,
+        shard_by: Callable[[str], str] | None = text_of_key,
         clock: Clock | None = None,
     ) -> None:
         if workers < 1:
@@ -99,6 +106,8 @@ class Controller:
         self._metrics = ControllerMetrics(name, workers)
         self._registrations: list[_Registration] = []
         self._informers: list[SharedIndexInformer[Any]] = []
+        self._shard_by = shard_by
+        self._gate: KeyGate | None = None
         self._log = log.bind(controller=name)
         self._has_run = False
         self._has_synced = False
@@ -115,6 +124,11 @@ class Controller:
     def has_synced(self) -> bool:
         """Whether the caches were complete and the workers have started."""
         return self._has_synced
+
+    @property
+    def can_be_sharded(self) -> bool:
+        """Whether several processes can share its keys out: not if it has one key for everything, and no event source."""
+        return bool(self._informers)
 
     @property
     def is_ready(self) -> bool:
@@ -165,6 +179,7 @@ class Controller:
     def handle(self, informer: SharedIndexInformer[T], handler: ResourceEventHandler[T]) -> Controller:
         """Have a handler of one's own told of each change, and wait for it as for the other sources."""
         self._informers.append(informer)
+        self._gate = self._gate or getattr(informer, "key_gate", None)
         source = Source(getattr(informer, "name", ""), handler)
         self._registrations.append(informer.add_event_handler(source))
         return self
@@ -257,12 +272,23 @@ class Controller:
                 continue
             self._running.add(key)
             try:
-                with self.queue.processing(key), self._metrics.active.track_inprogress():
-                    await self._sync_key(key)
+                with self.queue.processing(key), self._entered(key) as may_sync:
+                    if may_sync:
+                        with self._metrics.active.track_inprogress():
+                            await self._sync_key(key)
+                    else:
+                        self.queue.forget(key)
             finally:
                 self._running.discard(key)
                 if not self._running and self._idle is not None:
                     self._idle.set()
+
+    def _entered(self, key: str) -> AbstractContextManager[bool]:
+        """Whether this process may sync a key now."""
+        if self._gate is None or self._shard_by is None:
+            return nullcontext(True)
+        text, again = self._shard_by(key), functools.partial(self.queue.add, key)
+        return self._gate.entered(text, (self.name, key), again, held_by_all=text == key)
 
     def _again(self, key: str) -> None:
         """Sync a key now: what it failed for is over, and was not its fault."""

@@ -15,6 +15,7 @@ one owner, and its owner alone holds its objects and syncs its keys:
 
 from __future__ import annotations
 
+from kinformer.sharding.caches import InformerCaches
 from kinformer.sharding.gate import RangeGate, RangeState
 from kinformer.sharding.hashing import LEAST_RANGES, MOST_RANGES, Ranges, fnv1a_64, text_of_key
 from kinformer.sharding.leases import GroupLeases
@@ -29,6 +30,7 @@ __all__ = (
     "LEAST_RANGES",
     "MOST_RANGES",
     "GroupLeases",
+    "InformerCaches",
     "MemberSnapshot",
     "MembershipLost",
     "RangeCaches",

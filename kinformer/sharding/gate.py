@@ -7,7 +7,8 @@ A worker that has taken a key from its queue asks the gate first. A range is in 
                               +------drain-------|---------------->+
                                                  +------keep-------+
 
-- elsewhere: the key is dropped. When the range comes, its objects come as new ones, and with them its keys.
+- elsewhere: the key is dropped. When the range comes, its objects come as new ones, and with them its keys. A key whose
+  objects are held by all members waits here instead, as no event will tell of it again.
 - filling: the caches do not have the range's objects yet. The key waits here and is queued again when they do.
 - open: the key is synced, while the guard lets this process write.
 - draining: no key is let in; those that are being synced are waited for. Should the range stay, they are queued again.
@@ -58,22 +59,29 @@ class RangeGate:
         self._claimed = 0
         self._running: Counter[int] = Counter()
         self._waiting: dict[int, dict[object, Callable[[], object]]] = {}
+        #: The same of keys that wait also while their range is elsewhere.
+        self._lasting: dict[int, dict[object, Callable[[], object]]] = {}
 
     # --- what workers ask
 
     @contextmanager
-    def entered(self, text: str, key: object, again: Callable[[], object]) -> Iterator[bool]:
+    def entered(
+        self, text: str, key: object, again: Callable[[], object], *, held_by_all: bool = False
+    ) -> Iterator[bool]:
         """
         Whether a key may be synced, for as long as this context lasts.
 
         :param text: what is hashed of the key
         :param key: what tells it from other keys that wait
         :param again: queues it, should it be one that waits
+        :param held_by_all: whether the objects that it is about are there also while its range is elsewhere
         """
         number = self.ranges.of(text)
         state = self._states.get(number)
         if state is not RangeState.OPEN or not self._may_write():
-            if state is not None:
+            if held_by_all:
+                self._lasting.setdefault(number, {})[key] = again
+            elif state is not None:
                 self._waiting.setdefault(number, {})[key] = again
             yield False
             return
@@ -172,10 +180,11 @@ class RangeGate:
     def let_waiting_in(self) -> None:
         """Queue again what came while this process could not write, if it can now."""
         if self._may_write():
-            for number in self.in_state(RangeState.OPEN) & self._waiting.keys():
+            for number in self.in_state(RangeState.OPEN) & (self._waiting.keys() | self._lasting.keys()):
                 self._open(number)
 
     def _open(self, number: int) -> None:
         self._states[number] = RangeState.OPEN
-        for again in self._waiting.pop(number, {}).values():
-            again()
+        for waiting in (self._waiting, self._lasting):
+            for again in waiting.pop(number, {}).values():
+                again()

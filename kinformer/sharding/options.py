@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import uuid
+from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from kinformer.client import Client
 from kinformer.leaderelection import ElectionOptions, new_identity
@@ -36,6 +37,8 @@ class Sharding:
         random behind it: a process that is started again is another member
     :param client: whom to renew the Lease with. One that the controllers do not share, so that no renewal waits in line
         behind their requests; the manager's own if None
+    :param by_uid: types of objects that a member holds by their uid, and not by their namespace. The keys of their
+        controllers have to begin with the uid, too (``shard_by``)
     :raises ShardOptionError: if the number of shards is out of bounds
     """
 
@@ -45,6 +48,7 @@ class Sharding:
     options: ElectionOptions = field(default_factory=ElectionOptions)
     identity: str = ""
     client: Client | None = None
+    by_uid: Collection[type[Any]] = ()
 
     def __post_init__(self) -> None:
         if not LEAST_RANGES <= self.shards <= MOST_RANGES:

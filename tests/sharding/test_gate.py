@@ -65,6 +65,24 @@ def test_a_range_that_went_and_came_back_is_not_opened_by_what_was_read_before()
     assert asked.gate.unfilled.keys() == {NUMBER}
 
 
+def test_a_key_whose_objects_all_members_hold_waits_for_its_range_as_no_event_will_tell_of_it_again() -> None:
+    asked = Asked()
+    gate, again = asked.gate, asked.again
+
+    def enters() -> bool:
+        with gate.entered("default", "default", lambda: again.append("default"), held_by_all=True) as may:
+            return may
+
+    assert not enters()
+    asked.open()
+    assert again == ["default"]
+    gate.drain({NUMBER})
+    assert not enters()
+    gate.gave_up({NUMBER})
+    asked.open()
+    assert again == ["default", "default"]
+
+
 def test_a_range_is_drained_when_its_last_running_sync_has_ended() -> None:
     asked = Asked()
     asked.open()

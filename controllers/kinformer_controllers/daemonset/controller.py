@@ -7,6 +7,8 @@ cache is behind.
 
 from __future__ import annotations
 
+from typing import Final
+
 import anyio
 
 from kinformer.client import Client
@@ -90,9 +92,15 @@ class DaemonSetController:
         self._history = DaemonSetHistory(client, revisions)
         self.controller = Controller("daemonset", self.sync, workers=workers, clock=clock)
         updates = NodeUpdates(nodes.indexer, sets.indexer, pods.indexer, self.controller.queue.add)
-        self.node_updates = Controller("daemonset-node-updates", updates.sync, workers=workers, clock=clock)
+        # Writes nothing: with shards, each process looks what a node means to the DaemonSets that it holds.
+        self.node_updates = Controller(
+            "daemonset-node-updates", updates.sync, workers=workers, shard_by=None, clock=clock
+        )
         watches = DaemonSetWatches(self.controller, sets, self.expectations, self._seen.forget)
         watches.attach(pods, revisions, nodes, self.node_updates)
+
+    #: Its keys are of namespaces, and so is all that it looks at, but for Nodes, which every process holds.
+    can_be_sharded: Final = True
 
     @property
     def has_synced(self) -> bool:

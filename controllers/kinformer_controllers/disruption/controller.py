@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import copy
 
+from typing import Final
+
 import anyio
 
 from kinformer.client import Client
@@ -108,6 +110,9 @@ class DisruptionController:
         self.controller.handle(pods, PodHandler(*queues, self.budgets, recorder, self._clock))
         self.controller.wait_for(replication_controllers).wait_for(replica_sets)
         self.controller.wait_for(deployments).wait_for(stateful_sets)
+
+    #: Its keys are of namespaces, and so is all that it looks at, but for Nodes, which every process holds.
+    can_be_sharded: Final = True
 
     @property
     def has_synced(self) -> bool:

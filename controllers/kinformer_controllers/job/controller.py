@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from functools import partial
 
+from typing import Final
+
 import anyio
 
 from kinformer.client import Client
@@ -25,7 +27,7 @@ from kinformer_controllers.job.index import add_job_pod_index, done_pods_of_job
 from kinformer_controllers.job.management import MAX_PODS_PER_SYNC
 from kinformer_controllers.job.metrics import STALE_SYNC_SKIPS, timed_sync
 from kinformer_controllers.job.options import JobOptions
-from kinformer_controllers.job.orphans import Orphans
+from kinformer_controllers.job.orphans import OrphanKey, Orphans
 from kinformer_controllers.job.ownership import JobPodClaims
 from kinformer_controllers.job.reconciling import Reconciler, own_copy
 from kinformer_controllers.job.released import Released
@@ -89,7 +91,14 @@ class JobController:
         self.controller = Controller("job", self.sync, workers=workers, limiter=limiter(), clock=clock)
         self.claims = JobPodClaims(server, jobs.indexer, pod_informer.indexer, control)
         self.orphan_sync = Orphans(pod_informer.indexer, control, partial(job_named_by, jobs.indexer)).sync
-        self.orphans = Controller("job_orphan_pod", self.orphan_sync, workers=workers, limiter=limiter(), clock=clock)
+        self.orphans = Controller(
+            "job_orphan_pod",
+            self.orphan_sync,
+            workers=workers,
+            limiter=limiter(),
+            shard_by=lambda key: OrphanKey.parse(key).namespace,
+            clock=clock,
+        )
         queue, orphan = self.controller.queue, self.orphans.queue.add
         self.reconciler = Reconciler(
             server,
@@ -109,6 +118,9 @@ class JobController:
         pod_handler = PodHandler(jobs.indexer, queue.add_after, orphan, candidates, self.expectations, self.released)
         self.controller.handle(jobs, JobHandler(queue, orphan, clock, *self.forget))
         self.controller.handle(pod_informer, pod_handler)
+
+    #: Its keys are of namespaces, and so is all that it looks at, but for Nodes, which every process holds.
+    can_be_sharded: Final = True
 
     @property
     def has_synced(self) -> bool:

@@ -1,0 +1,113 @@
+"""InformerCaches: has every informer of a factory hold the objects of this member's ranges, and no others.
+
+Objects that belong to a namespace are in the range of their namespace. Objects that belong to none, such as Nodes, are
+held by every member: controllers of Pods and DaemonSets look at all of them. Kinds whose objects stand alone can be
+held by their uid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any, TypeVar
+
+import anyio
+
+from kinformer.cache import SharedIndexInformer
+from kinformer.cache.division import Division
+from kinformer.cache.listwatch import ListerWatcher
+from kinformer.client.types import Undecodable
+from kinformer.meta import accessor_for
+from kinformer.sharding.gate import RangeGate
+from kinformer.sharding.hashing import Ranges, text_of_key
+from kinformer.sharding.narrowing import RangesListWatch
+
+__all__ = ("InformerCaches",)
+
+T = TypeVar("T")
+
+
+class InformerCaches(Division):
+    """
+    :param by_uid: the types of objects that are held by their uid. The keys of their controllers must begin with it
+    """
+
+    def __init__(self, ranges: Ranges, by_uid: Collection[type[Any]] = ()) -> None:
+        self._ranges = ranges
+        self._by_uid = frozenset(by_uid)
+        self._held: frozenset[int] = frozenset()
+        self._gate: RangeGate | None = None
+        self._parts: list[RangesListWatch[Any]] = []
+        self._informers: dict[RangesListWatch[Any], SharedIndexInformer[Any]] = {}
+        self._shrunk = False
+        self._stored = anyio.Event()
+
+    # --- what the factory asks
+
+    @property
+    def gate(self) -> RangeGate:
+        assert self._gate is not None, "a member sets it before informers are made"
+        return self._gate
+
+    @gate.setter
+    def gate(self, gate: RangeGate) -> None:
+        self._gate = gate
+
+    def narrowed(self, lister_watcher: ListerWatcher[T], type_: type[T], *, namespaced: bool) -> ListerWatcher[T]:
+        part = RangesListWatch(lister_watcher, self._is_ours_of(type_, namespaced), self._on_stored)
+        self._parts.append(part)
+        if self._held:
+            part.changed(added=True)
+        return part
+
+    def add_informer(self, informer: SharedIndexInformer[Any]) -> None:
+        part = informer.lister_watcher
+        assert isinstance(part, RangesListWatch)
+        self._informers[part] = informer
+
+    def _is_ours_of(self, type_: type[T], namespaced: bool) -> Callable[[T | Undecodable], bool]:
+        accessor, of = accessor_for(type_), self._ranges.of
+        text: Callable[[T], str] = accessor.namespace
+        if type_ in self._by_uid:
+            text = accessor.uid
+        elif not namespaced:
+            return lambda _: True
+
+        def is_ours(obj: T | Undecodable) -> bool:
+            found = text_of_key(obj.key) if isinstance(obj, Undecodable) else text(obj)
+            return of(found) in self._held
+
+        return is_ours
+
+    # --- what the member asks
+
+    def hold(self, numbers: frozenset[int]) -> None:
+        added = not numbers <= self._held
+        self._shrunk = self._shrunk or not numbers >= self._held
+        self._held = numbers
+        for part in self._parts:
+            part.changed(added=added)
+        self._on_stored()
+
+    async def wait_filled(self) -> None:
+        while True:
+            stored = self._stored
+            if self._shrunk:
+                self._shrunk = False
+                await self._forget()
+            if all(part.is_complete for part, informer in self._informers.items() if _runs(informer)):
+                return
+            await stored.wait()
+
+    async def _forget(self) -> None:
+        for part, informer in tuple(self._informers.items()):
+            is_ours = part.is_ours
+            await informer.forget(lambda obj, is_ours=is_ours: not is_ours(obj))  # type: ignore[misc]
+
+    def _on_stored(self) -> None:
+        stored, self._stored = self._stored, anyio.Event()
+        stored.set()
+
+
+def _runs(informer: SharedIndexInformer[Any]) -> bool:
+    # One that is started later lists what is held by then, and its controllers wait for that.
+    return informer.is_started and not informer.is_stopped
