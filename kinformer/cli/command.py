@@ -20,6 +20,7 @@ from kinformer.cli.election import ElectionFlags, leader_election_flags
 from kinformer.cli.flags import ControllersCommand, duration, values_of_flags
 from kinformer.cli.remote import RemoteFlags, remote_flags
 from kinformer.cli.serving import ServingFlags, serving_flags
+from kinformer.cli.sharding import ShardingFlags, sharding_flags
 
 __all__ = ("logging_flags", "main", "run_command", "with_logging")
 
@@ -149,6 +150,7 @@ def apiserver(**options: Any) -> None:
 )
 @serving_flags
 @leader_election_flags
+@sharding_flags
 @logging_flags
 def manager(**options: Any) -> None:
     """Run controllers against a cluster until interrupted."""
@@ -156,8 +158,10 @@ def manager(**options: Any) -> None:
 
     shown = values_of_flags(click.get_current_context())
     election = ElectionFlags.taken_from(options)
+    sharding = ShardingFlags.taken_from(options)
     serving = ServingFlags.taken_from(options)
-    run_command(partial(run, election=election, serving=serving, shown_flags=shown, **with_logging(options)))
+    parts = {"election": election, "sharding": sharding, "serving": serving}
+    run_command(partial(run, **parts, shown_flags=shown, **with_logging(options)))
 
 
 @main.command()

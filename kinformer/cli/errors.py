@@ -14,7 +14,9 @@ from kinformer.manager import (
     EndpointError,
     KubeControllerManagerRuns,
     LeadershipLost,
+    MembershipLost,
     OptionError,
+    ShardCountConflict,
     UnknownControllerError,
 )
 from kinformer.manager.rbac import UndeclaredPermissions
@@ -29,9 +31,11 @@ _USERS = (
     KubeControllerManagerRuns,
     LeadershipLost,
     ManifestError,
+    MembershipLost,
     OptionError,
     RemoteError,
     ServerError,
+    ShardCountConflict,
     UndeclaredPermissions,
     UnknownControllerError,
     WebhookNotStarted,

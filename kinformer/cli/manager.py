@@ -13,6 +13,7 @@ import click
 
 from kinformer.cli.election import ElectionFlags, leader_election_of
 from kinformer.cli.serving import ServingFlags, address_of, secure_serving_of
+from kinformer.cli.sharding import ShardingFlags, sharding_of
 from kinformer.client import OutageOptions, connect
 from kinformer.informers import SharedInformerFactory
 from kinformer.logs import escaped
@@ -37,6 +38,7 @@ async def run(
     server_return_spread: float,
     serving: ServingFlags,
     election: ElectionFlags,
+    sharding: ShardingFlags,
     extra_options: tuple[str, ...],
     shown_flags: Mapping[str, Any],
     **options: Any,
@@ -48,12 +50,15 @@ async def run(
     :param beside_kube_controller_manager: run built-in ones also where the cluster's own do
     :param serving: where to serve metrics and health, and to whom
     :param election: whether to wait for a Lease first, and which
+    :param sharding: whether to share the keys out with other processes, and how
     :param options: what the controllers are told, those that do not run here included
     :param extra_options: the same, as ``NAME=VALUE``; each must be known to a controller that runs
     :param shown_flags: what ``/flagz`` shows
     :raises ClientError: if the cluster cannot be reached, or refuses
     :raises KubeControllerManagerRuns: if a built-in controller would run beside the cluster's own
     :raises LeadershipLost: if the Lease was lost
+    :raises MembershipLost: if the Lease of this member was lost
+    :raises ShardCountConflict: if the other members have another number of shards
     :raises UnknownControllerError: if a controller is not known
     :raises OptionError: if an option does not say what it should
     """
@@ -62,6 +67,7 @@ async def run(
         raise OptionError(f"--namespace is {namespace!r}: {problems[0]}")
     outage = OutageOptions(probe_interval=server_probe_interval, return_spread=server_return_spread)
     settings = leader_election_of(election)
+    group = sharding_of(sharding)
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(
             connect(kubeconfig, context, qps=kube_api_qps, burst=kube_api_burst, outage=outage)
@@ -70,6 +76,8 @@ async def run(
             # A client of its own: no renewal waits behind the controllers' requests, or for their limits.
             own = await stack.enter_async_context(connect(kubeconfig, context))
             settings = replace(settings, client=own)
+        if group is not None:
+            group = replace(group, client=await stack.enter_async_context(connect(kubeconfig, context)))
         manager = Manager(
             client,
             controllers=selection,
@@ -80,6 +88,7 @@ async def run(
             secure=secure_serving_of(serving),
             beside_kube_controller_manager=beside_kube_controller_manager,
             leader_election=settings,
+            sharding=group,
         )
         manager.pages.flags = shown_flags
         if not manager.controllers:

@@ -27,6 +27,7 @@ from kinformer.manager.selection import UnknownControllerError, select_controlle
 from kinformer.manager.serving import SecureServing
 from kinformer.manager.sources import EnqueueKeys, KeysOf, own_key, owner_keys
 from kinformer.options import OptionError
+from kinformer.sharding import MembershipLost, ShardCountConflict, Sharding
 
 __all__ = (
     "Controller",
@@ -41,11 +42,14 @@ __all__ = (
     "LeaderElection",
     "LeadershipLost",
     "Manager",
+    "MembershipLost",
     "NotAsync",
     "OptionError",
     "Predicate",
     "Runnable",
     "SecureServing",
+    "ShardCountConflict",
+    "Sharding",
     "Sync",
     "SyncError",
     "UnknownControllerError",

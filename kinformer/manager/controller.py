@@ -127,7 +127,7 @@ class Controller:
 
     @property
     def can_be_sharded(self) -> bool:
-        """Whether several processes can share its keys out: not if it has one key for everything, and no event source."""
+        """Whether several processes can share its keys out: not without event sources, with one key for everything."""
         return bool(self._informers)
 
     @property

@@ -42,7 +42,9 @@ from kinformer.manager.loading import make_controllers
 from kinformer.manager.serving import SecureServing, StatusPages
 from kinformer.manager.serving.access import Access
 from kinformer.manager.serving.certificates import ServingCertificate
+from kinformer.manager.shards import Shards
 from kinformer.options import OptionError
+from kinformer.sharding import Sharding
 
 __all__ = ("Manager",)
 
@@ -64,12 +66,15 @@ class Manager:
         runs
     :param leader_election: work only while this process holds a Lease, and stand by until then: its informers follow
         the server, its controllers do nothing and queue nothing. None: work at once
+    :param sharding: share the keys out with other processes: work on those of some ranges of namespaces, and hold only
+        their objects. None: work on all
     :param secure: how the endpoint is protected; None: plain HTTP, for everybody
     :param limits: from when on the health checks count something as wrong
     :ivar failed: controllers that were selected and cannot be loaded, by name
     :raises UnknownControllerError: if one is asked for that is not known
     :raises ControllerLoadError: if none of those that are selected can be loaded
-    :raises OptionError: if an option is not known, or has a value of the wrong type
+    :raises OptionError: if an option is not known, or has a value of the wrong type; or if a controller cannot be
+        sharded
     """
 
     def __init__(
@@ -85,6 +90,7 @@ class Manager:
         endpoint: tuple[str, int] | None = None,
         beside_kube_controller_manager: bool = False,
         leader_election: LeaderElection | None = None,
+        sharding: Sharding | None = None,
         limits: HealthLimits | None = None,
         secure: SecureServing | None = None,
     ) -> None:
@@ -93,6 +99,12 @@ class Manager:
         informers = informers or SharedInformerFactory(client, clock=clock)
         #: The election that this process takes part in, None if it leads without one.
         self.election = Election(leader_election, client, clock) if leader_election is not None else None
+        #: The group that this process shares the keys with, None if it has them all.
+        self.shards = Shards(sharding, client, informers, clock) if sharding is not None else None
+        if self.shards is not None:
+            if self.election is not None:
+                raise OptionError("a manager either waits to lead or shares the keys out: want one of the two")
+            client = self.shards.guarded(client)
         if self.election is not None:
             informers.hold_handlers()
             client = self.election.guarded(client)
@@ -100,6 +112,8 @@ class Manager:
         self.context = ControllerContext(client, informers, given, clock)
         #: Those that were selected, by name.
         self.controllers, self._builtin, self.failed = make_controllers(controllers, known, self.context)
+        if self.shards is not None:
+            self.shards.check(self.controllers)
         # The Lease of the cluster's own is the one to be elected for: then it does not run beside us, or we wait.
         self._beside = beside_kube_controller_manager or (self.election is not None and self.election.is_the_clusters)
         if not self.failed:
@@ -146,8 +160,10 @@ class Manager:
         ]
         if self.election is not None:
             live.append(HealthCheck(self.election.health.name, self.election.health.wrong))
+        joined = [HealthCheck("shards", self.shards.unready)] if self.shards is not None else []
         well = [
             PING,
+            *joined,
             HealthCheck("event-loop", event_loop(limits.loop_blocked)),
             HealthCheck("queues", self._queues.check(limits.queue_stuck)),
             HealthCheck("informer-sync", informer_sync(self._looked_at)),
@@ -189,6 +205,8 @@ class Manager:
 
         :raises KubeControllerManagerRuns: if a built-in controller would run beside the cluster's own
         :raises LeadershipLost: if the Lease that the controllers need was lost; they have ended then
+        :raises MembershipLost: if this process is no member of its group any more; they have ended then
+        :raises ShardCountConflict: if its group has another number of shards
         """
         await self.check_alone()
         log.info("manager_starting", controllers=list(self.controllers))
@@ -197,11 +215,14 @@ class Manager:
                 tasks.start_soon(self.endpoint.run)
                 tasks.start_soon(self._queues.run)
                 tasks.start_soon(self.inspector.run)
-            tasks.start_soon(self.context.informers.run)
-            if self.election is None:
-                tasks.start_soon(self._work)
-            else:
+            if self.shards is not None:
+                tasks.start_soon(self.shards.run, self._work)  # it starts the informers, too
+            elif self.election is not None:
+                tasks.start_soon(self.context.informers.run)
                 tasks.start_soon(self.election.run, partial(self._lead, self.election))
+            else:
+                tasks.start_soon(self.context.informers.run)
+                tasks.start_soon(self._work)
 
     async def _lead(self, election: Election) -> None:
         await self.check_alone()

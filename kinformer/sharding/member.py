@@ -4,7 +4,7 @@ What is promised: of any key, there is one process at most that syncs it and may
 while both of these hold, and each range has one owner by the first and is safe from its former owner by the second:
 
 1. the table says that the range is its own (written by compare-and-swap), and
-2. its guard is open: it renewed its own Lease, and sent that renewal less than the write duration ago.
+2. its guard is open: it renewed its own Lease and read the table, and began both less than the write duration ago.
 
 A member goes through rounds. In each it reads the group's Leases in one request, makes a plan
 (:mod:`kinformer.sharding.plan`) and carries it out with one write of the table at most:
@@ -25,6 +25,7 @@ import random as _random
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
+from math import inf
 from typing import Protocol
 
 import anyio
@@ -33,7 +34,7 @@ from kinformer.cache.tasks import plain_task_group
 from kinformer.client import Client, ClientError, Conflict
 from kinformer.client.errors import AlreadyExists
 from kinformer.clock import Clock, RealClock
-from kinformer.leaderelection import LeaderElector, LeadershipLost, LeaseKeeper, guarded_client
+from kinformer.leaderelection import Guard, LeaderElector, LeadershipLost, LeaseKeeper, guarded_client
 from kinformer.logs import get_logger
 from kinformer.sharding.gate import RangeGate
 from kinformer.sharding.hashing import Ranges
@@ -69,7 +70,26 @@ class RangeCaches(Protocol):
         """From now on, hold the objects of these ranges: get those that are not there, let go of all others."""
 
     async def wait_filled(self) -> None:
-        """Return once all is there that is to be held, in a state not older than the last call of :meth:`hold`."""
+        """
+        Let go of what is not to be held any more, and return once all is there that is to be: in a state that is not
+        older than the last call of :meth:`hold`.
+        """
+
+
+class MemberGuard(Guard):
+    """A guard that is closed also when the table was not read for too long: somebody may have deleted it."""
+
+    __slots__ = ("table_until",)
+
+    def __init__(self, lease: str, now: Callable[[], float]) -> None:
+        super().__init__(lease, now)
+        #: Until when it may be written by what the table said. No end before it was read: nothing is owned then.
+        self.table_until = inf
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it may be written now."""
+        return super().is_open and self._now() < self.table_until
 
 
 class ShardMember:
@@ -107,7 +127,7 @@ class ShardMember:
         keeper = LeaseKeeper(self._lock, options, name=sharding.group, clock=self._clock)
         self.elector = LeaderElector(keeper, clock=self._clock, random=random)
         self._now = keeper.now
-        self.guard = self.elector.guard
+        self.guard = self.elector.guard = MemberGuard(self._lock.describe(), keeper.now)
         self._leases = GroupLeases(guarded_client(client, self.guard), sharding.namespace, sharding.group)
         self._own_lease = GroupLeases(renewing, sharding.namespace, sharding.group)
         self.group = self._leases.describe()
@@ -118,7 +138,9 @@ class ShardMember:
         self._uncertain = False
         #: The ranges that were to be given up with it.
         self._giving: frozenset[int] = frozenset()
-        self._waiting_since: float | None = None
+        #: The table that says that it waits, and since when that is known here.
+        self._waits_for = ""
+        self._waiting_since = 0.0
         self._leaving = False
         self._lost = ""
         self._scope: anyio.CancelScope | None = None
@@ -278,15 +300,19 @@ class ShardMember:
                 self._log.error("shard_round_failed", error=str(error))
             finally:
                 timer.cancel()
+        if self._now() >= self.guard.table_until:
+            self._lose("the table could not be read")
         return False
 
     async def _round(self) -> bool:
+        began = self._now()
         seen = await self._leases.read()
         now = self._now()
         table = self._checked(seen)
         if not self._agrees(table):
             self._lose("others took its ranges")
             return True
+        self.guard.table_until = began + self._options.write_duration
         self._sightings.look(seen.members, table.members, now)
         live = self._sightings.live(now)
         live = live - {self.name} if self._leaving else live | {self.name}
@@ -316,13 +342,17 @@ class ShardMember:
         self._gave_up(missing)
         return True
 
-    def _may_claim(self, table: Table) -> bool:
+    def _may_claim(self, seen: Seen, table: Table) -> bool:
+        if self._leaving:
+            return False
         if not table.waits:
-            self._waiting_since = None
-            return not self._leaving
-        now = self._now()
-        self._waiting_since = self._waiting_since if self._waiting_since is not None else now
-        return not self._leaving and now - self._waiting_since >= self._options.lease_seconds
+            return True
+        if seen.lease is None:
+            return False
+        uid, now = seen.lease["metadata"]["uid"], self._now()
+        if self._waits_for != uid:
+            self._waits_for, self._waiting_since = uid, now
+        return now - self._waiting_since >= self._options.lease_seconds
 
     async def _fence(self, over: frozenset[str]) -> frozenset[str]:
         """Those of them that can renew their Leases no more."""
@@ -342,7 +372,7 @@ class ShardMember:
         for name in fenced:
             after = after.with_owner(after.of(name), "")
         claim = frozenset[int]()
-        if self._may_claim(table):
+        if self._may_claim(seen, table):
             claim = (plan.wanted & after.of("")) - give
             after = replace(after.with_owner(claim, self.name), waits=False)
         # What may still arrive finds another version once this is written.
@@ -387,6 +417,7 @@ class ShardMember:
         self._metrics.given_up.inc(len(numbers))
         self.gate.gave_up(numbers)
         self._caches.hold(self.gate.held)
+        self._fills.set()
         if self._leaving and not self.gate.held:
             self._empty.set()
 

@@ -12,8 +12,9 @@ of its own, which is what is written every few seconds.
     kinformer.dev/shard-changes: "12"
 
 A group's first table is made by whoever comes first. If there are other members already, the table may have been
-deleted under their feet, and they may go on for a while with what they owned. So it says ``kinformer.dev/shard-waits``,
-and nobody claims anything until it has seen that for as long as a member's Lease lasts.
+deleted under their feet. They go on with what they owned until they read that, or have not read the table for too long.
+So it says ``kinformer.dev/shard-waits``, and nobody claims anything until it has seen that for as long as a member's
+Lease lasts.
 """
 
 from __future__ import annotations

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 import structlog
 
-from kinformer.leaderelection.guard import Guard
 from kinformer.sharding import RangeGate
-from kinformer.sharding.member import ShardMember
+from kinformer.sharding.member import MemberGuard, ShardMember
 from kinformer.sharding.sightings import Sightings
 from tests.sharding.simulation import Violation, World
 
@@ -39,7 +38,7 @@ async def test_no_key_is_ever_in_two_running_syncs() -> None:
 
 
 # Each of these was a mistake once, or nearly.
-@pytest.mark.parametrize("seed", [340, 3689])
+@pytest.mark.parametrize("seed", [340, 3689, 12732, 13142])
 async def test_schedules_that_found_something_find_it_no_more(seed: int) -> None:
     assert await first_failure(range(seed, seed + 1)) is None
 
@@ -58,7 +57,7 @@ async def test_it_fails_without_the_wait_for_the_lease_of_the_dead(monkeypatch: 
 
 @pytest.mark.timeout(300)
 async def test_it_fails_without_the_guard(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Guard, "is_open", True)
+    monkeypatch.setattr(MemberGuard, "is_open", True)
     assert await first_failure(range(400))
 
 

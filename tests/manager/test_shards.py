@@ -1,0 +1,298 @@
+"""Managers that share the keys out: they join, leave, die, with the ReplicaSet controller on many namespaces."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import pytest
+
+from kinformer.client import Client, connect
+from kinformer.clock import FakeClock
+from kinformer.envtest import ApiServer
+from kinformer.manager import Controller, ControllerContext, Manager, MembershipLost, OptionError, Sharding
+from kinformer.models import V1ConfigMap, V1Namespace, V1Node, V1ObjectMeta, V1Pod, V1ReplicaSet, from_dict
+from kinformer.sharding import RangeState
+from tests.turning import eventually, quiet, turn
+
+NAMESPACES = [f"team-{number:02d}" for number in range(12)]
+
+
+class Process:
+    """One manager, what it has synced, and the means to have it stop answering."""
+
+    def __init__(self, world: World, name: str, controllers: dict[str, Any] | None) -> None:
+        self.world = world
+        self.synced: list[str] = []
+        self.running: set[str] = set()
+        self.is_cut = False
+        self.error: Exception | None = None
+        self.ended = False
+        self.scope = anyio.CancelScope()
+        self.manager = Manager(
+            world.client.through(lambda transport: _Wire(transport, self)),
+            known=controllers or {"noted": self._make},
+            controllers=["*"],
+            clock=world.clock,
+            sharding=Sharding(identity=name),
+        )
+
+    def _make(self, context: ControllerContext) -> Controller:
+        async def sync(key: str) -> None:
+            if any(key in process.running for process in self.world.processes):
+                self.world.collided.append(key)
+            self.running.add(key)
+            self.synced.append(key)
+            try:
+                await context.clock.sleep(0.2)
+            finally:
+                self.running.discard(key)
+
+        return Controller("noted", sync, clock=context.clock).watch(context.informers.informer_for(V1ConfigMap))
+
+    @property
+    def owned(self) -> frozenset[int]:
+        assert self.manager.shards is not None
+        return self.manager.shards.member.gate.in_state(RangeState.OPEN)
+
+    def cached(self, type_: type[Any]) -> set[str]:
+        return set(self.manager.context.informers.informer_for(type_).indexer.list_keys())
+
+    async def run(self) -> None:
+        with self.scope:
+            try:
+                await self.manager.run()
+            except MembershipLost as error:
+                self.error = error
+        self.ended = True
+
+
+class _Wire:
+    """Sends nothing any more once its process is cut off."""
+
+    def __init__(self, transport: Any, process: Process) -> None:
+        self._transport = transport
+        self._process = process
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    async def request(self, method: str, path: str, **request: Any) -> bytes:
+        if self._process.is_cut:
+            await anyio.sleep_forever()
+        answer: bytes = await self._transport.request(method, path, **request)
+        return answer
+
+
+class World:
+    def __init__(self, client: Client, clock: FakeClock, tasks: anyio.abc.TaskGroup) -> None:
+        self.client = client
+        self.clock = clock
+        self.processes: list[Process] = []
+        #: Keys that were in two syncs at a time.
+        self.collided: list[str] = []
+        self._tasks = tasks
+
+    def start(self, name: str, controllers: dict[str, Any] | None = None) -> Process:
+        process = Process(self, name, controllers)
+        self.processes.append(process)
+        self._tasks.start_soon(process.run)
+        return process
+
+    async def until_shared(self, *processes: Process) -> None:
+        """Until these have all ranges open between them, and each some."""
+
+        def is_shared() -> bool:
+            owned = [process.owned for process in processes]
+            return all(owned) and sorted(number for numbers in owned for number in numbers) == list(range(64))
+
+        await eventually(is_shared, self.clock)
+
+    async def make(self, name: str = "c") -> set[str]:
+        """A ConfigMap in each namespace; their keys."""
+        for namespace in NAMESPACES:
+            metadata = V1ObjectMeta(name=name, namespace=namespace)
+            await self.client.resource(V1ConfigMap).create(V1ConfigMap(metadata=metadata))
+        await quiet()
+        return {f"{namespace}/{name}" for namespace in NAMESPACES}
+
+
+@asynccontextmanager
+async def a_world() -> AsyncIterator[World]:
+    clock = FakeClock()
+    async with (
+        ApiServer(clock=clock) as server,
+        connect(url=server.url, token=server.token, clock=clock) as client,
+        anyio.create_task_group() as tasks,
+    ):
+        for namespace in NAMESPACES:
+            await client.resource(V1Namespace).create(V1Namespace(metadata=V1ObjectMeta(name=namespace)))
+        world = World(client, clock, tasks)
+        try:
+            yield world
+        finally:
+            for process in world.processes:
+                process.is_cut = False
+                process.scope.cancel()
+            await eventually(lambda: all(process.ended for process in world.processes), clock)
+        assert not world.collided
+
+
+async def test_each_of_two_holds_and_syncs_its_own_namespaces_and_both_together_all() -> None:
+    async with a_world() as world:
+        a = world.start("a")
+        await world.until_shared(a)
+        b = world.start("b")
+        await world.until_shared(a, b)
+        keys = await world.make()
+        await eventually(lambda: len(a.synced) + len(b.synced) >= len(keys), world.clock)
+
+        assert Counter(a.synced + b.synced) == Counter(keys)
+        assert a.cached(V1ConfigMap) == set(a.synced)
+        assert b.cached(V1ConfigMap) == set(b.synced)
+        assert a.synced
+        assert b.synced
+
+
+async def test_who_joins_gets_the_objects_of_its_ranges_and_the_others_let_go_of_them() -> None:
+    async with a_world() as world:
+        keys = await world.make()
+        a = world.start("a")
+        await world.until_shared(a)
+        await eventually(lambda: set(a.synced) == keys, world.clock)
+        b = world.start("b")
+        await world.until_shared(a, b)
+        await eventually(lambda: a.cached(V1ConfigMap).isdisjoint(b.synced) and bool(b.synced), world.clock)
+        await turn(world.clock, 5)
+
+        assert a.cached(V1ConfigMap) | b.cached(V1ConfigMap) == keys
+        assert a.cached(V1ConfigMap).isdisjoint(b.cached(V1ConfigMap))
+        assert set(b.synced) == b.cached(V1ConfigMap)
+        assert Counter(a.synced) == Counter(keys)  # nothing that was told as gone was synced again
+
+
+async def test_who_leaves_hands_its_keys_over_within_two_rounds() -> None:
+    async with a_world() as world:
+        keys = await world.make()
+        a = world.start("a")
+        await world.until_shared(a)
+        b = world.start("b")
+        await world.until_shared(a, b)
+        began = world.clock.monotonic()
+        a.scope.cancel()
+        await world.until_shared(b)
+
+        assert world.clock.monotonic() - began < 5
+        await eventually(lambda: set(b.synced) == keys, world.clock)
+        assert a.ended
+        assert a.error is None
+
+
+async def test_the_keys_of_one_who_is_cut_off_are_taken_over_when_its_lease_has_run_out_and_it_ends_before() -> None:
+    async with a_world() as world:
+        await world.make()
+        a = world.start("a")
+        await world.until_shared(a)
+        b = world.start("b")
+        await world.until_shared(a, b)
+        a.is_cut = True
+        began = world.clock.monotonic()
+        await eventually(lambda: a.ended or None, world.clock)
+        ended = world.clock.monotonic() - began
+        await world.until_shared(b)
+        took = world.clock.monotonic() - began
+
+        assert isinstance(a.error, MembershipLost)
+        assert ended < 12.5 < took < 15 + 2 * 2 + 1
+
+
+async def test_objects_without_namespace_are_held_by_all_and_their_keys_synced_by_one_also_after_a_take_over() -> None:
+    async with a_world() as world:
+        synced: dict[str, list[str]] = {"a": [], "b": []}
+
+        def nodes_of(name: str) -> dict[str, Any]:
+            def make(context: ControllerContext) -> Controller:
+                async def sync(key: str) -> None:
+                    synced[name].append(key)
+
+                return Controller("nodes", sync, clock=context.clock).watch(context.informers.informer_for(V1Node))
+
+            return {"nodes": make}
+
+        names = {f"node-{number}" for number in range(20)}
+        for name in names:
+            await world.client.resource(V1Node).create(V1Node(metadata=V1ObjectMeta(name=name)))
+        a = world.start("a", nodes_of("a"))
+        await world.until_shared(a)
+        b = world.start("b", nodes_of("b"))
+        await world.until_shared(a, b)
+        assert a.cached(V1Node) == b.cached(V1Node) == names
+        a.scope.cancel()
+        await world.until_shared(b)
+        await turn(world.clock, 1)
+
+        assert set(synced["a"]) == names
+        assert set(synced["b"]) == names
+
+
+def replica_set(namespace: str) -> V1ReplicaSet:
+    labels = {"app": "web"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    spec = {"replicas": 3, "selector": {"matchLabels": labels}, "template": template}
+    return from_dict(V1ReplicaSet, {"metadata": {"name": "web", "namespace": namespace}, "spec": spec})
+
+
+async def test_replica_sets_of_many_namespaces_have_their_pods_and_no_more_while_managers_come_and_go() -> None:
+    from kinformer_controllers.replicaset.controller import make_controller
+
+    known = {"replicaset": make_controller}
+    async with a_world() as world:
+        pods, sets = world.client.resource(V1Pod), world.client.resource(V1ReplicaSet)
+
+        async def counts() -> Counter[str]:
+            return Counter(pod.metadata.namespace for pod in (await pods.list()).items)
+
+        async def all_have(replicas: int) -> bool:
+            return await counts() == Counter(dict.fromkeys(NAMESPACES, replicas))
+
+        a, b = world.start("a", known), world.start("b", known)
+        await world.until_shared(a, b)
+        for namespace in NAMESPACES:
+            await sets.create(replica_set(namespace))
+        c = world.start("c", known)
+        await eventually(lambda: all_have(3), world.clock)
+        await world.until_shared(a, b, c)
+        for namespace in NAMESPACES:
+            await sets.patch("web", {"spec": {"replicas": 5}}, namespace)
+        a.scope.cancel()
+        await eventually(lambda: all_have(5), world.clock)
+        b.is_cut = True
+        for namespace in NAMESPACES:
+            await sets.patch("web", {"spec": {"replicas": 2}}, namespace)
+        await eventually(lambda: all_have(2), world.clock)
+        await world.until_shared(c)
+        await turn(world.clock, 30)
+
+        assert await all_have(2)
+        assert c.cached(V1Pod) == {f"{pod.metadata.namespace}/{pod.metadata.name}" for pod in (await pods.list()).items}
+
+
+async def test_a_controller_that_looks_at_everything_cannot_be_sharded() -> None:
+    async with ApiServer() as server, connect(url=server.url, token=server.token) as client:
+        with pytest.raises(
+            OptionError, match="podgc cannot be sharded, as each looks at"
+        ):
+            Manager(client, controllers=["replicaset", "podgc"], sharding=Sharding())
+
+
+async def test_what_the_group_is_like_can_be_looked_at() -> None:
+    async with a_world() as world:
+        a = world.start("a")
+        await world.until_shared(a)
+        assert a.manager.shards is not None
+        snapshot = a.manager.shards.snapshot()
+        assert snapshot.group == "kube-system/kinformer-manager-shards"
+        assert [len(member.ranges) for member in snapshot.members] == [64]
