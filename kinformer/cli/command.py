@@ -160,8 +160,8 @@ def manager(**options: Any) -> None:
     election = ElectionFlags.taken_from(options)
     sharding = ShardingFlags.taken_from(options)
     serving = ServingFlags.taken_from(options)
-    parts = {"election": election, "sharding": sharding, "serving": serving}
-    run_command(partial(run, **parts, shown_flags=shown, **with_logging(options)))
+    serve = partial(run, election=election, sharding=sharding, serving=serving, shown_flags=shown)
+    run_command(partial(serve, **with_logging(options)))
 
 
 @main.command()

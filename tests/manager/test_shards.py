@@ -282,9 +282,7 @@ async def test_replica_sets_of_many_namespaces_have_their_pods_and_no_more_while
 
 async def test_a_controller_that_looks_at_everything_cannot_be_sharded() -> None:
     async with ApiServer() as server, connect(url=server.url, token=server.token) as client:
-        with pytest.raises(
-            OptionError, match="podgc cannot be sharded, as each looks at"
-        ):
+        with pytest.raises(OptionError, match="podgc cannot be sharded, as each looks at"):
             Manager(client, controllers=["replicaset", "podgc"], sharding=Sharding())
 
 

@@ -8,7 +8,6 @@ disruption never came. Promised: a budget that cannot be computed allows no evic
 from __future__ import annotations
 
 import copy
-
 from typing import Final
 
 import anyio

@@ -9,7 +9,6 @@ they are off by default: the Workload and PodGroup of a Job.
 from __future__ import annotations
 
 from functools import partial
-
 from typing import Final
 
 import anyio
