@@ -64,9 +64,9 @@ class Collector:
             log.debug("owner_of_unknown_kind", object=str(node.identity), error=str(error))
             return self._later.when(uid)
         except NamespacedOwnerOfClusterWide:
-            log.info("cluster_wide_object_names_namespaced_owner", object=str(node.identity))
-            self._later.forget(uid)
-            return None
+            # Nothing can be said of the object while it names that owner, and the graph does not tell when that ends.
+            log.debug("cluster_wide_object_names_namespaced_owner", object=str(node.identity))
+            return self._later.when(uid)
         if node.is_virtual and self._graph.nodes.get(uid) is node:
             # It is there. One that was made and deleted while a watch was broken is never seen: only this tells of it.
             return self._later.when(uid)

@@ -267,13 +267,20 @@ async def test_an_owner_of_a_kind_that_is_not_served_keeps_its_dependents(scene:
     assert scene.asked == ["get pod"]
 
 
-async def test_a_cluster_wide_object_that_names_an_owner_of_a_namespace_is_left_alone_for_good(scene: Scene) -> None:
+async def test_a_cluster_wide_object_that_names_an_owner_of_a_namespace_is_left_alone_while_it_does(
+    scene: Scene,
+) -> None:
     node = Obj("Node", "", "n1")
     scene.world.see(node, ref(OWNER))
     scene.objects.put(node, ref(OWNER))
 
-    assert await scene.collect(node) is None
+    assert await scene.collect(node) == 0.005
     assert scene.asked == ["get n1"]
+
+    gone = Obj("Node", "", "gone")
+    scene.objects.put(node, ref(gone))
+    await scene.collect(node)
+    assert scene.asked == ["get n1", "get gone", "delete n1 Background at 1"]
 
 
 async def test_the_owners_of_a_virtual_object_are_those_of_the_namespace_that_it_is_in(scene: Scene) -> None:
