@@ -9,7 +9,7 @@ from typing import Any
 
 import anyio
 
-from kinformer.client import Client, NotFound, PatchType, connect
+from kinformer.client import AlreadyExists, Client, PatchType, connect
 from kinformer.client.transport import Transport
 from kinformer.clock import FakeClock
 from kinformer.envtest import ApiServer
@@ -64,11 +64,11 @@ class Cluster:
         """The kubelet renews its node's Lease."""
         leases = self.client.resource(V1Lease)
         spec = {"renewTime": self.clock.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")}
+        lease = {"metadata": {"name": name, "namespace": "kube-node-lease"}, "spec": spec}
         try:
+            await leases.create(from_dict(V1Lease, lease))
+        except AlreadyExists:
             await leases.patch(name, {"spec": spec}, "kube-node-lease", patch_type=PatchType.MERGE)
-        except NotFound:
-            meta = {"name": name, "namespace": "kube-node-lease"}
-            await leases.create(from_dict(V1Lease, {"metadata": meta, "spec": spec}))
 
     async def set_taints(self, name: str, *keys: str, effect: str = "NoExecute") -> None:
         """Give a node these taints and no others."""

@@ -43,8 +43,8 @@ _WORKERS: Final = 8
 #: How often a node's health is written in one pass, and the seconds between.
 _TRIES: Final = 5
 _PAUSE: Final = 0.02
-#: Nodes after which the others in this event loop have their turn.
-_PIECE: Final = 64
+#: Nodes after which a worker lets the others in this event loop have their turn.
+_PIECE: Final = 16
 
 
 class NodeMonitor:
@@ -100,6 +100,7 @@ class NodeMonitor:
 
         await parallelize_until(_WORKERS, len(nodes), look)
         await self._handle_disruption(zones, nodes)
+        self._tainter.release()
         ALL_NODES_SECONDS.observe(self._clock.monotonic() - began)
 
     async def _note_changes(self, nodes: list[V1Node]) -> None:
@@ -117,6 +118,7 @@ class NodeMonitor:
         for name in [name for name in self._known if name not in there]:
             gone = V1Node(metadata=V1ObjectMeta(name=name, uid=self._known.pop(name)))
             self.health.pop(name, None)
+            self._tainter.forget(name)
             record_node_event(self._recorder, gone, "RemovingNode", f"Removing Node {name} from Controller")
 
     def _add_zone(self, zone: str) -> None:

@@ -16,6 +16,7 @@ from kinformer.cancellation import cancellations_as_errors
 from kinformer.client.errors import ClientError
 from kinformer.clock import Clock
 from kinformer.logs import get_logger
+from kinformer.meta.versions import is_older
 from kinformer.models import V1Node, V1Taint
 from kinformer.placement.taints import NO_EXECUTE
 from kinformer_controllers.nodelifecycle.health import ready_condition
@@ -32,6 +33,7 @@ log = get_logger(__name__)
 NOT_READY_TAINT: Final = V1Taint(key=NOT_READY, effect=NO_EXECUTE)
 UNREACHABLE_TAINT: Final = V1Taint(key=UNREACHABLE, effect=NO_EXECUTE)
 
+_BOTH: Final = (UNREACHABLE_TAINT, NOT_READY_TAINT)
 #: What a node gets for the status of its Ready condition, and what it must not have beside it.
 _TAINTS: Final = {"False": (NOT_READY_TAINT, UNREACHABLE_TAINT), "Unknown": (UNREACHABLE_TAINT, NOT_READY_TAINT)}
 #: Seconds until a node is tried again of which too little is known.
@@ -50,6 +52,10 @@ class NoExecuteTainter:
         self._rate = rate
         self._clock = clock
         self.zones: dict[str, ZoneQueue] = {}
+        #: The nodes that wait, as they were when the monitor last said so: the cache may not show yet what it wrote.
+        self._asked: dict[str, V1Node] = {}
+        #: Of these, the names of those that were found since the last release.
+        self._new: list[str] = []
         self._changed = anyio.Event()
 
     def add_zone(self, zone: str) -> None:
@@ -66,7 +72,8 @@ class NoExecuteTainter:
 
     async def not_ready(self, node: V1Node, status: str) -> None:
         """
-        Have a node tainted that is not ready: in its turn, or at once if it has the other of the two taints.
+        Have a node tainted that is not ready: at once if it has the other of the two taints, or else in its turn, from
+        the next :meth:`release` on.
 
         :param status: of its Ready condition: False or Unknown
         """
@@ -74,15 +81,34 @@ class NoExecuteTainter:
         if has_taint(node.spec.taints, opposite):
             await self._swap(node, taint, opposite)
             return
+        self._asked[node.metadata.name] = node
+        self._new.append(node.metadata.name)
+
+    def release(self) -> None:
+        """
+        Let those have their turn of which :meth:`not_ready` was told.
+
+        It is called when all nodes were looked at, and the rates are set by what was found: not a node of a cluster is
+        tainted in which none reports.
+        """
+        names, self._new = self._new, []
+        for name in names:
+            if (node := self._asked.get(name)) is not None:
+                self._queue(node)
+        self._changed.set()
+
+    def _queue(self, node: V1Node) -> None:
         name, zone = node.metadata.name, zone_key(node)
         self.add_zone(zone)
         queue = self.zones[zone]
         # One that was done and has no taint all the same was ready in between, or somebody else has taken it off.
-        if not has_taint(node.spec.taints, taint) and name not in queue:
+        if name not in queue and not any(
+            has_taint(node.spec.taints, taint) for taint in (NOT_READY_TAINT, UNREACHABLE_TAINT)
+        ):
             queue.remove(name)
-        if queue.add(name):
-            log.debug("node_to_be_tainted", node=name, status=status)
-            self._changed.set()
+        queue.add(name)
+        if name not in queue:
+            self._asked.pop(name, None)
 
     async def ready(self, node: V1Node) -> None:
         """
@@ -91,8 +117,16 @@ class NoExecuteTainter:
         :raises ClientError: if they cannot be taken off
         """
         name = node.metadata.name
-        await self._writer.remove_taints(name, UNREACHABLE_TAINT, NOT_READY_TAINT, cached=node)
+        if node.spec.taints:
+            await self._writer.remove_taints(name, *_BOTH, cached=node)
+        self._asked.pop(name, None)
         if (queue := self.zones.get(zone_key(node))) is not None:
+            queue.remove(name)
+
+    def forget(self, name: str) -> None:
+        """A node is gone."""
+        self._asked.pop(name, None)
+        for queue in self.zones.values():
             queue.remove(name)
 
     async def run(self) -> None:
@@ -112,10 +146,13 @@ class NoExecuteTainter:
     async def _try(self, name: str) -> float | None:
         try:
             with cancellations_as_errors("tainting a node"):
-                return await self.taint(name)
+                again = await self.taint(name)
         except Exception:  # a node that does not decode, say: the others are to have their turn
             log.exception("node_not_tainted", node=name)
             return 0.0
+        if again is None:
+            self._asked.pop(name, None)
+        return again
 
     async def taint(self, name: str) -> float | None:
         """
@@ -123,7 +160,7 @@ class NoExecuteTainter:
 
         :return: None if it was dealt with, or seconds after which to try again
         """
-        node = self._nodes.get_by_key(name)
+        node = self._newest(name)
         if node is None:
             return None
         condition = ready_condition(node)
@@ -135,6 +172,13 @@ class NoExecuteTainter:
             return 0.0
         EVICTIONS.labels(zone_key(node)).inc()
         return None
+
+    def _newest(self, name: str) -> V1Node | None:
+        """The node as the cache shows it, or as the monitor has written it, whichever is newer; None if it is gone."""
+        cached, asked = self._nodes.get_by_key(name), self._asked.get(name)
+        if cached is None or asked is None or asked.metadata.uid != cached.metadata.uid:
+            return cached
+        return asked if is_older(cached.metadata.resource_version, asked.metadata.resource_version) else cached
 
     async def _swap(self, node: V1Node, taint: V1Taint, opposite: V1Taint) -> bool:
         try:

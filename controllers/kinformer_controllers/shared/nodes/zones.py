@@ -9,8 +9,10 @@ from kinformer.models import V1Node
 __all__ = ("zone_key",)
 
 #: The older labels count first, as in Kubernetes.
-_ZONE: Final = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")
-_REGION: Final = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")
+_OLD_ZONE: Final = "failure-domain.beta.kubernetes.io/zone"
+_OLD_REGION: Final = "failure-domain.beta.kubernetes.io/region"
+_ZONE: Final = "topology.kubernetes.io/zone"
+_REGION: Final = "topology.kubernetes.io/region"
 
 
 def zone_key(node: V1Node) -> str:
@@ -22,9 +24,6 @@ def zone_key(node: V1Node) -> str:
     labels = node.metadata.labels
     if not labels:
         return ""
-    zone, region = (_first(labels, names) for names in (_ZONE, _REGION))
+    zone = labels[_OLD_ZONE] if _OLD_ZONE in labels else labels.get(_ZONE, "")
+    region = labels[_OLD_REGION] if _OLD_REGION in labels else labels.get(_REGION, "")
     return f"{region}:\x00:{zone}" if zone or region else ""
-
-
-def _first(labels: dict[str, str], names: tuple[str, ...]) -> str:
-    return next((labels[name] for name in names if name in labels), "")

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+from ipaddress import ip_network
+
+import pytest
+from prometheus_client import REGISTRY
+
+from kinformer_controllers.nodeipam.pools import BadPodCIDR, Pools
+from kinformer_controllers.nodeipam.ranges import Range
+
+
+def pools(*networks: tuple[str, int]) -> Pools:
+    return Pools([Range(ip_network(network), mask) for network, mask in networks])
+
+
+def value(name: str, network: str) -> float:
+    return REGISTRY.get_sample_value(f"node_ipam_controller_{name}", {"clusterCIDR": network}) or 0.0
+
+
+def test_what_a_node_has_is_given_back_once() -> None:
+    its = pools(("10.0.0.0/30", 32))
+    its.allocate("first")
+    for number in range(3):
+        its.allocate(f"other-{number}")
+    its.release("first")
+    assert its.allocate("second").texts() == ["10.0.0.0/32"]
+
+    its.release("first")
+    assert its.sets[0].is_taken(ip_network("10.0.0.0/32"))
+
+
+def test_a_node_that_says_what_it_was_given_has_it_written() -> None:
+    its = pools(("10.0.0.0/30", 32))
+    holding = its.allocate("a")
+    its.hold("a", ["10.0.0.0/32"])
+
+    assert its.held["a"] is holding
+    assert holding.written
+
+
+def test_a_node_that_says_it_has_something_else_gives_back_what_it_was_given() -> None:
+    its = pools(("10.0.0.0/30", 32))
+    its.allocate("a")
+    its.hold("a", ["10.0.0.2/32"])
+
+    assert its.sets[0].taken == 1
+    assert its.allocate("b").texts() == ["10.0.0.1/32"]
+    assert its.allocate("c").texts() == ["10.0.0.3/32"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "problem"),
+    [
+        (["10.0.0.0/32", "garbage"], "no network"),
+        (["10.0.0.0/32", "fe80::/120"], "out the range"),
+        (["10.0.0.0/32", "10.0.0.1/32"], "out the range"),
+        (["10.0.0.0/32", "fd00::/128", "fd00::1/128"], "at index 2"),
+    ],
+)
+def test_a_part_that_is_none_is_told_and_the_others_are_kept(texts: list[str], problem: str) -> None:
+    its = pools(("10.0.0.0/30", 32), ("fd00::/126", 128))
+    for _ in range(2):
+        with pytest.raises(BadPodCIDR, match=problem):
+            its.hold("a", texts)
+
+    assert its.allocate("b").texts()[0] == "10.0.0.1/32"
+    its.release("a")
+    assert its.sets[0].taken == 1
+
+
+def test_what_is_taken_and_given_back_is_counted() -> None:
+    network = "10.77.0.0/30"
+    its = pools((network, 32))
+    assert value("cirdset_max_cidrs", network) == 4
+    its.hold("a", ["10.77.0.0/31"])
+    its.allocate("b")
+    its.release("a")
+
+    assert value("cidrset_cidrs_allocations_total", network) == 3
+    assert value("cidrset_cidrs_releases_total", network) == 2
+    assert value("cidrset_usage_cidrs", network) == 0.25
+    assert value("cidrset_allocation_tries_per_request_sum", network) == 2
+    assert value("cidrset_allocation_tries_per_request_count", network) == 1
+
+
+def test_each_family_is_counted_by_itself() -> None:
+    its = pools(("10.78.0.0/31", 32), ("fd78::/126", 128))
+    its.allocate("a")
+
+    assert value("cidrset_usage_cidrs", "10.78.0.0/31") == 0.5
+    assert value("cidrset_usage_cidrs", "fd78::/126") == 0.25

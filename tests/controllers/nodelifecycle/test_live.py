@@ -1,0 +1,270 @@
+"""The controller with a manager, against the embedded server on a turned clock."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from kinformer.client import PatchType
+from kinformer.models import V1Node, V1Pod
+from kinformer_controllers.nodelifecycle import make_controller
+from tests.controllers.nodes import Cluster, cluster
+
+NOT_READY, UNREACHABLE = "not-ready:NoExecute", "unreachable:NoExecute"
+
+
+@asynccontextmanager
+async def with_lifecycle(**options: Any) -> AsyncIterator[Cluster]:
+    async with cluster({"nodelifecycle": make_controller}, options) as world:
+        yield world
+
+
+async def keep_alive(world: Cluster, *names: str, seconds: float) -> None:
+    """Let time pass, these nodes renewing their Leases every ten seconds."""
+    for _ in range(round(seconds / 10)):
+        for name in names:
+            await world.renew(name)
+        await world.turn(10)
+
+
+# NoSchedule taints and labels: at once, with each change of a node
+
+
+async def test_a_new_node_loses_the_servers_taint_when_it_is_ready() -> None:
+    async with with_lifecycle() as world:
+        await world.make_node("n", None)
+        await world.turn(1)
+        assert await world.taints("n") == []  # nobody has said anything of it yet, so it is not said to be unready
+
+        await world.report("n", "False")
+        await world.turn(0)
+        assert "not-ready:NoSchedule" in await world.taints("n")
+        await world.report("n", "True")
+        await world.turn(10)
+        assert await world.taints("n") == []
+
+
+@pytest.mark.parametrize(
+    ("type_", "status", "want"),
+    [
+        ("Ready", "False", "not-ready"),
+        ("Ready", "Unknown", "unreachable"),
+        ("MemoryPressure", "True", "memory-pressure"),
+        ("DiskPressure", "True", "disk-pressure"),
+        ("PIDPressure", "True", "pid-pressure"),
+        ("NetworkUnavailable", "True", "network-unavailable"),
+        ("MemoryPressure", "Unknown", ""),
+        ("Strange", "True", ""),
+    ],
+)
+async def test_a_condition_keeps_new_pods_away_as_long_as_it_holds(type_: str, status: str, want: str) -> None:
+    async with with_lifecycle(node_eviction_rate=0.0) as world:
+        await world.make_node("other")
+        await world.make_node("n")
+        await world.turn(1)
+        await world.report("n", status, type_)
+        await world.turn(0)
+        assert await world.taints("n") == ([f"{want}:NoSchedule"] if want else [])
+
+        await world.report("n", "True" if type_ == "Ready" else "False", type_)
+        await world.turn(0)
+        assert await world.taints("n") == []
+
+
+async def test_a_node_that_is_cordoned_gets_a_taint_and_other_taints_stay() -> None:
+    async with with_lifecycle() as world:
+        await world.make_node("n", taints=[{"key": "mine", "effect": "NoSchedule"}])
+        nodes = world.client.resource(V1Node)
+        await nodes.patch("n", {"spec": {"unschedulable": True}})
+        await world.turn(1)
+        assert await world.taints("n") == ["mine:NoSchedule", "unschedulable:NoSchedule"]
+
+        await nodes.patch("n", {"spec": {"unschedulable": None}}, patch_type=PatchType.MERGE)
+        await world.turn(1)
+        assert await world.taints("n") == ["mine:NoSchedule"]
+
+
+@pytest.mark.parametrize(
+    ("labels", "want"),
+    [
+        ({}, {}),
+        (
+            {"kubernetes.io/os": "linux", "kubernetes.io/arch": "arm"},
+            {"beta.kubernetes.io/os": "linux", "beta.kubernetes.io/arch": "arm"},
+        ),
+        ({"kubernetes.io/os": "linux", "beta.kubernetes.io/os": "plan9"}, {"beta.kubernetes.io/os": "linux"}),
+        ({"beta.kubernetes.io/os": "plan9"}, {"beta.kubernetes.io/os": "plan9"}),
+    ],
+)
+async def test_old_labels_follow_the_new_ones(labels: dict[str, str], want: dict[str, str]) -> None:
+    async with with_lifecycle() as world:
+        await world.make_node("n", labels=labels)
+        await world.turn(1)
+
+        there = (await world.client.resource(V1Node).get("n")).metadata.labels or {}
+        assert {name: value for name, value in there.items() if name.startswith("beta.")} == want
+
+
+async def test_taints_that_cannot_be_written_are_tried_again() -> None:
+    async with with_lifecycle() as world:
+        await world.make_node("other")
+        await world.make_node("n")
+        await world.turn(1)
+        await world.client.resource(V1Node).patch("n", {"spec": {"unschedulable": True}})
+        world.server.faults.refuse(
+            500, times=4, matching=lambda call: call.verb == "patch" and call.resource.plural == "nodes"
+        )
+        await world.turn(5)
+
+        assert await world.taints("n") == ["unschedulable:NoSchedule"]
+        assert world.server.faults.is_quiet
+
+
+# Nodes that are silent
+
+
+async def test_a_node_that_says_nothing_for_50_seconds_is_unknown_and_its_pods_are_not_ready() -> None:
+    async with with_lifecycle() as world:
+        for name in ("alive", "silent"):
+            await world.make_node(name)
+            await world.make_pod(f"pod-of-{name}", name)
+            await world.run_pod(f"pod-of-{name}")
+        await keep_alive(world, "alive", seconds=50)
+        assert (await world.conditions("silent"))["Ready"] == "True"
+
+        await keep_alive(world, "alive", seconds=10)
+        assert await world.conditions("alive") == {"Ready": "True"}
+        assert await world.conditions("silent") == dict.fromkeys(
+            ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure"), "Unknown"
+        )
+        await world.turn(1)
+        assert await pod_ready(world, "pod-of-silent") == "False"
+        assert await pod_ready(world, "pod-of-alive") == "True"
+        assert await world.taints("silent") == [UNREACHABLE, "unreachable:NoSchedule"]
+        assert sorted(await world.events("NodeNotReady")) == [
+            "Node is not ready",
+            "Node silent status is now: NodeNotReady",
+        ]
+
+
+async def test_a_node_that_reports_again_is_taken_back() -> None:
+    async with with_lifecycle() as world:
+        await world.make_node("alive")
+        await world.make_node("silent")
+        await keep_alive(world, "alive", seconds=70)
+        assert UNREACHABLE in await world.taints("silent")
+
+        await world.report("silent", "True")
+        await world.renew("alive")
+        await world.turn(6)
+        assert await world.taints("silent") == []
+
+
+async def test_not_ready_and_unreachable_exclude_each_other_and_change_at_once() -> None:
+    async with with_lifecycle() as world:
+        await world.make_node("alive")
+        await world.make_node("n")
+        await world.renew("n")
+        await world.report("n", "False")
+        await keep_alive(world, "alive", seconds=10)
+        assert await world.taints("n") == [NOT_READY, "not-ready:NoSchedule"]
+
+        await keep_alive(world, "alive", seconds=60)
+        assert await world.taints("n") == [UNREACHABLE, "unreachable:NoSchedule"]
+        await world.report("n", "False")
+        await keep_alive(world, "alive", seconds=10)
+        assert await world.taints("n") == [NOT_READY, "not-ready:NoSchedule"]
+
+
+async def test_pods_that_cannot_be_marked_are_marked_in_the_next_pass() -> None:
+    async with with_lifecycle() as world:
+        await world.make_node("alive")
+        await world.make_node("silent")
+        await world.make_pod("p", "silent")
+        await world.run_pod("p")
+        refused = itertools.count()
+        world.server.faults.refuse(
+            500,
+            times=3,
+            matching=lambda call: call.resource.plural == "pods" and call.verb == "patch" and next(refused) >= 0,
+        )
+        await keep_alive(world, "alive", seconds=80)
+
+        assert await pod_ready(world, "p") == "False"
+
+
+async def test_a_pod_that_comes_to_a_node_which_is_not_ready_is_marked() -> None:
+    async with with_lifecycle() as world:
+        await world.make_node("alive")
+        await world.make_node("silent")
+        await keep_alive(world, "alive", seconds=70)
+        await world.make_pod("late")
+        await world.run_pod("late")
+        await world.client.resource(V1Pod).bind("late", "silent", "default")
+        await world.turn(1)
+
+        assert await pod_ready(world, "late") == "False"
+
+
+async def test_a_pod_on_a_node_that_was_not_ready_before_the_controller_started_is_marked() -> None:
+    async with with_lifecycle() as world:
+        await world.make_node("alive")
+        await world.make_node("silent", "Unknown")
+        await world.make_pod("late")
+        await world.run_pod("late")
+        await world.client.resource(V1Pod).bind("late", "silent", "default")
+        await world.turn(0)
+
+        assert await pod_ready(world, "late") == "False"
+
+
+async def test_a_health_that_cannot_be_written_is_written_from_what_the_server_has_then() -> None:
+    async with with_lifecycle() as world:
+        await world.make_node("alive")
+        await world.make_node("silent")
+        refused = itertools.count()
+        world.server.faults.refuse(
+            409,
+            times=3,
+            matching=lambda call: (
+                call.target.subresource == "status" and call.resource.plural == "nodes" and next(refused) >= 0
+            ),
+        )
+        await keep_alive(world, "alive", seconds=60)
+
+        assert (await world.conditions("silent"))["Ready"] == "Unknown"
+
+
+async def test_nodes_are_registered_and_removed_with_an_event_each() -> None:
+    async with with_lifecycle() as world:
+        await world.make_node("n")
+        await world.turn(6)
+        await world.client.resource(V1Node).delete("n")
+        await world.turn(6)
+
+        assert await world.events("RegisteredNode") == ["Node n event: Registered Node n in Controller"]
+        assert await world.events("RemovingNode") == ["Node n event: Removing Node n from Controller"]
+        controller: Any = world.manager.controllers["nodelifecycle"]
+        assert controller.monitor.health == {}
+
+
+async def test_a_node_that_does_not_count_for_its_zone_is_seen_to_all_the_same() -> None:
+    async with with_lifecycle() as world:
+        await world.make_node("alive")
+        await world.make_node("excluded", labels={"node.kubernetes.io/exclude-disruption": ""})
+        await keep_alive(world, "excluded", seconds=70)
+
+        # The only node that counts is silent: everything stops.
+        assert await world.taints("alive") == ["unreachable:NoSchedule"]
+        controller: Any = world.manager.controllers["nodelifecycle"]
+        assert {zone: state.value for zone, state in controller.disruption.states.items()} == {"": "FullDisruption"}
+
+
+async def pod_ready(world: Cluster, name: str) -> str:
+    pod = await world.pod(name)
+    conditions = (pod.status.conditions if pod.status is not None else None) or ()
+    return next((each.status for each in conditions if each.type == "Ready"), "")
