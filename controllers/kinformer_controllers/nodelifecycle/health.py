@@ -105,11 +105,10 @@ def observe(
     observed = current.status if current is not None else "Unknown"
     if now.monotonic <= health.probed + (grace.starting if current is None else grace.running):
         return Observation(health, observed, current)
+    if observed == "Unknown" and current is not None:
+        return Observation(health, observed, current)  # it says so already
     conditions = {type_: _unknown(node, type_, now.wall) for type_ in _REPORTED}
-    ready = conditions["Ready"]
-    if ready == current:
-        return Observation(health, observed, current)
-    return Observation(health, observed, ready, tuple(conditions.values()))
+    return Observation(health, observed, conditions["Ready"], tuple(conditions.values()))
 
 
 def _seen(known: NodeHealth | None, node: V1Node, current: V1NodeCondition | None, now: Moment) -> NodeHealth:

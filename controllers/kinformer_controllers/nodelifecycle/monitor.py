@@ -105,7 +105,9 @@ class NodeMonitor:
 
     async def _note_changes(self, nodes: list[V1Node]) -> None:
         """See which nodes have come and gone since the last pass."""
-        for node in nodes:
+        for number, node in enumerate(nodes):
+            if number % (_WORKERS * _PIECE) == 0:
+                await anyio.lowlevel.checkpoint()
             meta = node.metadata
             self._add_zone(zone_key(node))
             if meta.name not in self._known:

@@ -1,0 +1,156 @@
+"""The controllers of nodes at scale, without a server: a look at 5,000 nodes, and 10,000 pods that wait to be evicted.
+
+    python -m benchmarks.node_health [--nodes N] [--pods N]
+
+What a pass of the node lifecycle controller over nodes of which nothing has changed takes of CPU, and the longest that
+the event loop has to wait meanwhile; and what a pod that waits for its eviction takes of CPU and of memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import tracemalloc
+from types import SimpleNamespace
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import structlog
+
+from kinformer.cache import NAMESPACE_INDEX, SharedIndexInformer
+from kinformer.clock import FakeClock
+from kinformer.models import (
+    V1Node,
+    V1NodeCondition,
+    V1NodeSpec,
+    V1NodeStatus,
+    V1ObjectMeta,
+    V1Pod,
+    V1PodSpec,
+    V1Taint,
+    V1Toleration,
+)
+from kinformer.record import Recorder
+from kinformer_controllers.nodelifecycle.controller import NodeLifecycleController
+from kinformer_controllers.nodelifecycle.options import NodeLifecycleOptions
+from kinformer_controllers.tainteviction.controller import TaintEvictionController
+
+PASSES = 10
+NODES_WITH_PODS = 100
+
+
+class Caches:
+    """Informers that nobody runs: their caches are filled here."""
+
+    def __init__(self) -> None:
+        self._informers: dict[type[Any], SharedIndexInformer[Any]] = {}
+
+    def informer_for(self, type_: type[Any]) -> SharedIndexInformer[Any]:
+        if type_ not in self._informers:
+            nothing: Any = SimpleNamespace(list=None, watch=None)
+            indexers = {NAMESPACE_INDEX: lambda obj: obj.metadata.namespace}
+            self._informers[type_] = SharedIndexInformer(nothing, type_, indexers=indexers)
+        return self._informers[type_]
+
+
+def node(number: int, clock: FakeClock, *taints: V1Taint) -> V1Node:
+    name, now = f"node-{number}", clock.now()
+    labels = {"topology.kubernetes.io/zone": f"zone-{number % 3}", "topology.kubernetes.io/region": "region"}
+    meta = V1ObjectMeta(name=name, uid=name, labels=labels, resource_version="1", creation_timestamp=now)
+    condition = V1NodeCondition(type="Ready", status="True", last_heartbeat_time=now, last_transition_time=now)
+    return V1Node(
+        metadata=meta, spec=V1NodeSpec(taints=list(taints) or None), status=V1NodeStatus(conditions=[condition])
+    )
+
+
+def pod(number: int) -> V1Pod:
+    name = f"pod-{number}"
+    tolerated = V1Toleration(key="k", operator="Exists", effect="NoExecute", toleration_seconds=300)
+    return V1Pod(
+        metadata=V1ObjectMeta(name=name, namespace="default", uid=name, resource_version="1"),
+        spec=V1PodSpec(containers=[], node_name=f"node-{number % NODES_WITH_PODS}", tolerations=[tolerated]),
+    )
+
+
+def parts(clock: FakeClock) -> tuple[Any, Any, Any]:
+    client = SimpleNamespace(resource=lambda *_: None)
+    return client, Caches(), Recorder(lambda event: None, "benchmark", "", clock)
+
+
+async def passes(count: int) -> None:
+    """What a look at all nodes takes, and how long others in the event loop wait for their turn meanwhile."""
+    clock = FakeClock()
+    client, caches, recorder = parts(clock)
+    controller = NodeLifecycleController(client, caches, recorder, NodeLifecycleOptions(), clock=clock)
+    for number in range(count):
+        caches.informer_for(V1Node).indexer.add(node(number, clock))
+    await controller.monitor.check()
+    longest = 0.0
+
+    async def look_on() -> None:
+        nonlocal longest
+        before = time.perf_counter()
+        while True:
+            await anyio.lowlevel.checkpoint()
+            longest, before = max(longest, time.perf_counter() - before), time.perf_counter()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(look_on)
+        cpu = time.process_time()
+        for _ in range(PASSES):
+            await controller.monitor.check()
+        cpu = (time.process_time() - cpu) / PASSES
+        tasks.cancel_scope.cancel()
+    print(f"a pass over {count:,} nodes: {cpu * 1e3:.1f} ms of CPU, {cpu / count * 1e6:.1f} µs a node")
+    print(f"  of one core at the usual 5 s: {cpu / 5:.2%}; longest without a turn for others: {longest * 1e3:.1f} ms")
+
+
+async def waiting(count: int) -> None:
+    """What it takes for pods to wait for their eviction, and to be let off."""
+    clock = FakeClock()
+    client, caches, recorder = parts(clock)
+    eviction = TaintEvictionController(client, caches, recorder, clock=clock)
+    queue, nodes = eviction.controller.queue, caches.informer_for(V1Node).indexer
+    keys = [f"default/pod-{number}" for number in range(count)]
+    for number in range(count):
+        caches.informer_for(V1Pod).indexer.add(pod(number))
+
+    async def look_at_all(*taints: V1Taint) -> float:
+        for number in range(NODES_WITH_PODS):
+            nodes.update(node(number, clock, *taints))
+        began = time.process_time()
+        for key in keys:
+            after = await eviction.sync(key)
+            if after is not None:
+                queue.add_after(key, after)
+        return (time.process_time() - began) / count * 1e6
+
+    await look_at_all()
+    taint = V1Taint(key="k", effect="NoExecute")
+    cpu = await look_at_all(taint)
+    assert len(eviction.waiting) == count
+    let_off = await look_at_all()
+    queue._waiting.clear()
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    await look_at_all(taint)
+    memory = (tracemalloc.get_traced_memory()[0] - before) / count
+    tracemalloc.stop()
+    timers = sum(timer.callback is not None for _, _, timer in clock._due)
+    print(f"{count:,} pods that wait: {cpu:.1f} µs of CPU each to wait, {let_off:.1f} µs to be let off")
+    print(f"  {memory:.0f} bytes each, {timers} timer in all")
+
+
+async def main(nodes: int, pods: int) -> None:
+    await passes(nodes)
+    await waiting(pods)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--nodes", type=int, default=5000)
+    parser.add_argument("--pods", type=int, default=10_000)
+    arguments = parser.parse_args()
+    structlog.configure(logger_factory=structlog.ReturnLoggerFactory())
+    anyio.run(main, arguments.nodes, arguments.pods)
