@@ -142,6 +142,7 @@ class ShardMember:
         self._waits_for = ""
         self._waiting_since = 0.0
         self._leaving = False
+        self._failing = False
         self._lost = ""
         self._scope: anyio.CancelScope | None = None
         self._wakes = anyio.Event()
@@ -297,7 +298,9 @@ class ShardMember:
             except (Conflict, AlreadyExists):
                 self._log.debug("shard_table_conflict")
             except (ClientError, TableError) as error:
-                self._log.error("shard_round_failed", error=str(error))
+                # Once, and not at each try while the server is gone.
+                (self._log.debug if self._failing else self._log.error)("shard_round_failed", error=str(error))
+                self._failing = True
             finally:
                 timer.cancel()
         if self._now() >= self.guard.table_until:
@@ -322,6 +325,7 @@ class ShardMember:
         fenced = await self._fence(plan.over)
         await self._carry_out(seen, table, plan, fenced)
         self._metrics.tell(members=len(live), owned=len(self.gate.held))
+        self._failing = False
         self._first_round.set()
         return plan.settled and not table.waits
 

@@ -1,0 +1,207 @@
+"""What sharing the keys out brings: ``python -m benchmarks.sharding``.
+
+The embedded API server runs in a process of its own, and so does each member: ``kinformer manager --shards 64`` with
+the ReplicaSet controller. For 1, 2, 3 and 4 members, over the same namespaces, ReplicaSets and Pods:
+
+- memory of a member once all is in its cache, and how much of that is more than a member without objects has;
+- CPU of a member while every ReplicaSet is scaled up by one;
+- how many ranges moved when the last member joined, against the least possible;
+- seconds from a member's start, SIGTERM or SIGKILL until the ranges have the owners that they should have.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import anyio
+
+from benchmarks.replication import server_of_its_own
+from kinformer.client import Client, connect
+from kinformer.models import V1Lease, V1Namespace, V1ObjectMeta, V1Pod, V1ReplicaSet, from_dict
+from kinformer.sharding import Table
+
+GROUP, LEASES = "kinformer-manager-shards", "kube-system"
+_TICK = os.sysconf("SC_CLK_TCK")
+
+
+class Member:
+    """One process."""
+
+    def __init__(self, kubeconfig: Path, number: int, log: Path) -> None:
+        command = [sys.executable, "-m", "kinformer", "manager", "--kubeconfig", str(kubeconfig)]
+        self.identity = f"m{number}"
+        flags = ["--controllers", "replicaset", "--shards", "64", "--shard-member-identity", self.identity]
+        serving = ["--metrics-bind-address", ""]
+        with log.open("w") as out:
+            self.process = subprocess.Popen([*command, *flags, *serving], stdout=out, stderr=subprocess.STDOUT)
+
+    @property
+    def cpu(self) -> float:
+        """Seconds."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / _TICK
+
+    @property
+    def memory(self) -> float:
+        """MB that are resident."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS")) / 1024
+
+    def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
+        self.process.send_signal(how)
+        self.process.wait(30)
+
+
+class Cluster:
+    """The server's contents, as the benchmark sees them."""
+
+    def __init__(self, client: Client, namespaces: int, sets: int, replicas: int) -> None:
+        self.client = client
+        self.names = [(f"team-{namespace:03d}", f"web-{it}") for namespace in range(namespaces) for it in range(sets)]
+        self.replicas = replicas
+
+    async def fill(self) -> None:
+        """Make the namespaces and ReplicaSets."""
+        for namespace in sorted({namespace for namespace, _ in self.names}):
+            await self.client.resource(V1Namespace).create(V1Namespace(metadata=V1ObjectMeta(name=namespace)))
+        for namespace, name in self.names:
+            await self.client.resource(V1ReplicaSet).create(_replica_set(namespace, name, self.replicas))
+
+    async def scale_up(self) -> None:
+        """One replica more for each, and wait until the Pods are there."""
+        self.replicas += 1
+        for namespace, name in self.names:
+            await self.client.resource(V1ReplicaSet).patch(name, {"spec": {"replicas": self.replicas}}, namespace)
+        await self.until_all_pods()
+
+    async def until_all_pods(self) -> None:
+        while len((await self.client.resource(dict, V1Pod).list()).items) < self.replicas * len(self.names):  # noqa: ASYNC110
+            await anyio.sleep(0.5)
+
+    async def owners(self) -> tuple[str, ...]:
+        """Who owns each range, by identity."""
+        leases = await self.client.resource(dict, V1Lease).list(LEASES)
+        for lease in leases.items:
+            if lease["metadata"]["name"] == GROUP:
+                table = Table.read(lease["metadata"]["annotations"])
+                return tuple(owner.removeprefix(f"{GROUP}-").partition("-")[0] for owner in table.owners)
+        return ()
+
+    async def until_owned_by(self, members: list[Member]) -> tuple[float, tuple[str, ...]]:
+        """Seconds until these own everything, each some; and who owns what then."""
+        wanted = {member.identity for member in members}
+        began = time.perf_counter()
+        while set(owners := await self.owners()) != wanted:  # noqa: ASYNC110
+            await anyio.sleep(0.02)
+        return time.perf_counter() - began, owners
+
+
+def _replica_set(namespace: str, name: str, replicas: int) -> V1ReplicaSet:
+    labels = {"app": name}
+    container = {"name": "c", "image": "registry.example.com/team/service:1.2.3", "env": _ENV}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
+    spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}
+    return from_dict(V1ReplicaSet, {"metadata": {"name": name, "namespace": namespace}, "spec": spec})
+
+
+#: So that a Pod is about as large as in a cluster.
+_ENV = [{"name": f"SETTING_{number}", "value": "x" * 40} for number in range(40)]
+
+
+async def settle(members: list[Member]) -> None:
+    """Wait until nobody uses more CPU than its Lease needs."""
+    quiet = 0
+    while quiet < 3:
+        before = [member.cpu for member in members]
+        await anyio.sleep(1)
+        busy = any(member.cpu - was > 0.1 for member, was in zip(members, before, strict=True))
+        quiet = 0 if busy else quiet + 1
+
+
+@contextmanager
+def ended(members: list[Member]) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        for member in members:
+            member.process.kill()
+            member.process.wait()
+
+
+async def measure(counts: list[int], namespaces: int, sets: int, replicas: int) -> dict[str, object]:
+    results: dict[str, object] = {}
+    members: list[Member] = []
+    with server_of_its_own() as kubeconfig, TemporaryDirectory() as folder, ended(members):
+        async with connect(kubeconfig) as client:
+            cluster = Cluster(client, namespaces, sets, replicas)
+            start: Callable[[int], Member] = lambda n: Member(kubeconfig, n, Path(folder) / f"{n}.log")  # noqa: E731
+            members.append(start(0))
+            await cluster.until_owned_by(members)
+            await settle(members)
+            empty = members[0].memory
+            await cluster.fill()
+            await cluster.until_all_pods()
+            members.pop().stop()
+            for count in counts:
+                # All anew: memory that a process once had does not all go back to the system.
+                while members:
+                    members.pop().stop()
+                members += [start(10 * count + number) for number in range(count - 1)]
+                if members:
+                    await cluster.until_owned_by(members)
+                    await settle(members)
+                before = await cluster.owners()
+                members.append(start(10 * count + count - 1))
+                joined, after = await cluster.until_owned_by(members)
+                moved = sum(was != now for was, now in zip(before, after, strict=True)) if count > 1 else 0
+                await settle(members)
+                memory = [member.memory for member in members]
+                cpu = [member.cpu for member in members]
+                await cluster.scale_up()
+                await settle(members)
+                cpu = [member.cpu - was for member, was in zip(members, cpu, strict=True)]
+                results[str(count)] = {
+                    "pods": cluster.replicas * len(cluster.names),
+                    "owned": sorted(Counter(after).values()),
+                    "joined_seconds": round(joined, 2),
+                    "moved": moved,
+                    "least": Counter(after)[members[-1].identity] if count > 1 else 0,
+                    "memory_mb": [round(it, 1) for it in memory],
+                    "memory_of_objects_mb": [round(it - empty, 1) for it in memory],
+                    "cpu_seconds": [round(it, 2) for it in cpu],
+                }
+                print(count, json.dumps(results[str(count)]), flush=True)
+            for how in (signal.SIGTERM, signal.SIGKILL):
+                if len(members) < 2:
+                    break
+                began = time.perf_counter()
+                members.pop().stop(how)
+                await cluster.until_owned_by(members)
+                results[how.name] = round(time.perf_counter() - began, 2)
+                print(how.name, results[how.name], flush=True)
+    return results
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--members", type=int, nargs="*", default=[1, 2, 3, 4])
+    parser.add_argument("--namespaces", type=int, default=200)
+    parser.add_argument("--sets", type=int, default=2, help="ReplicaSets of each namespace")
+    parser.add_argument("--replicas", type=int, default=10)
+    given = parser.parse_args()
+    anyio.run(measure, given.members, given.namespaces, given.sets, given.replicas)
+
+
+if __name__ == "__main__":
+    main()
