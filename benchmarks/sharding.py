@@ -29,7 +29,7 @@ import anyio
 from benchmarks.replication import server_of_its_own
 from kinformer.client import Client, connect
 from kinformer.models import V1Lease, V1Namespace, V1ObjectMeta, V1Pod, V1ReplicaSet, from_dict
-from kinformer.sharding import Table
+from kinformer.sharding import Table, assignment
 
 GROUP, LEASES = "kinformer-manager-shards", "kube-system"
 _TICK = os.sysconf("SC_CLK_TCK")
@@ -90,21 +90,28 @@ class Cluster:
             await anyio.sleep(0.5)
 
     async def owners(self) -> tuple[str, ...]:
-        """Who owns each range, by identity."""
+        """Who owns each range."""
         leases = await self.client.resource(dict, V1Lease).list(LEASES)
         for lease in leases.items:
             if lease["metadata"]["name"] == GROUP:
-                table = Table.read(lease["metadata"]["annotations"])
-                return tuple(owner.removeprefix(f"{GROUP}-").partition("-")[0] for owner in table.owners)
+                return Table.read(lease["metadata"]["annotations"]).owners
         return ()
 
     async def until_owned_by(self, members: list[Member]) -> tuple[float, tuple[str, ...]]:
-        """Seconds until these own everything, each some; and who owns what then."""
+        """Seconds until each of these owns what it should; and who owns what then."""
         wanted = {member.identity for member in members}
         began = time.perf_counter()
-        while set(owners := await self.owners()) != wanted:  # noqa: ASYNC110
+        while True:
+            owners = await self.owners()
+            there = set(owners)
+            if {identity_of(owner) for owner in there} == wanted and owners == assignment(len(owners), there):
+                return time.perf_counter() - began, owners
             await anyio.sleep(0.02)
-        return time.perf_counter() - began, owners
+
+
+def identity_of(owner: str) -> str:
+    """What a member was called by its flag."""
+    return owner.removeprefix(f"{GROUP}-").partition("-")[0]
 
 
 def _replica_set(namespace: str, name: str, replicas: int) -> V1ReplicaSet:
@@ -176,7 +183,7 @@ async def measure(counts: list[int], namespaces: int, sets: int, replicas: int) 
                     "owned": sorted(Counter(after).values()),
                     "joined_seconds": round(joined, 2),
                     "moved": moved,
-                    "least": Counter(after)[members[-1].identity] if count > 1 else 0,
+                    "least": sum(identity_of(owner) == members[-1].identity for owner in after) if count > 1 else 0,
                     "memory_mb": [round(it, 1) for it in memory],
                     "memory_of_objects_mb": [round(it - empty, 1) for it in memory],
                     "cpu_seconds": [round(it, 2) for it in cpu],
