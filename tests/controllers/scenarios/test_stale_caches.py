@@ -9,7 +9,7 @@ import pytest
 
 from kinformer.manager import known_controllers
 from tests.controllers.scenarios.replaying import replay_crashed, replay_held_back
-from tests.golden.controllers import workload_scenarios
+from tests.golden.controllers import SCENARIOS, workload_scenarios
 from tests.golden.scenario import Scenario
 
 LEFT_OUT = {
@@ -40,3 +40,20 @@ async def test_a_late_watch_of_pods_makes_no_pod_too_many(file: Path) -> None:
 
     assert held, "nothing was held back"
     assert not problems, "\n".join(problems)
+
+
+#: Of the cluster itself, and what is heard of late.
+CLUSTER = {
+    "gc_background": ("pods", "replicasets"),
+    "gc_foreground": ("pods", "replicasets"),
+    "ns_delete": ("namespaces", "serviceaccounts"),
+}
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("name", CLUSTER)
+async def test_what_is_to_go_goes_also_where_it_is_heard_of_late(name: str, seed: int) -> None:
+    outcome, late = await replay_held_back(Scenario.read(SCENARIOS / f"{name}.json"), seed, CLUSTER[name])
+
+    assert late.held, "nothing was held back"
+    assert not outcome.problem, outcome.problem
