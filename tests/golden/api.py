@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -32,10 +34,15 @@ class Unreachable(Exception):
 
 
 @asynccontextmanager
-async def connected(url: str, token: str = "", *, namespace: str) -> AsyncIterator[Api]:
-    """An API for one namespace, made and deleted by somebody else."""
+async def connected(url: str, token: str = "", *, namespace: str, ca_file: Path | None = None) -> AsyncIterator[Api]:
+    """
+    An API for one namespace, made and deleted by somebody else.
+
+    :param ca_file: the authority that a server with HTTPS has its certificate from; None: any certificate will do
+    """
     headers = {"Authorization": f"Bearer {token}"} if token else {}
-    async with aiohttp.ClientSession(url, headers=headers, connector=aiohttp.TCPConnector(ssl=False)) as session:
+    trust = ssl.create_default_context(cafile=ca_file) if ca_file is not None else False
+    async with aiohttp.ClientSession(url, headers=headers, connector=aiohttp.TCPConnector(ssl=trust)) as session:
         yield Api(session, namespace)
 
 

@@ -96,6 +96,7 @@ async def replay(
     url: str,
     token: str = "",
     *,
+    ca_file: Path | None = None,
     pace: Pace | None = None,
     is_busy: Callable[[], bool] = lambda: False,
     same: Callable[[Any, Any], bool] = same_json,
@@ -103,13 +104,14 @@ async def replay(
     """
     Run a scenario and compare.
 
+    :param ca_file: the authority that a server with HTTPS has its certificate from; None: any certificate will do
     :param pace: how to wait until a state has settled; in real time if not said
     :param is_busy: whether something is known to be still to come, however still it looks
     :param same: whether what came out is what was recorded
     """
     began = anyio.current_time()
     namespace = f"{scenario.name.replace('_', '-')}-{secrets.token_hex(3)}"
-    async with connected(url, token, namespace=namespace) as api:
+    async with connected(url, token, namespace=namespace, ca_file=ca_file) as api:
         run = _Run(api, pace or RealPace(), is_busy, scenario.watched)
         try:
             await api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})

@@ -26,11 +26,23 @@ _AT_ONCE = 6
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
 @click.option("--server", "url", help="URL of a server to use instead of the embedded one.")
 @click.option("--token", default="", help="Bearer token for that server.")
+@click.option(
+    "--ca",
+    "ca_file",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="The authority that server's certificate is from. Without it any certificate will do.",
+)
 @click.option("--no-controllers", is_flag=True, help="Run no controllers: the server has its own.")
 @click.option("--patience", default=1.0, show_default=True, help="Multiplies the time a state has to stand still.")
 @click.pass_context
 def scenario(
-    context: click.Context, files: tuple[Path, ...], url: str | None, token: str, no_controllers: bool, patience: float
+    context: click.Context,
+    files: tuple[Path, ...],
+    url: str | None,
+    token: str,
+    ca_file: Path | None,
+    no_controllers: bool,
+    patience: float,
 ) -> None:
     """Replay the scenarios of FILE... and compare the states that settle with what Kubernetes' controllers made."""
     try:
@@ -47,7 +59,7 @@ def scenario(
         async def run_one(each: Scenario, base: str, secret: str) -> None:
             nonlocal failed
             async with limiter:
-                outcome = await replay(each, base, secret, pace=RealPace(patience))
+                outcome = await replay(each, base, secret, ca_file=ca_file, pace=RealPace(patience))
             _report(outcome)
             failed += bool(outcome.problem)
 
@@ -57,7 +69,10 @@ def scenario(
             names = () if no_controllers else _controllers_of(each)
             groups.setdefault(names, []).append(each)
         for names, group in groups.items():
-            async with serving(url, token, controllers=names) as (base, secret), anyio.create_task_group() as tasks:
+            async with (
+                serving(url, token, ca_file=ca_file, controllers=names) as (base, secret),
+                anyio.create_task_group() as tasks,
+            ):
                 for each in group:
                     tasks.start_soon(run_one, each, base, secret)
 
@@ -71,12 +86,14 @@ async def serving(
     url: str | None = None,
     token: str = "",
     *,
+    ca_file: Path | None = None,
     controllers: Sequence[str] = (),
     clock: Clock | None = None,
 ) -> AsyncIterator[tuple[str, str]]:
     """
     URL and token of a server, the embedded one if none is given, with controllers of this project at work.
 
+    :param ca_file: the authority that a given server's certificate is from; None: any certificate will do
     :param controllers: the names of those that run
     :param clock: the time of the embedded server and of the controllers
     """
@@ -90,7 +107,9 @@ async def serving(
             server = await stack.enter_async_context(ApiServer(clock=clock, controllers=WITHOUT_KUBELET))
             url, token = server.url, server.token
         if controllers:
-            client = await stack.enter_async_context(connect(url=url, token=token, clock=clock))
+            client = await stack.enter_async_context(
+                connect(url=url, token=token, ca_file=ca_file, verify=ca_file is not None, clock=clock)
+            )
             tasks = await stack.enter_async_context(anyio.create_task_group())
             stack.callback(tasks.cancel_scope.cancel)
             manager = Manager(

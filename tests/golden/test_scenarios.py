@@ -12,8 +12,11 @@ import anyio
 import pytest
 
 from kinformer.clock import FakeClock
+from kinformer.envtest import ApiServer
+from kinformer.envtest.certificates import Authority
+from kinformer.envtest.loops import WITHOUT_KUBELET
 from kinformer.manager import known_controllers
-from tests.golden.controllers import controllers_for
+from tests.golden.controllers import SCENARIOS, controllers_for
 from tests.golden.pace import NotSettled, RealPace, TurnedPace, scenario_clock
 from tests.golden.scenario import Scenario, ScenarioError, replay
 from tests.golden.scenario_command import serving
@@ -88,6 +91,28 @@ async def test_a_state_settles_when_nothing_is_due_any_longer_that_changes_it() 
         await TurnedPace(clock).settle(2.0, look, lambda: False)
         assert changes == 3
         tasks.cancel_scope.cancel()
+
+
+async def test_controllers_and_scenario_trust_the_authority_of_a_server_with_https(tmp_path: Path) -> None:
+    clock, ca = scenario_clock(), tmp_path / "ca.crt"
+    scenario = Scenario.read(SCENARIOS / "sa_default.json")
+    async with ApiServer(tls=True, clock=clock, controllers=WITHOUT_KUBELET) as server:
+        assert server.authority is not None
+        ca.write_bytes(server.authority.certificate)
+        names = controllers_for(scenario.name, KNOWN) or ()
+        async with serving(server.url, server.token, ca_file=ca, controllers=names, clock=clock) as (url, token):
+            outcome = await replay(scenario, url, token, ca_file=ca, pace=TurnedPace(clock))
+
+    assert not outcome.problem, outcome.problem
+
+
+async def test_a_server_whose_certificate_another_authority_signed_is_refused(tmp_path: Path) -> None:
+    ca = tmp_path / "another.crt"
+    ca.write_bytes(Authority().certificate)
+    async with ApiServer(tls=True) as server:
+        outcome = await replay(Scenario("made_up", [], []), server.url, server.token, ca_file=ca)
+
+    assert "certificate verify failed" in outcome.problem
 
 
 async def test_a_server_that_is_not_there_is_named() -> None:
