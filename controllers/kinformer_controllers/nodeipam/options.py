@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kinformer.options import option
-from kinformer_controllers.shared.nodes.cluster_cidrs import allocate_node_cidrs, cluster_cidr
+from kinformer_controllers.shared.options import allocate_node_cidrs, cluster_cidr
 
 __all__ = ("NodeIpamOptions",)
 

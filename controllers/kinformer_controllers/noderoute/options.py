@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kinformer.options import duration, option
-from kinformer_controllers.shared.cloud.loading import cloud_provider, cluster_name
-from kinformer_controllers.shared.nodes.cluster_cidrs import allocate_node_cidrs, cluster_cidr
+from kinformer_controllers.shared.options import allocate_node_cidrs, cloud_provider, cluster_cidr, cluster_name
 
 __all__ = ("NodeRouteOptions",)
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kinformer.options import option
-from kinformer_controllers.shared.identity.root_ca import ROOT_CA_HELP
+from kinformer_controllers.shared.options import root_ca_file
 
 __all__ = ("RootCAOptions",)
 
 
 @dataclass(frozen=True)
 class RootCAOptions:
-    root_ca_file: str = option("", ROOT_CA_HELP)
+    root_ca_file: str = root_ca_file()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kinformer.options import workers
-from kinformer_controllers.shared.cloud.loading import cloud_provider, cluster_name
+from kinformer_controllers.shared.options import cloud_provider, cluster_name
 
 __all__ = ("ServiceLBOptions",)
 

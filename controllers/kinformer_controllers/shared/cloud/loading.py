@@ -7,25 +7,15 @@ from importlib.metadata import entry_points
 from typing import Any, Final
 
 from kinformer.manager import ControllerDisabled
-from kinformer.options import OptionError, option
+from kinformer.options import OptionError
 from kinformer_controllers.shared.cloud.fake import FakeCloud
 from kinformer_controllers.shared.cloud.interface import CloudProvider
 
-__all__ = ("cloud_named", "cloud_provider", "cluster_name")
+__all__ = ("cloud_named",)
 
 GROUP: Final = "kinformer.cloud_providers"
 #: The cloud of tests, which needs no package.
 FAKE: Final = "fake"
-
-
-def cloud_provider() -> str:
-    """The option that names the cloud."""
-    return option("", "The cloud that the cluster runs in: a name that a package offers, or `fake`. Empty: no cloud.")
-
-
-def cluster_name() -> str:
-    """The option that tells this cluster apart from others in the same cloud."""
-    return option("kubernetes", "What this cluster is called in the cloud.")
 
 
 def cloud_named(name: str) -> CloudProvider:

@@ -6,17 +6,11 @@ They come from ``--root-ca-file``. Without it they are those by which this proce
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
 
 from kinformer.client import Client
 from kinformer.options import OptionError
 
-__all__ = ("ROOT_CA_HELP", "root_ca")
-
-ROOT_CA_HELP: Final = (
-    "File with the certificates, in PEM, by which pods know the API server. Without it they are those that this "
-    "process knows the server by."
-)
+__all__ = ("root_ca",)
 
 
 def root_ca(client: Client, file: str) -> bytes:

@@ -1,7 +1,7 @@
 """The networks that a cluster's pods and Services have their addresses from, as flags say it.
 
 Several controllers take the same flags: who gives nodes their part of the network, and who makes the routes to it. They
-declare them alike with :func:`cluster_cidr` and :func:`allocate_node_cidrs`.
+declare them alike with the functions of :mod:`kinformer_controllers.shared.options`.
 """
 
 from __future__ import annotations
@@ -9,21 +9,11 @@ from __future__ import annotations
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import TypeAlias
 
-from kinformer.options import OptionError, option
+from kinformer.options import OptionError
 
-__all__ = ("Network", "allocate_node_cidrs", "cluster_cidr", "parse_cidr", "parse_cluster_cidrs")
+__all__ = ("Network", "parse_cidr", "parse_cluster_cidrs")
 
 Network: TypeAlias = IPv4Network | IPv6Network
-
-
-def cluster_cidr() -> str:
-    """The field ``cluster_cidr`` of an options dataclass."""
-    return option("", "The network of the cluster's pods, or one of each family with a comma between them.")
-
-
-def allocate_node_cidrs() -> bool:
-    """The field ``allocate_node_cidrs`` of an options dataclass."""
-    return option(False, "Whether each node is given a part of --cluster-cidr for its pods.")
 
 
 def parse_cidr(text: str) -> Network:

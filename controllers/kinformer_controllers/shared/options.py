@@ -1,0 +1,43 @@
+"""The fields of options dataclasses that several controllers declare, each in one wording.
+
+Two controllers that share a flag must declare it in the same way. This module imports nothing but
+:mod:`kinformer.options`, because the help of ``kinformer manager`` imports it and must load no controller. What a value
+means is read elsewhere: the networks in :mod:`~kinformer_controllers.shared.nodes.cluster_cidrs`, the cloud in
+:mod:`~kinformer_controllers.shared.cloud.loading`, the certificates in
+:mod:`~kinformer_controllers.shared.identity.root_ca`.
+"""
+
+from __future__ import annotations
+
+from kinformer.options import option
+
+__all__ = ("allocate_node_cidrs", "cloud_provider", "cluster_cidr", "cluster_name", "root_ca_file")
+
+
+def cluster_cidr() -> str:
+    """The field ``cluster_cidr``."""
+    return option("", "The network of the cluster's pods, or one of each family with a comma between them.")
+
+
+def allocate_node_cidrs() -> bool:
+    """The field ``allocate_node_cidrs``."""
+    return option(False, "Whether each node is given a part of --cluster-cidr for its pods.")
+
+
+def cloud_provider() -> str:
+    """The field ``cloud_provider``, which names the cloud."""
+    return option("", "The cloud that the cluster runs in: a name that a package offers, or `fake`. Empty: no cloud.")
+
+
+def cluster_name() -> str:
+    """The field ``cluster_name``, which tells this cluster apart from others in the same cloud."""
+    return option("kubernetes", "What this cluster is called in the cloud.")
+
+
+def root_ca_file() -> str:
+    """The field ``root_ca_file``."""
+    return option(
+        "",
+        "File with the certificates, in PEM, by which pods know the API server. Without it they are those that this "
+        "process knows the server by.",
+    )
