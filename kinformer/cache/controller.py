@@ -142,6 +142,11 @@ class Controller(Generic[T]):
         return self._reflector.silent_for
 
     @property
+    def failure(self) -> Exception | None:
+        """Why the last list or watch failed; None while a watch is open."""
+        return self._reflector.failure
+
+    @property
     def pending(self) -> int:
         """How many objects have changes that are queued, and not in the store yet."""
         return len(self._queue)

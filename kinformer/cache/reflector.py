@@ -175,6 +175,8 @@ class Reflector(Generic[T]):
         self._version_unavailable = False
         self._lists = 0
         self._failing_since: float | None = None
+        #: Why the last list or watch failed; None while a watch is open.
+        self.failure: Exception | None = None
         self._heard_at: float | None = None
         self._has_seen_bookmark = False
         self._left_out = LeftOut(self.name)
@@ -295,6 +297,7 @@ class Reflector(Generic[T]):
     def _note_failure(self, error: ClientError) -> None:
         cause = error.__cause__ if isinstance(error, UnexpectedError) and error.__cause__ is not None else error
         failures_total.labels(self.name, type(cause).__name__).inc()
+        self.failure = error
         if self._failing_since is None:
             self._failing_since = self._clock.monotonic()
 
@@ -503,7 +506,7 @@ class Reflector(Generic[T]):
                         continue
                     # Without a version the server starts with everything it has, in no order of versions.
                     rest, in_order = (), version not in ("", "0")
-                self._failing_since = None
+                self._failing_since = self.failure = None
                 if not self._has_seen_bookmark:
                     self._heard_at = self._clock.monotonic()
                 try:

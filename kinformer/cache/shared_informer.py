@@ -245,6 +245,11 @@ class SharedIndexInformer(Generic[T]):
         return self._controller.silent_for if self._controller is not None else 0.0
 
     @property
+    def failure(self) -> Exception | None:
+        """Why the last list or watch failed; None while a watch is open, or nothing has failed yet."""
+        return self._controller.failure if self._controller is not None else None
+
+    @property
     def is_started(self) -> bool:
         """Whether it runs, or has run."""
         return self._is_started()

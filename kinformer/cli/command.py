@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from importlib.metadata import entry_points, version
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -48,6 +48,9 @@ class _WithInstalled(click.Group):
 def main() -> None:
     """client-go for Python's asyncio, and the controllers of kube-controller-manager on top of it."""
 
+
+if TYPE_CHECKING:
+    from kinformer.cli.signals import Interruption
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -118,6 +121,29 @@ def apiserver(**options: Any) -> None:
     "kube-controller-manager's own that are here. Several with commas.",
 )
 @click.option(
+    "--require-controllers",
+    default="",
+    metavar="NAMES",
+    help="Those that must all start, with commas; '*' for all that run. Else one that cannot start is told in the log, "
+    "and starts once it can.",
+)
+@click.option(
+    "--cache-sync-timeout",
+    type=duration,
+    default="2m",
+    show_default=True,
+    metavar="DURATION",
+    help="How long a controller's caches may take to sync, until it counts as not started.",
+)
+@click.option(
+    "--shutdown-grace",
+    type=duration,
+    default="30s",
+    show_default=True,
+    metavar="DURATION",
+    help="How long running syncs have to end after SIGTERM or SIGINT; a second signal ends everything at once.",
+)
+@click.option(
     "--beside-kube-controller-manager",
     is_flag=True,
     help="Run built-in controllers also where the cluster's own kube-controller-manager runs.",
@@ -155,13 +181,17 @@ def apiserver(**options: Any) -> None:
 def manager(**options: Any) -> None:
     """Run controllers against a cluster until interrupted."""
     from kinformer.cli.manager import run
+    from kinformer.cli.signals import Interruption
 
     shown = values_of_flags(click.get_current_context())
-    election = ElectionFlags.taken_from(options)
-    sharding = ShardingFlags.taken_from(options)
-    serving = ServingFlags.taken_from(options)
-    serve = partial(run, election=election, sharding=sharding, serving=serving, shown_flags=shown)
-    run_command(partial(serve, **with_logging(options)))
+    flags: dict[str, Any] = {
+        "election": ElectionFlags.taken_from(options),
+        "sharding": ShardingFlags.taken_from(options),
+        "serving": ServingFlags.taken_from(options),
+    }
+    interruption = Interruption()
+    command = partial(run, interruption=interruption, shown_flags=shown, **flags, **with_logging(options))
+    run_command(command, interruption=interruption)
 
 
 @main.command()
@@ -304,8 +334,14 @@ def with_logging(options: dict[str, Any], *, quiet: bool = False) -> dict[str, A
     return options
 
 
-def run_command(command: Callable[[], Awaitable[int]], *, interrupted: int = 0) -> None:
-    """Run a command to its end, or until a signal ends it, and exit with its status, or with `interrupted`."""
+def run_command(
+    command: Callable[[], Awaitable[int]], *, interrupted: int = 0, interruption: Interruption | None = None
+) -> None:
+    """
+    Run a command to its end, or until a signal ends it, and exit with its status, or with `interrupted`.
+
+    :param interruption: what a signal does instead of cancelling it
+    """
     from kinformer.cli.errors import plain_error
     from kinformer.cli.signals import run_until_signal
     from kinformer.collector import relax
@@ -313,7 +349,7 @@ def run_command(command: Callable[[], Awaitable[int]], *, interrupted: int = 0) 
     relax()
 
     try:
-        status = run_until_signal(command, interrupted)
+        status = run_until_signal(command, interrupted, interruption)
     except Exception as error:
         message = plain_error(error)
         if message is None:

@@ -11,6 +11,7 @@ from kinformer.envtest import ServerError
 from kinformer.logs import escaped
 from kinformer.manager import (
     ControllerLoadError,
+    ControllerNotStarted,
     EndpointError,
     KubeControllerManagerRuns,
     LeadershipLost,
@@ -27,6 +28,7 @@ _USERS = (
     BenchError,
     ClientError,
     ControllerLoadError,
+    ControllerNotStarted,
     EndpointError,
     KubeControllerManagerRuns,
     LeadershipLost,

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import click
 from kinformer.cli.election import ElectionFlags, leader_election_of
 from kinformer.cli.serving import ServingFlags, address_of, secure_serving_of
 from kinformer.cli.sharding import ShardingFlags, sharding_of
+from kinformer.cli.signals import Interruption
 from kinformer.client import OutageOptions, connect
 from kinformer.informers import SharedInformerFactory
 from kinformer.logs import escaped
@@ -30,6 +32,9 @@ async def run(
     kubeconfig: Path | None,
     context: str | None,
     controllers: str,
+    require_controllers: str,
+    cache_sync_timeout: float,
+    shutdown_grace: float,
     beside_kube_controller_manager: bool,
     namespace: str,
     kube_api_qps: float | None,
@@ -39,21 +44,27 @@ async def run(
     serving: ServingFlags,
     election: ElectionFlags,
     sharding: ShardingFlags,
+    interruption: Interruption,
     extra_options: tuple[str, ...],
     shown_flags: Mapping[str, Any],
     **options: Any,
 ) -> int:
     """
-    Run controllers until cancelled.
+    Run controllers until cancelled, or until a signal has stopped them.
 
     :param controllers: kube-controller-manager's list: ``*``, ``builtin``, names and ``-names``, with commas between
+    :param require_controllers: those of them that must all start
+    :param cache_sync_timeout: seconds that caches have to sync
+    :param shutdown_grace: seconds that running syncs have to end after a signal
     :param beside_kube_controller_manager: run built-in ones also where the cluster's own do
     :param serving: where to serve metrics and health, and to whom
+    :param interruption: told what a signal has to stop
     :param election: whether to wait for a Lease first, and which
     :param sharding: whether to share the keys out with other processes, and how
     :param options: what the controllers are told, those that do not run here included
     :param extra_options: the same, as ``NAME=VALUE``; each must be known to a controller that runs
     :param shown_flags: what ``/flagz`` shows
+    :raises ControllerNotStarted: if a controller that must start cannot
     :raises ClientError: if the cluster cannot be reached, or refuses
     :raises KubeControllerManagerRuns: if a built-in controller would run beside the cluster's own
     :raises LeadershipLost: if the Lease was lost
@@ -62,7 +73,7 @@ async def run(
     :raises UnknownControllerError: if a controller is not known
     :raises OptionError: if an option does not say what it should
     """
-    selection = [name.strip() for name in controllers.split(",") if name.strip()]
+    selection = _names(controllers)
     if namespace and (problems := dns1123_label_errors(namespace)):
         raise OptionError(f"--namespace is {namespace!r}: {problems[0]}")
     outage = OutageOptions(probe_interval=server_probe_interval, return_spread=server_return_spread)
@@ -89,6 +100,8 @@ async def run(
             beside_kube_controller_manager=beside_kube_controller_manager,
             leader_election=settings,
             sharding=group,
+            required=_names(require_controllers),
+            cache_sync_timeout=cache_sync_timeout,
         )
         manager.pages.flags = shown_flags
         if not manager.controllers:
@@ -100,8 +113,13 @@ async def run(
         await manager.check_alone()
         doing = "running" if settings is None else f"standing by, until it holds {election.lease}, with"
         click.echo(f"{doing} {', '.join(manager.controllers)} for {client.server} ({escaped(version.git_version)})")
-        await manager.run()
+        with interruption.stops(partial(manager.stop, shutdown_grace)):
+            await manager.run()
     return 0
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _nothing_to_run(controllers: str) -> str:

@@ -26,6 +26,7 @@ from kinformer.manager.predicates import (
 from kinformer.manager.selection import UnknownControllerError, select_controllers
 from kinformer.manager.serving import SecureServing
 from kinformer.manager.sources import EnqueueKeys, KeysOf, own_key, owner_keys
+from kinformer.manager.starting import ControllerNotStarted
 from kinformer.options import OptionError
 from kinformer.sharding import MembershipLost, ShardCountConflict, Sharding
 
@@ -35,6 +36,7 @@ __all__ = (
     "ControllerDisabled",
     "ControllerFactory",
     "ControllerLoadError",
+    "ControllerNotStarted",
     "EndpointError",
     "EnqueueKeys",
     "KeysOf",

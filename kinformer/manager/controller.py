@@ -108,6 +108,8 @@ class Controller:
         self._informers: list[SharedIndexInformer[Any]] = []
         self._shard_by = shard_by
         self._gate: KeyGate | None = None
+        #: Those besides that syncs read alone.
+        self._read: list[SharedIndexInformer[Any]] = []
         self._log = log.bind(controller=name)
         self._has_run = False
         self._has_synced = False
@@ -117,6 +119,8 @@ class Controller:
         #: Set when the last sync that runs has ended, while somebody waits for that.
         self._idle: anyio.Event | None = None
         self._running: set[str] = set()
+        #: Set once caches are complete and the workers have started.
+        self.started = anyio.Event()
         self._ended = anyio.Event()
         self._refused_answers: set[str] = set()
 
@@ -129,6 +133,11 @@ class Controller:
     def can_be_sharded(self) -> bool:
         """Whether several processes can share its keys out: not without event sources, with one key for everything."""
         return bool(self._informers)
+
+    @property
+    def late(self) -> list[SharedIndexInformer[Any]]:
+        """The informers that have no first list yet, for which it waits."""
+        return [informer for informer in (*self._informers, *self._read) if not getattr(informer, "has_synced", True)]
 
     @property
     def is_ready(self) -> bool:
@@ -187,6 +196,7 @@ class Controller:
     def wait_for(self, informer: SharedIndexInformer[Any]) -> Controller:
         """Have no sync start before this informer has its first list. For caches that a sync only reads."""
         self._registrations.append(informer)
+        self._read.append(informer)
         return self
 
     async def run(self) -> None:
@@ -253,6 +263,7 @@ class Controller:
         for registration in self._registrations:
             await registration.wait_synced()
         self._has_synced = True
+        self.started.set()
         self._log.info("controller_started", workers=self.workers)
         with warn_when_blocked():
             async with anyio.create_task_group() as tasks:

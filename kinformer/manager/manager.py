@@ -16,6 +16,8 @@ from collections.abc import Collection, Iterable, Mapping
 from functools import partial
 from typing import Any
 
+import anyio
+
 from kinformer.cache import SharedIndexInformer
 from kinformer.cache.tasks import plain_task_group
 from kinformer.cancellation import cancellations_as_errors
@@ -39,10 +41,14 @@ from kinformer.manager.endpoint import Endpoint
 from kinformer.manager.health import PING, HealthCheck
 from kinformer.manager.inspection import PAGE_PATHS, Inspector
 from kinformer.manager.loading import make_controllers
+from kinformer.manager.names import find_name
+from kinformer.manager.selection import UnknownControllerError
 from kinformer.manager.serving import SecureServing, StatusPages
 from kinformer.manager.serving.access import Access
 from kinformer.manager.serving.certificates import ServingCertificate
 from kinformer.manager.shards import Shards
+from kinformer.manager.starting import CACHE_SYNC_TIMEOUT, Starting
+from kinformer.manager.stopping import SHUTDOWN_GRACE, drain, flush
 from kinformer.options import OptionError
 from kinformer.sharding import Sharding
 
@@ -69,10 +75,13 @@ class Manager:
     :param sharding: share the keys out with other processes: work on those of some ranges of namespaces, and hold only
         their objects. None: work on all
     :param secure: how the endpoint is protected; None: plain HTTP, for everybody
+    :param required: the names of those that must all start, ``*`` for all that are selected; :meth:`run` raises if one
+        does not. Others that cannot start are told in the log, and start once they can
+    :param cache_sync_timeout: seconds that a controller's caches have to sync, until that is told as the reason
     :param limits: from when on the health checks count something as wrong
     :ivar failed: controllers that were selected and cannot be loaded, by name
     :raises UnknownControllerError: if one is asked for that is not known
-    :raises ControllerLoadError: if none of those that are selected can be loaded
+    :raises ControllerLoadError: if none of those that are selected can be loaded, or one that is required cannot
     :raises OptionError: if an option is not known, or has a value of the wrong type; or if a controller cannot be
         sharded
     """
@@ -91,6 +100,8 @@ class Manager:
         beside_kube_controller_manager: bool = False,
         leader_election: LeaderElection | None = None,
         sharding: Sharding | None = None,
+        required: Iterable[str] = (),
+        cache_sync_timeout: float = CACHE_SYNC_TIMEOUT,
         limits: HealthLimits | None = None,
         secure: SecureServing | None = None,
     ) -> None:
@@ -120,6 +131,13 @@ class Manager:
             _check_known(options or (), given.asked)
         #: Those that have ended by themselves, by name.
         self.ended: set[str] = set()
+        #: What those lack that should have started and have not, by name.
+        self.lacking: dict[str, str] = {}
+        names = self._required(required)
+        self._starting = Starting(self.controllers, names, cache_sync_timeout, clock, self.lacking)
+        self._grace = 0.0
+        self._runs = self._works = False
+        self._stopping, self._stopped = anyio.Event(), anyio.Event()
         self._queues = QueueWatch(self.controllers, clock)
         #: What there is to see of it all.
         self.inspector = Inspector(informers, self.controllers, clock, election=self.election, server=client.server)
@@ -148,6 +166,19 @@ class Manager:
         )
         access = Access(client, (*secure.always_allow, *PAGE_PATHS), clock)
         return Endpoint(*checks, *address, certificate=certificate, access=access, pages=self.pages)
+
+    def _required(self, names: Iterable[str]) -> frozenset[str]:
+        required: set[str] = set()
+        for name in names:
+            if name == "*":
+                required |= {*self.controllers, *self.failed}
+            elif (found := find_name(name, [*self.controllers, *self.failed])) is not None:
+                required.add(found)
+            else:
+                raise UnknownControllerError([name], [*self.controllers, *self.failed])
+        if missing := sorted(required & self.failed.keys()):
+            raise self.failed[missing[0]]
+        return frozenset(required)
 
     def _checks(self, limits: HealthLimits) -> tuple[list[HealthCheck], list[HealthCheck]]:
         """What ``/livez`` and ``/readyz`` look at."""
@@ -186,6 +217,8 @@ class Manager:
         # A follower is ready when its informers are: a rollout would wait for ever for one that is to lead first.
         if self._stands_by or getattr(self.controllers[name], "has_synced", True):
             return ""
+        if name in self.lacking:
+            return f"controller {name} has not started: {self.lacking[name]}"
         return f"controller {name} waits for its caches"
 
     async def check_alone(self) -> None:
@@ -201,28 +234,60 @@ class Manager:
 
     async def run(self) -> None:
         """
-        Run everything until cancelled, or until a controller raises. One that ends by itself is logged as an error.
+        Run everything until cancelled, until :meth:`stop` has ended it, or until a controller raises.
+
+        When it is cancelled, what runs is cancelled at once, and Events that wait are lost. A controller that ends by
+        itself is logged as an error.
 
         :raises KubeControllerManagerRuns: if a built-in controller would run beside the cluster's own
+        :raises ControllerNotStarted: if a controller that is required cannot start
         :raises LeadershipLost: if the Lease that the controllers need was lost; they have ended then
         :raises MembershipLost: if this process is no member of its group any more; they have ended then
         :raises ShardCountConflict: if its group has another number of shards
         """
-        await self.check_alone()
-        log.info("manager_starting", controllers=list(self.controllers))
-        async with plain_task_group() as tasks:
-            if self.endpoint is not None:
-                tasks.start_soon(self.endpoint.run)
-                tasks.start_soon(self._queues.run)
-                tasks.start_soon(self.inspector.run)
-            if self.shards is not None:
-                tasks.start_soon(self.shards.run, self._work)  # it starts the informers, too
-            elif self.election is not None:
-                tasks.start_soon(self.context.informers.run)
-                tasks.start_soon(self.election.run, partial(self._lead, self.election))
-            else:
-                tasks.start_soon(self.context.informers.run)
-                tasks.start_soon(self._work)
+        self._runs = True
+        try:
+            async with plain_task_group() as tasks:
+                tasks.start_soon(self._end_before_work, tasks.cancel_scope)
+                await self.check_alone()
+                log.info("manager_starting", controllers=list(self.controllers))
+                if self.endpoint is not None:
+                    tasks.start_soon(self.endpoint.run)
+                    tasks.start_soon(self._queues.run)
+                    tasks.start_soon(self.inspector.run)
+                if self.shards is not None:
+                    await self.shards.run(self._work)  # it starts the informers, too
+                else:
+                    tasks.start_soon(self.context.informers.run)
+                    if self.election is None:
+                        await self._work()
+                    else:
+                        await self.election.run(partial(self._lead, self.election))
+                tasks.cancel_scope.cancel()
+        finally:
+            self._stopped.set()
+            log.info("manager_stopped")
+
+    async def stop(self, grace: float = SHUTDOWN_GRACE) -> None:
+        """
+        End :meth:`run` in order, and return when it has ended.
+
+        No more keys are handed out. Syncs that run have `grace` seconds to end, and are cancelled then. Events that
+        wait are written. Last, ranges and a Lease are given up. Not to be called by a sync, which would wait for
+        itself.
+        """
+        if not self._stopping.is_set():
+            log.info("manager_stopping", grace=grace)
+            self._grace = grace
+            self._stopping.set()
+        if self._runs:
+            await self._stopped.wait()
+
+    async def _end_before_work(self, everything: anyio.CancelScope) -> None:
+        """Who stops before the work has begun has nothing to wait for."""
+        await self._stopping.wait()
+        if not self._works:
+            everything.cancel()
 
     async def _lead(self, election: Election) -> None:
         await self.check_alone()
@@ -232,15 +297,25 @@ class Manager:
         await self._work()
 
     async def _work(self) -> None:
-        async with plain_task_group() as tasks:
+        self._works = True
+        async with plain_task_group() as recording:
             for broadcaster in self.context.broadcasters:
-                tasks.start_soon(broadcaster.run)
-            for name, controller in self.controllers.items():
-                tasks.start_soon(self._run, name, controller, name=name)
+                recording.start_soon(broadcaster.run)
+            async with plain_task_group() as tasks:
+                for name, controller in self.controllers.items():
+                    tasks.start_soon(self._run, name, controller, name=name)
+                tasks.start_soon(self._starting.run)
+                await self._stopping.wait()
+                await drain(self.controllers.values(), self._grace)
+                tasks.cancel_scope.cancel()
+            await flush(self.context.broadcasters)
+            recording.cancel_scope.cancel()
 
     async def _run(self, name: str, controller: Runnable) -> None:
         with cancellations_as_errors(f"controller {name}"):
             await controller.run()
+        if self._stopping.is_set():
+            return
         # It runs until cancelled, so something has gone wrong that it did not tell.
         self.ended.add(name)
         log.error("controller_ended", controller=name)

@@ -61,6 +61,7 @@ class EventBroadcaster:
         self._clock = clock or RealClock()
         self._max_queued = max_queued
         self._listeners: list[_Listener] = []
+        self._writers: list[EventWriter] = []
         self._new_listener = anyio.Event()
 
     def new_recorder(self, component: str, host: str = "") -> Recorder:
@@ -69,7 +70,9 @@ class EventBroadcaster:
 
     def start_recording_to_sink(self, sink: EventSink) -> None:
         """Write every event to `sink`, correlated, with retries."""
-        self.start_event_watcher(EventWriter(sink, EventCorrelator(self._options, self._clock), self._clock).write)
+        writer = EventWriter(sink, EventCorrelator(self._options, self._clock), self._clock)
+        self._writers.append(writer)
+        self.start_event_watcher(writer.write)
 
     def start_structured_logging(self) -> None:
         """Log every event, uncorrelated, as it is recorded."""
@@ -86,7 +89,7 @@ class EventBroadcaster:
         return sum(listener.dropped for listener in self._listeners)
 
     async def run(self) -> None:
-        """Hand on events until cancelled. What waits then is lost."""
+        """Hand on events until cancelled. What waits then is lost; :meth:`flush` before loses nothing."""
         running = 0
         async with anyio.create_task_group() as tasks:
             while True:
@@ -95,6 +98,24 @@ class EventBroadcaster:
                     tasks.start_soon(listener.run)
                 running = len(self._listeners)
                 await self._new_listener.wait()
+
+    async def flush(self, seconds: float) -> int:
+        """
+        Wait until all that was recorded has been handed on, while :meth:`run` runs. From now on nothing is tried twice.
+
+        :param seconds: how long it may take
+        :return: how many events have not been handed on by then, and are lost if the process ends
+        """
+        for writer in self._writers:
+            writer.hurry()
+        with anyio.CancelScope() as scope:
+            timer = self._clock.call_later(seconds, scope.cancel)
+            try:
+                for listener in self._listeners:
+                    await listener.wait_idle()
+            finally:
+                timer.cancel()
+        return sum(listener.left for listener in self._listeners)
 
     def _send(self, event: CoreV1Event) -> None:
         for listener in self._listeners:
@@ -110,7 +131,20 @@ class _Listener:
         self._queue: deque[CoreV1Event] = deque()
         self._arrived = anyio.Event()
         self._missed = 0
+        self._at_work = False
+        self._idle = anyio.Event()
         self.dropped = 0
+
+    @property
+    def left(self) -> int:
+        """How many events have not been handed on."""
+        return len(self._queue) + self._at_work
+
+    async def wait_idle(self) -> None:
+        """Return once all events have been handed on."""
+        while self.left:
+            self._idle = anyio.Event()
+            await self._idle.wait()
 
     def put(self, event: CoreV1Event) -> None:
         if len(self._queue) >= self._max_queued:
@@ -126,12 +160,15 @@ class _Listener:
     async def run(self) -> None:
         while True:
             while self._queue:
+                self._at_work = True
                 try:
                     await self._handler(self._queue.popleft())
                 except BaseException as error:  # a listener's fault is not the process's
                     if ends_this_task(error):
                         raise
                     log.exception("event_listener_failed")
+                self._at_work = False
+            self._idle.set()
             if self._missed:
                 log.warning("events_dropped", count=self._missed)
                 self._missed = 0

@@ -10,6 +10,8 @@ import copy
 import random
 from typing import TYPE_CHECKING, Any, Protocol
 
+import anyio
+
 from kinformer.cancellation import ends_this_task
 from kinformer.client.errors import AlreadyExists, ApiError, NotFound, has_status_cause
 from kinformer.client.types import PatchType
@@ -65,7 +67,7 @@ class ClientSink:
 class EventWriter:
     """Writes one broadcaster's events to one sink, one after the other."""
 
-    __slots__ = ("_clock", "_correlator", "_retry_after", "_sink")
+    __slots__ = ("_clock", "_correlator", "_hurries", "_retry_after", "_sink", "_wait")
 
     def __init__(
         self, sink: EventSink, correlator: EventCorrelator, clock: Clock, retry_after: float = RETRY_AFTER
@@ -74,6 +76,14 @@ class EventWriter:
         self._correlator = correlator
         self._clock = clock
         self._retry_after = retry_after
+        self._hurries = False
+        self._wait: anyio.CancelScope | None = None
+
+    def hurry(self) -> None:
+        """Try each event once from now on, and wait for nothing: the process is about to end."""
+        self._hurries = True
+        if self._wait is not None:
+            self._wait.cancel()
 
     async def write(self, event: CoreV1Event) -> None:
         """Write the event if the correlator lets it through. Raises nothing; may take minutes without a server."""
@@ -83,13 +93,19 @@ class EventWriter:
         event, patch, skip = self._correlator.correlate(event)
         if skip:
             return
-        for tried in range(1, MAX_TRIES + 1):
+        tried = 0
+        while tried < MAX_TRIES:
+            tried += 1
             if await self._try(event, patch):
                 return
+            if self._hurries:
+                break
             if tried < MAX_TRIES:
                 # The first wait is random, so that many clients do not all come back to a server at once.
-                await self._clock.sleep(self._retry_after * (random.random() if tried == 1 else 1))
-        log.error("event_given_up", tries=MAX_TRIES, **_named(event))
+                with anyio.CancelScope() as self._wait:
+                    await self._clock.sleep(self._retry_after * (random.random() if tried == 1 else 1))
+                self._wait = None
+        log.error("event_given_up", tries=tried, **_named(event))
 
     async def _try(self, event: CoreV1Event, patch: dict[str, Any] | None) -> bool:
         """Whether the event is done with: written, or refused."""

@@ -195,3 +195,40 @@ async def test_events_can_be_logged() -> None:
     assert [(line["event"], line["object"], line["message"]) for line in logs] == [
         ("event_occurred", "ns/web", "hello")
     ]
+
+
+async def test_flushing_waits_until_all_is_written_and_tries_each_event_once() -> None:
+    clock, sink = FakeClock(), MemorySink([UNREACHABLE, UNREACHABLE])
+    broadcaster = EventBroadcaster(clock=clock)
+    broadcaster.start_recording_to_sink(sink)
+    recorder = broadcaster.new_recorder("test")
+    recorder.event(RC, NORMAL, "Seen", "lost")
+    recorder.event(RC, NORMAL, "Seen", "kept")
+
+    async with running(broadcaster):
+        await clock.settle()  # the first waits for its second try
+        with anyio.fail_after(5):
+            assert await broadcaster.flush(5.0) == 0
+
+    assert sink.writes == ["create lost", "create lost", "create kept"]
+
+
+async def test_flushing_ends_when_its_time_is_over_and_says_what_is_lost() -> None:
+    clock = FakeClock()
+    broadcaster = EventBroadcaster(clock=clock)
+    broadcaster.start_event_watcher(lambda _: anyio.sleep_forever())
+    recorder = broadcaster.new_recorder("test")
+    lost: list[int] = []
+
+    async def flush() -> None:
+        lost.append(await broadcaster.flush(5.0))
+
+    async with running(broadcaster), anyio.create_task_group() as tasks:
+        for text in ("one", "two"):
+            recorder.event(RC, NORMAL, "Seen", text)
+        tasks.start_soon(flush)
+        await clock.advance(4.9)
+        assert not lost
+        await clock.advance(0.2)
+
+    assert lost == [2]
