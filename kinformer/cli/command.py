@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from kinformer.cli.config_file import config_flag
 from kinformer.cli.election import ElectionFlags, leader_election_flags
-from kinformer.cli.flags import ControllersCommand, duration, values_of_flags
+from kinformer.cli.flags import NAMES, ControllersCommand, duration, values_of_flags
 from kinformer.cli.remote import RemoteFlags, remote_flags
 from kinformer.cli.serving import ServingFlags, serving_flags
 from kinformer.cli.sharding import ShardingFlags, sharding_flags
@@ -107,6 +108,13 @@ def apiserver(**options: Any) -> None:
 
 
 @main.command(cls=ControllersCommand)
+@config_flag
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Run nothing: print all flags with where their values come from, ask the server for each permission that the "
+    "controllers need, and exit with 1 if one is missing.",
+)
 @click.option(
     "--kubeconfig",
     type=click.Path(path_type=Path),
@@ -115,6 +123,7 @@ def apiserver(**options: Any) -> None:
 @click.option("--context", default=None, help="Which of the kubeconfig's contexts; its current one if not given.")
 @click.option(
     "--controllers",
+    type=NAMES,
     default="*",
     show_default=True,
     help="Which to run: NAME, or -NAME for not; '*' for all of other packages; 'builtin' for all of "
@@ -122,6 +131,7 @@ def apiserver(**options: Any) -> None:
 )
 @click.option(
     "--require-controllers",
+    type=NAMES,
     default="",
     metavar="NAMES",
     help="Those that must all start, with commas; '*' for all that run. Else one that cannot start is told in the log, "
@@ -178,7 +188,7 @@ def apiserver(**options: Any) -> None:
 @leader_election_flags
 @sharding_flags
 @logging_flags
-def manager(**options: Any) -> None:
+def manager(dry_run: bool, **options: Any) -> None:
     """Run controllers against a cluster until interrupted."""
     from kinformer.cli.manager import run
     from kinformer.cli.signals import Interruption
@@ -189,9 +199,29 @@ def manager(**options: Any) -> None:
         "sharding": ShardingFlags.taken_from(options),
         "serving": ServingFlags.taken_from(options),
     }
+    if dry_run:
+        from kinformer.cli.dry_run import effective_configuration
+
+        flags["dry_run"] = list(effective_configuration(click.get_current_context()))
     interruption = Interruption()
     command = partial(run, interruption=interruption, shown_flags=shown, **flags, **with_logging(options))
     run_command(command, interruption=interruption)
+
+
+@main.group()
+def config() -> None:
+    """What `kinformer manager --config FILE` reads."""
+
+
+@config.command()
+def schema() -> None:
+    """Print the JSON schema of the file, for editors and for checking it."""
+    import json
+
+    from kinformer.cli.config_keys import keys_of, schema_of
+
+    with click.Context(manager) as context:
+        click.echo(json.dumps(schema_of(keys_of(manager.get_params(context))), indent=2, ensure_ascii=False))
 
 
 @main.command()
@@ -202,6 +232,7 @@ def manager(**options: Any) -> None:
     metavar="NAMESPACE/NAME",
     help="Print bindings as well, which give the roles to this service account.",
 )
+@click.option("--metrics-secure", is_flag=True, help="Print also what a secured endpoint needs.")
 @click.option("--leader-elect", is_flag=True, help="Print also what a manager needs that takes part in an election.")
 @click.option("--leader-elect-resource-name", default="kinformer-manager", show_default=True, help="The Lease's name.")
 @click.option(

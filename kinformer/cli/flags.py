@@ -7,13 +7,27 @@ from __future__ import annotations
 
 import re
 from importlib.metadata import entry_points
-from typing import Any
+from typing import Any, Final
 
 import click
 
 from kinformer.options import CONTROLLERS, Option, options_of
 
-__all__ = ("ControllersCommand", "duration", "shown_duration", "values_of_flags")
+__all__ = (
+    "NAMES",
+    "VARIABLE",
+    "ControllersCommand",
+    "duration",
+    "shown_duration",
+    "values_of_flags",
+    "variable_of",
+)
+
+#: What the names of variables in the environment begin with that stand for flags.
+VARIABLE: Final = "KINFORMER_"
+_ENVIRONMENT: Final = click.core.ParameterSource.ENVIRONMENT
+#: A flag that is about one call alone.
+_OF_THIS_CALL: Final = "dry_run"
 
 _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _DURATION = "DURATION"  # what help calls the value of such a flag
@@ -34,9 +48,32 @@ def duration(text: str) -> float:
     return sum(float(part[1]) * _UNITS[part[2]] for part in parts)
 
 
+class _Names(click.ParamType[str]):
+    """Names with commas between."""
+
+    name = "names"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return str(value)
+
+
+#: The type of a flag that takes names with commas between; a configuration file may have a list instead.
+NAMES: Final = _Names()
+
+
+def variable_of(parameter: click.Parameter) -> str | None:
+    """The variable of the environment that stands for a flag, None if none does."""
+    # What a command does not get as a value says what it is to do instead, or where values come from.
+    if not isinstance(parameter, click.Option) or not parameter.expose_value or parameter.name == _OF_THIS_CALL:
+        return None
+    return VARIABLE + max(parameter.opts, key=len).removeprefix("--").replace("-", "_").upper()
+
+
 class ControllersCommand(click.Command):
     """
     A command with the flags of all controllers that are installed, after its own.
+
+    Each flag can be given in the environment as well: ``--shutdown-grace`` is ``KINFORMER_SHUTDOWN_GRACE``.
 
     They are found when the command is parsed: no other command pays for it. A controller that cannot be loaded has no
     flags here; who runs it is told why.
@@ -45,8 +82,19 @@ class ControllersCommand(click.Command):
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         own = super().get_params(ctx)
         *others, help_ = own if ctx.command.add_help_option else (*own, None)
-        flags = [_flag(it) for it in _installed()]
-        return [*others, *flags, help_] if help_ is not None else [*others, *flags]
+        flags = [*others, *(_flag(it) for it in _installed())]
+        for parameter in flags:
+            parameter.envvar = parameter.envvar or variable_of(parameter)
+        return [*flags, help_] if help_ is not None else flags
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.BadParameter as error:
+            # click names the flag, which nobody has given.
+            if error.param is not None and ctx.get_parameter_source(error.param.name or "") is _ENVIRONMENT:
+                error.param_hint = f"{variable_of(error.param)} of the environment"
+            raise
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The names that ``--controllers`` takes."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
@@ -12,17 +12,20 @@ from typing import Any
 
 import click
 
+from kinformer.cli.dry_run import review, shown_review
 from kinformer.cli.election import ElectionFlags, leader_election_of
 from kinformer.cli.serving import ServingFlags, address_of, secure_serving_of
 from kinformer.cli.sharding import ShardingFlags, sharding_of
 from kinformer.cli.signals import Interruption
-from kinformer.client import OutageOptions, connect
+from kinformer.client import Client, OutageOptions, connect
 from kinformer.informers import SharedInformerFactory
 from kinformer.logs import escaped
 from kinformer.manager import Manager, OptionError
-from kinformer.manager.loading import builtin_controllers, known_controllers
+from kinformer.manager.loading import builtin_controllers, known_controllers, load_factory
+from kinformer.manager.rbac import declared_permissions, manager_rules
 from kinformer.manager.selection import BUILTIN
 from kinformer.meta.validation import dns1123_label_errors
+from kinformer.permissions import Rule
 
 __all__ = ("run",)
 
@@ -47,6 +50,7 @@ async def run(
     interruption: Interruption,
     extra_options: tuple[str, ...],
     shown_flags: Mapping[str, Any],
+    dry_run: Sequence[str] | None = None,
     **options: Any,
 ) -> int:
     """
@@ -64,6 +68,7 @@ async def run(
     :param options: what the controllers are told, those that do not run here included
     :param extra_options: the same, as ``NAME=VALUE``; each must be known to a controller that runs
     :param shown_flags: what ``/flagz`` shows
+    :param dry_run: run nothing: print these lines, and what the server says of the permissions that are needed
     :raises ControllerNotStarted: if a controller that must start cannot
     :raises ClientError: if the cluster cannot be reached, or refuses
     :raises KubeControllerManagerRuns: if a built-in controller would run beside the cluster's own
@@ -106,6 +111,11 @@ async def run(
         manager.pages.flags = shown_flags
         if not manager.controllers:
             raise OptionError(_nothing_to_run(controllers))
+        if dry_run is not None:
+            lease = (election.leader_elect_resource_namespace, election.leader_elect_resource_name)
+            reviews = secure_serving_of(serving) is not None
+            rules = _rules(manager, lease if settings is not None else None, reviews=reviews)
+            return await _dry_run(client, dry_run, rules, namespace)
         # Before anything runs: a server that cannot be reached, or does not let us in, is told once and not by each
         # informer again and again. The version alone would be told to anybody.
         await client.server_resources()
@@ -116,6 +126,26 @@ async def run(
         with interruption.stops(partial(manager.stop, shutdown_grace)):
             await manager.run()
     return 0
+
+
+def _rules(manager: Manager, lease: tuple[str, str] | None, *, reviews: bool) -> dict[str, Iterable[Rule] | None]:
+    """What the controllers of a manager need, and what it needs itself."""
+    known = known_controllers()
+    builtin = builtin_controllers(known)
+    rules: dict[str, Iterable[Rule] | None] = {
+        name: declared_permissions(load_factory(known[name])) for name in manager.controllers
+    }
+    runs_builtin = any(name in builtin for name in manager.controllers)
+    rules["manager"] = manager_rules(lease, builtin=runs_builtin, reviews=reviews)
+    return rules
+
+
+async def _dry_run(
+    client: Client, lines: Sequence[str], rules: Mapping[str, Iterable[Rule] | None], namespace: str
+) -> int:
+    found = await review(client, rules, namespace)
+    click.echo("\n".join([*lines, *shown_review(found)]))
+    return 1 if found.missing else 0
 
 
 def _names(text: str) -> list[str]:

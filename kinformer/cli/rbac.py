@@ -27,6 +27,7 @@ async def run(
     *,
     controllers: Sequence[str],
     service_account: str,
+    metrics_secure: bool,
     leader_elect: bool,
     leader_elect_resource_name: str,
     leader_elect_resource_namespace: str,
@@ -49,7 +50,7 @@ async def run(
         raise UndeclaredPermissions(undeclared)
     rules: dict[str, Sequence[Rule]] = {name: it or () for name, it in declared.items()}
     lease = (leader_elect_resource_namespace, leader_elect_resource_name) if leader_elect else None
-    rules["manager"] = manager_rules(lease, builtin=any(name in builtin for name in names))
+    rules["manager"] = manager_rules(lease, builtin=any(name in builtin for name in names), reviews=metrics_secure)
     click.echo(yaml.safe_dump_all(manifests(rules, _account(service_account)), sort_keys=False), nl=False)
     sys.stdout.flush()
     return 0

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from kinformer.cli.flags import NAMES
+
 if TYPE_CHECKING:
     from kinformer.manager import SecureServing
 
@@ -78,6 +80,7 @@ def serving_flags(command: F) -> F:
         ),
         click.option(
             "--authorization-always-allow-paths",
+            type=NAMES,
             default="/healthz,/readyz,/livez",
             show_default=True,
             metavar="PATHS",

@@ -47,16 +47,21 @@ def declared_permissions(factory: Any) -> tuple[Rule, ...] | None:
     return None if rules is None else tuple(rules)
 
 
-def manager_rules(lease: tuple[str, str] | None = None, *, builtin: bool = True) -> tuple[Rule, ...]:
+def manager_rules(
+    lease: tuple[str, str] | None = None, *, builtin: bool = True, reviews: bool = False
+) -> tuple[Rule, ...]:
     """
     What a manager needs besides its controllers' permissions.
 
     :param lease: namespace and name of the Lease of its election, None if it takes part in none
     :param builtin: whether it looks for the cluster's own kube-controller-manager before built-in controllers run
+    :param reviews: whether it asks the server who may read its endpoint
     """
     rules: list[Rule] = []
     if builtin:
         rules.append(allow("get", "leases.coordination.k8s.io", names=(beside.NAME,), namespace=beside.NAMESPACE))
+    if reviews:
+        rules.append(allow("create", "tokenreviews.authentication.k8s.io", "subjectaccessreviews.authorization.k8s.io"))
     if lease is not None:
         namespace, name = lease
         rules += (

@@ -44,4 +44,7 @@ def test_with_a_service_account_each_role_is_bound_to_it() -> None:
 def test_a_manager_needs_its_lease_only_where_it_takes_part_in_an_election() -> None:
     assert manager_rules(builtin=False) == ()
     assert [rule.names for rule in manager_rules()] == [("kube-controller-manager",)]
+    assert [rule.resources for rule in manager_rules(builtin=False, reviews=True)] == [
+        ("tokenreviews.authentication.k8s.io", "subjectaccessreviews.authorization.k8s.io")
+    ]
     assert {rule.namespace for rule in manager_rules(("ns", "mine"), builtin=False)} == {"ns"}
