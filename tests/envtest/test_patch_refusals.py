@@ -173,3 +173,13 @@ async def test_a_body_is_told_of_in_the_order_of_its_text(http: Http) -> None:
     assert code == 400
     told = 'unknown field "bogus", duplicate field "metadata.name", unknown field "other"'
     assert refused["message"].endswith(f"strict decoding error: {told}")
+
+
+@pytest.mark.parametrize("type_", [MERGE, STRATEGIC])
+@pytest.mark.parametrize(
+    "path",
+    ["/api/v1/namespaces/default/events/e", "/apis/coordination.k8s.io/v1/namespaces/default/leases/e"],
+)
+async def test_a_patch_creates_nothing_also_where_a_put_does(http: Http, type_: str, path: str) -> None:
+    code, refused = await http("PATCH", path, b'{"metadata":{"name":"e","namespace":"default"}}', type_)
+    assert (code, refused["reason"]) == (404, "NotFound")

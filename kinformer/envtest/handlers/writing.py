@@ -119,6 +119,9 @@ def patch(operations: Operations, call: Call) -> Answer:
 
     def change(old: Obj | None) -> Obj:
         if old is None:
+            # Only what is applied is created: also of the kinds that a PUT creates, a patch is of what there is.
+            if not patcher.creates:
+                raise status.not_found(call.resource.group_resource, call.name)
             call.authorize(replace(call.action, verb="create"))
         obj = patcher(old)
         if old is None and (uid := obj["metadata"].get("uid")):
