@@ -217,7 +217,9 @@ async def test_without_a_client_authority_it_listens_on_loopback(
             "insecure": False,
             "period": 0.0,
             "reservation": 90.0,
-            "election": ElectionFlags(False, 15.0, 10.0, 2.0, "leases", "kinformer-quota-webhook", "kube-system"),
+            "election": ElectionFlags(
+                False, 15.0, 10.0, 2.0, "leases", "kinformer-quota-webhook", "kube-system", False
+            ),
         }
         with pytest.raises(Noted):
             await _run(**options)
