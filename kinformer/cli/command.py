@@ -238,6 +238,10 @@ def schema() -> None:
 @click.option(
     "--leader-elect-resource-namespace", default="kube-system", show_default=True, help="The Lease's namespace."
 )
+@click.option("--shards", is_flag=True, help="Print also what a manager needs that shares its keys with others.")
+@click.option(
+    "--shard-namespace", default="kube-system", show_default=True, help="The namespace of its group's Leases."
+)
 def rbac(**options: Any) -> None:
     """Print the RBAC roles that CONTROLLER needs, or that all need: YAML for kubectl apply."""
     from kinformer.cli.rbac import run

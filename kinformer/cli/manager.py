@@ -114,7 +114,8 @@ async def run(
         if dry_run is not None:
             lease = (election.leader_elect_resource_namespace, election.leader_elect_resource_name)
             reviews = secure_serving_of(serving) is not None
-            rules = _rules(manager, lease if settings is not None else None, reviews=reviews)
+            shards = group.namespace if group is not None else ""
+            rules = _rules(manager, lease if settings is not None else None, shards, reviews=reviews)
             return await _dry_run(client, dry_run, rules, namespace)
         # Before anything runs: a server that cannot be reached, or does not let us in, is told once and not by each
         # informer again and again. The version alone would be told to anybody.
@@ -128,7 +129,9 @@ async def run(
     return 0
 
 
-def _rules(manager: Manager, lease: tuple[str, str] | None, *, reviews: bool) -> dict[str, Iterable[Rule] | None]:
+def _rules(
+    manager: Manager, lease: tuple[str, str] | None, shards: str, *, reviews: bool
+) -> dict[str, Iterable[Rule] | None]:
     """What the controllers of a manager need, and what it needs itself."""
     known = known_controllers()
     builtin = builtin_controllers(known)
@@ -136,7 +139,7 @@ def _rules(manager: Manager, lease: tuple[str, str] | None, *, reviews: bool) ->
         name: declared_permissions(load_factory(known[name])) for name in manager.controllers
     }
     runs_builtin = any(name in builtin for name in manager.controllers)
-    rules["manager"] = manager_rules(lease, builtin=runs_builtin, reviews=reviews)
+    rules["manager"] = manager_rules(lease, shards=shards, builtin=runs_builtin, reviews=reviews)
     return rules
 
 

@@ -31,6 +31,8 @@ async def run(
     leader_elect: bool,
     leader_elect_resource_name: str,
     leader_elect_resource_namespace: str,
+    shards: bool,
+    shard_namespace: str,
 ) -> int:
     """
     Print the roles of some controllers, and of the manager that runs them.
@@ -50,7 +52,12 @@ async def run(
         raise UndeclaredPermissions(undeclared)
     rules: dict[str, Sequence[Rule]] = {name: it or () for name, it in declared.items()}
     lease = (leader_elect_resource_namespace, leader_elect_resource_name) if leader_elect else None
-    rules["manager"] = manager_rules(lease, builtin=any(name in builtin for name in names), reviews=metrics_secure)
+    rules["manager"] = manager_rules(
+        lease,
+        shards=shard_namespace if shards else "",
+        builtin=any(name in builtin for name in names),
+        reviews=metrics_secure,
+    )
     click.echo(yaml.safe_dump_all(manifests(rules, _account(service_account)), sort_keys=False), nl=False)
     sys.stdout.flush()
     return 0

@@ -140,7 +140,14 @@ class Manager:
         self._stopping, self._stopped = anyio.Event(), anyio.Event()
         self._queues = QueueWatch(self.controllers, clock)
         #: What there is to see of it all.
-        self.inspector = Inspector(informers, self.controllers, clock, election=self.election, server=client.server)
+        self.inspector = Inspector(
+            informers,
+            self.controllers,
+            clock,
+            election=self.election,
+            shards=self.shards.snapshot if self.shards is not None else None,
+            server=client.server,
+        )
         limits = limits or HealthLimits()
         #: What the endpoint's status pages show.
         self.pages = StatusPages(
@@ -272,8 +279,9 @@ class Manager:
         """
         End :meth:`run` in order, and return when it has ended.
 
-        No more keys are handed out. Syncs that run have `grace` seconds to end, and are cancelled then. Events that
-        wait are written. Last, ranges and a Lease are given up. Not to be called by a sync, which would wait for
+        No more keys are handed out. Syncs that run have `grace` seconds to end, and are cancelled then. Meanwhile each
+        range is given up as soon as no sync of its keys runs. Events that wait are written. Last, the ranges that are
+        left and a Lease are given up. Not to be called by a sync, which would wait for
         itself.
         """
         if not self._stopping.is_set():
@@ -306,10 +314,19 @@ class Manager:
                     tasks.start_soon(self._run, name, controller, name=name)
                 tasks.start_soon(self._starting.run)
                 await self._stopping.wait()
-                await drain(self.controllers.values(), self._grace)
+                await self._drain()
                 tasks.cancel_scope.cancel()
             await flush(self.context.broadcasters)
             recording.cancel_scope.cancel()
+
+    async def _drain(self) -> None:
+        async with plain_task_group() as tasks:
+            if self.shards is not None:
+                # A range goes as soon as its own syncs have ended. What one slow sync holds up is its own range.
+                tasks.start_soon(self.shards.member.leave)
+            await drain(self.controllers.values(), self._grace)
+            # What is left then goes once this work has ended.
+            tasks.cancel_scope.cancel()
 
     async def _run(self, name: str, controller: Runnable) -> None:
         with cancellations_as_errors(f"controller {name}"):

@@ -48,12 +48,13 @@ def declared_permissions(factory: Any) -> tuple[Rule, ...] | None:
 
 
 def manager_rules(
-    lease: tuple[str, str] | None = None, *, builtin: bool = True, reviews: bool = False
+    lease: tuple[str, str] | None = None, *, shards: str = "", builtin: bool = True, reviews: bool = False
 ) -> tuple[Rule, ...]:
     """
     What a manager needs besides its controllers' permissions.
 
     :param lease: namespace and name of the Lease of its election, None if it takes part in none
+    :param shards: namespace of the Leases of its group, empty if it shares its keys with nobody
     :param builtin: whether it looks for the cluster's own kube-controller-manager before built-in controllers run
     :param reviews: whether it asks the server who may read its endpoint
     """
@@ -70,6 +71,9 @@ def manager_rules(
             allow("create", "leases.coordination.k8s.io", namespace=namespace),
             allow(" ".join(RECORD_EVENTS.verbs), *RECORD_EVENTS.resources, namespace=namespace),
         )
+    if shards:
+        # A member's Lease is called as nobody knows beforehand, and one more Lease is the table.
+        rules.append(allow("get list create update delete", "leases.coordination.k8s.io", namespace=shards))
     return tuple(rules)
 
 

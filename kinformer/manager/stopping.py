@@ -1,7 +1,7 @@
 """Stopping: what a manager does between the wish to end and the end.
 
 Controllers hand out no more keys and finish what they are at. Then nothing is recorded any more, and Events that wait
-are written. Ranges and Leases are given up by those that hold them, once this work has ended.
+are written. A range is given up once no sync of its keys runs, a Lease once this work has ended.
 """
 
 from __future__ import annotations

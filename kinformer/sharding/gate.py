@@ -47,8 +47,8 @@ class RangeGate:
         on_drained: Callable[[], object] = lambda: None,
     ) -> None:
         self.ranges = ranges
-        #: Whether a sync was cancelled, and with it perhaps a write that was on its way.
-        self.has_cut = False
+        #: The ranges of which a sync was cancelled, and with it perhaps a write that was on its way.
+        self._cut: set[int] = set()
         self._may_write = may_write
         self._on_drained = on_drained
         self._states: dict[int, RangeState] = {}
@@ -89,7 +89,7 @@ class RangeGate:
         try:
             yield True
         except BaseException:
-            self.has_cut = True
+            self._cut.add(number)
             raise
         finally:
             self._running[number] -= 1
@@ -121,8 +121,13 @@ class RangeGate:
 
     @property
     def drained(self) -> frozenset[int]:
-        """Those that are to be drained, and of which nothing runs."""
-        return frozenset(number for number in self.draining if number not in self._running)
+        """Those that are to be drained, and of which nothing runs, nor was cancelled in the middle."""
+        return frozenset(number for number in self.draining - self._cut if number not in self._running)
+
+    @property
+    def has_cut(self) -> bool:
+        """Whether there is a range that is not drained because one of its syncs was cancelled."""
+        return bool(self._cut)
 
     @property
     def running(self) -> int:
@@ -176,6 +181,10 @@ class RangeGate:
             self._claims.pop(number, None)
             self._waiting.pop(number, None)
             self._filled.discard(number)
+
+    def forget_cuts(self) -> None:
+        """What was on its way when syncs were cancelled has arrived, or never will."""
+        self._cut.clear()
 
     def let_waiting_in(self) -> None:
         """Queue again what came while this process could not write, if it can now."""

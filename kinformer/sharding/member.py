@@ -214,7 +214,11 @@ class ShardMember:
             raise MembershipLost(self.group, self.name, self._lost)
 
     async def leave(self) -> None:
-        """Give up all ranges, each as soon as its running syncs have ended. Return when none is left."""
+        """
+        Give up all ranges, each as soon as its running syncs have ended. Return when none is left.
+
+        A range of which a sync is cancelled meanwhile is left: it goes after :meth:`run` has ended its work.
+        """
         self._leaving = True
         self._lock.leave()
         self.gate.drain(self.gate.held)
@@ -245,6 +249,7 @@ class ShardMember:
         if self.gate.has_cut:
             # A sync was cancelled, perhaps with a write on its way: it has as long to arrive as after a lost Lease.
             await self._clock.sleep(self._options.lease_seconds - self._options.write_duration)
+            self.gate.forget_cuts()
         while self.gate.held and self.guard.is_open:
             await self._try_round()
             if self.gate.held:

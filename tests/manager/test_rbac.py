@@ -48,3 +48,6 @@ def test_a_manager_needs_its_lease_only_where_it_takes_part_in_an_election() -> 
         ("tokenreviews.authentication.k8s.io", "subjectaccessreviews.authorization.k8s.io")
     ]
     assert {rule.namespace for rule in manager_rules(("ns", "mine"), builtin=False)} == {"ns"}
+    assert [(rule.resources, rule.namespace) for rule in manager_rules(shards="ns", builtin=False)] == [
+        (("leases.coordination.k8s.io",), "ns")
+    ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import anyio
@@ -29,6 +30,8 @@ class Process:
         self.synced: list[str] = []
         self.running: set[str] = set()
         self.is_cut = False
+        #: Seconds of a sync.
+        self.takes = 0.2
         self.error: Exception | None = None
         self.ended = False
         self.scope = anyio.CancelScope()
@@ -47,7 +50,7 @@ class Process:
             self.running.add(key)
             self.synced.append(key)
             try:
-                await context.clock.sleep(0.2)
+                await context.clock.sleep(self.takes)
             finally:
                 self.running.discard(key)
 
@@ -94,12 +97,12 @@ class World:
         self.processes: list[Process] = []
         #: Keys that were in two syncs at a time.
         self.collided: list[str] = []
-        self._tasks = tasks
+        self.start_soon = tasks.start_soon
 
     def start(self, name: str, controllers: dict[str, Any] | None = None) -> Process:
         process = Process(self, name, controllers)
         self.processes.append(process)
-        self._tasks.start_soon(process.run)
+        self.start_soon(process.run)
         return process
 
     async def until_shared(self, *processes: Process) -> None:
@@ -189,6 +192,44 @@ async def test_who_leaves_hands_its_keys_over_within_two_rounds() -> None:
         await eventually(lambda: set(b.synced) == keys, world.clock)
         assert a.ended
         assert a.error is None
+
+
+async def test_who_is_stopped_hands_over_at_once_all_ranges_but_that_of_a_sync_that_still_runs() -> None:
+    async with a_world() as world:
+        keys = await world.make()
+        a = world.start("a")
+        await world.until_shared(a)
+        await eventually(lambda: set(a.synced) == keys and not a.running, world.clock)
+        a.takes = 20.0
+        await world.client.resource(V1ConfigMap).patch("c", {"data": {"a": "b"}}, NAMESPACES[0])
+        await eventually(lambda: bool(a.running), world.clock)
+        b = world.start("b")
+        world.start_soon(a.manager.stop)
+        await eventually(lambda: len(b.owned) == 63, world.clock)
+
+        assert a.running == {f"{NAMESPACES[0]}/c"}
+        assert a.manager.inspector.snapshot().shards is not None
+        await world.until_shared(b)
+        assert a.ended
+        assert a.error is None
+
+
+async def test_the_range_of_a_sync_that_is_cut_short_is_handed_over_when_its_write_must_have_arrived() -> None:
+    async with a_world() as world:
+        keys = await world.make()
+        a = world.start("a")
+        await world.until_shared(a)
+        await eventually(lambda: set(a.synced) == keys and not a.running, world.clock)
+        a.takes = 1000.0
+        await world.client.resource(V1ConfigMap).patch("c", {"data": {"a": "b"}}, NAMESPACES[0])
+        await eventually(lambda: bool(a.running), world.clock)
+        b = world.start("b")
+        world.start_soon(partial(a.manager.stop, 5.0))
+        await eventually(lambda: not a.running, world.clock)
+        cut = world.clock.monotonic()
+        await world.until_shared(b)
+
+        assert world.clock.monotonic() - cut >= 2.5
 
 
 async def test_the_keys_of_one_who_is_cut_off_are_taken_over_when_its_lease_has_run_out_and_it_ends_before() -> None:

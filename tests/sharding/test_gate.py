@@ -145,6 +145,18 @@ async def test_a_sync_that_is_cancelled_is_noted_as_it_may_have_a_write_on_its_w
     assert asked.gate.running == 0
 
 
+async def test_a_range_with_a_cancelled_sync_is_not_drained_before_its_write_must_have_arrived() -> None:
+    asked = Asked()
+    asked.open()
+    with anyio.CancelScope() as scope, asked.gate.entered("default", KEY, lambda: None):
+        scope.cancel()
+        await anyio.lowlevel.checkpoint()
+    asked.gate.drain({NUMBER})
+    assert asked.gate.drained == frozenset()
+    asked.gate.forget_cuts()
+    assert asked.gate.drained == {NUMBER}
+
+
 async def test_an_exception_of_a_sync_leaves_the_gate_as_any_end_does() -> None:
     asked = Asked()
     asked.open()
