@@ -36,7 +36,7 @@ contract: $(STAMP)
 	$(BIN)/lint-imports --no-logo
 
 unit: $(STAMP)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 lowest: $(STAMP) ## the core of the tests, with the lowest versions that pyproject.toml allows
 	@$(PYTHON) -m venv --clear $(LOWEST)
