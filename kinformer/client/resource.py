@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, Unpack
 from urllib.parse import quote
 
@@ -33,7 +34,7 @@ from kinformer.client.types import (
 )
 from kinformer.client.watch import DEFAULT_IDLE_TIMEOUT, Opener, WatchStream
 from kinformer.meta import GroupVersionResource, accessor_of
-from kinformer.models import encode
+from kinformer.models import builtin_resources, encode
 
 if TYPE_CHECKING:
     from kinformer.client.reachability import Reachability
@@ -79,6 +80,7 @@ class Resource(Generic[T]):
         self._about_all = About(gvr.group_resource)
         self._codec: ObjectCodec[T] = ObjectCodec(type_, gvr.api_version, kind)
         self._prefix = f"/apis/{gvr.group}/{gvr.version}" if gvr.group else f"/api/{gvr.version}"
+        self._strategic = gvr in _builtin_gvrs()
         self._headers: dict[str, str] = {}
         self._list_headers: dict[str, str] = {}
         if metadata_only:
@@ -234,7 +236,7 @@ class Resource(Generic[T]):
         body: Any,
         namespace: str = "",
         *,
-        patch_type: PatchType = PatchType.STRATEGIC,
+        patch_type: PatchType | None = None,
         subresource: str = "",
         **options: Unpack[WriteOptions],
     ) -> T:
@@ -242,10 +244,19 @@ class Resource(Generic[T]):
         Change a part of what is there.
 
         :param body: a mapping, or a list of operations for :attr:`PatchType.JSON`
-        :param patch_type: custom resources take no strategic patches
+        :param patch_type: None: a strategic merge patch for what is built in, a merge patch for custom resources,
+            which take no strategic ones
         :raises NotFound: if there is none of that name; only :attr:`PatchType.APPLY` makes it then
         :raises UnsupportedMediaType: if the resource takes no patch of that type
+        :raises ValueError: for a strategic merge patch of a custom resource whose type declares it: nothing is sent
         """
+        if patch_type is None:
+            patch_type = PatchType.STRATEGIC if self._strategic else PatchType.MERGE
+        elif patch_type is PatchType.STRATEGIC and not self._strategic and hasattr(self.type, "__resource__"):
+            raise ValueError(
+                f"{self.gvr.group_resource} is a custom resource, which takes no strategic merge patch: "
+                "leave patch_type out, or give PatchType.MERGE"
+            )
         path = self.path(namespace, name, subresource)
         data = body if isinstance(body, bytes) else encode(body)
         headers = {"Content-Type": patch_type.value, **self._headers}
@@ -451,6 +462,11 @@ class Subresource(Generic[S]):
     ) -> S:
         path = self._parent.path(namespace, name, self._name)
         return self._codec.decode(await self._parent._send(method, path, name, body, options, headers), path)
+
+
+@cache
+def _builtin_gvrs() -> frozenset[GroupVersionResource]:
+    return frozenset(info.gvr for info in builtin_resources().values())
 
 
 def _with(options: ListOptions, more: ListParams) -> ListOptions:

@@ -95,15 +95,17 @@ def owner_with_uid(obj: Any, uid: str) -> OwnerRef | None:
     return None
 
 
-def new_controller_ref(owner: Any, gvk: GroupVersionKind) -> V1OwnerReference:
+def new_controller_ref(owner: Any, gvk: GroupVersionKind | None = None) -> V1OwnerReference:
     """
     The reference that makes `owner` the controller of what carries it, and holds its deletion up until that is gone.
 
-    :param gvk: what kind `owner` is; objects out of lists do not say
+    :param gvk: what kind `owner` is; not needed for a model, or a custom resource whose type declares it
+    :raises LookupError: if `gvk` is left out, and the type of `owner` does not tell its kind
     """
     # In client-go, too, this is with the metadata and gives the API's own type: the one import that points down.
-    from kinformer.models import V1OwnerReference
+    from kinformer.models import V1OwnerReference, resource_for
 
+    gvk = gvk or resource_for(type(owner)).gvk
     accessor = accessor_of(owner)
     return V1OwnerReference(
         api_version=gvk.api_version,

@@ -63,10 +63,15 @@ PartialObjectMetadata = _builder.build(
 
 def resource_for(type_: type[Any]) -> ResourceInfo:
     """
-    Where objects of a model are served.
+    Where objects of a type are served: of a model, or of a custom resource that says so.
 
-    :raises LookupError: if that is not known: for custom resources, and for models that are parts of others
+    A type says so by its class attribute ``__resource__``; :class:`kinformer.operator.CustomResource` sets it.
+
+    :raises LookupError: if that is not known: for other types, and for models that are parts of others
     """
+    declared = getattr(type_, "__resource__", None)
+    if isinstance(declared, ResourceInfo):
+        return declared
     try:
         return _resources.resource_of(type_.__name__ if issubclass(type_, Model) else "")
     except KeyError:

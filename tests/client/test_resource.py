@@ -503,7 +503,7 @@ async def test_a_strategic_patch_that_is_not_taken_says_what_is(server: Scripted
     widgets = client.resource(dict, WIDGETS, namespaced=True)
 
     with pytest.raises(UnsupportedMediaType) as caught:
-        await widgets.patch("w", {"spec": {}}, "ns")
+        await widgets.patch("w", {"spec": {}}, "ns", patch_type=PatchType.STRATEGIC)
 
     assert str(caught.value) == (
         "the body of the request was in an unknown format: widgets.example.com take no strategic merge patch, as "
