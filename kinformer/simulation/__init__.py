@@ -5,6 +5,7 @@ What is not in this package's modules yet is not there; each module's docstring 
 
 from __future__ import annotations
 
+from kinformer.simulation.history import History, Record
 from kinformer.simulation.plan import Deviation, Plan, PlanError
 
-__all__ = ("Deviation", "Plan", "PlanError")
+__all__ = ("Deviation", "History", "Plan", "PlanError", "Record")
