@@ -71,11 +71,13 @@ class History:
     records: list[Record] = field(default_factory=list)
     listeners: list[Callable[[Record], object]] = field(default_factory=list)
 
-    def append(
-        self, time: float, actor: str, what: What, object: str = "", version: int = 0, detail: str = ""
-    ) -> Record:
-        """Add a record, and tell the listeners of it."""
-        record = Record(len(self.records), time, actor, what, object, version, detail)
+    def append(self, time: float, actor: str, what: What, name: str = "", version: int = 0, detail: str = "") -> Record:
+        """
+        Add a record, and tell the listeners of it.
+
+        :param name: of the object
+        """
+        record = Record(len(self.records), time, actor, what, name, version, detail)
         self.records.append(record)
         for listener in self.listeners:
             listener(record)
