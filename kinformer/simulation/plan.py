@@ -121,14 +121,17 @@ class Hide(_Deviation):
     """
     The n-th event of one object never reaches the process. Sieve calls it an observability gap.
 
-    The next event of the object does reach it, as it would if a list came in between.
+    The next event of the object does reach it, as it would if a list came in between. So a level-triggered controller
+    has to bear it. If there is no next event in time, the hidden one comes late: no server keeps the last one back.
 
     :param object: resource, namespace and name: ``pods/default/web-0``, ``deployments.apps/default/web``, ``nodes/n1``
+    :param seconds: how long to wait for the next event
     """
 
     actor: str
     object: str
     event: int
+    seconds: float = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +189,7 @@ class Delay(_Deviation):
 @dataclass(frozen=True, slots=True)
 class Silent(_Deviation):
     """
-    From the n-th event of a resource on, its watches are silent for so long. The connection stays open.
+    Before the n-th event of a resource, its watches fall silent for so long. The connection stays open.
 
     :param resource: plural and group: ``pods``, ``deployments.apps``
     """
@@ -217,7 +220,11 @@ class Jump(_Deviation):
 
 @dataclass(frozen=True, slots=True)
 class Conflict(_Deviation):
-    """Just before the n-th write of the process, another writer changes the object, so that its version is old."""
+    """
+    Just before the process tries to write for the n-th time, another writer changes the object: its version is old now.
+
+    Tries are counted here, those that fail too. All others count what is in the storage.
+    """
 
     actor: str
     write: int
