@@ -93,7 +93,7 @@ class Faults:
         unknown = sorted(rates.keys() - set(RATES))
         if unknown:
             raise FaultsError(f"there is no fault {unknown[0]!r}: there are {', '.join(RATES)}")
-        return cls(**(dict.fromkeys(RATES, 0.0) | rates), most=most, swarm=swarm)  # type: ignore[arg-type]
+        return cls(**(dict.fromkeys(RATES, 0.0) | rates), most=most, swarm=swarm)
 
 
 RATES = tuple(entry.name for entry in fields(Faults) if entry.name not in ("most", "swarm"))
