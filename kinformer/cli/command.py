@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Awaitable, Callable
 from functools import partial
-from importlib.metadata import entry_points, version
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,7 +19,7 @@ import click
 from kinformer.cli.config_file import config_flag
 from kinformer.cli.election import ElectionFlags, leader_election_flags
 from kinformer.cli.flags import NAMES, ControllersCommand, duration, values_of_flags
-from kinformer.cli.remote import RemoteFlags, remote_flags
+from kinformer.cli.remote_flags import RemoteFlags, remote_flags
 from kinformer.cli.serving import ServingFlags, serving_flags
 from kinformer.cli.sharding import ShardingFlags, sharding_flags
 
@@ -45,7 +45,7 @@ class _WithInstalled(click.Group):
 
 
 @click.group(cls=_WithInstalled, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(version("kinformer"), prog_name="kinformer")
+@click.version_option(package_name="kinformer", prog_name="kinformer")
 def main() -> None:
     """client-go for Python's asyncio, and the controllers of kube-controller-manager on top of it."""
 
@@ -363,8 +363,9 @@ def debug_why(key: str, **options: Any) -> None:
 
 def with_logging(options: dict[str, Any], *, quiet: bool = False) -> dict[str, Any]:
     """The options of a command without those of its log, which is set up as they say."""
-    from kinformer.logs import configure_logging
+    from kinformer.logs import configure_logging, leave_rich_out
 
+    leave_rich_out()
     configure_logging(options.pop("verbosity"), options.pop("logging_format"), quiet=quiet)
     return options
 
@@ -377,7 +378,6 @@ def run_command(
 
     :param interruption: what a signal does instead of cancelling it
     """
-    from kinformer.cli.errors import plain_error
     from kinformer.cli.signals import run_until_signal
     from kinformer.collector import relax
 
@@ -386,6 +386,8 @@ def run_command(
     try:
         status = run_until_signal(command, interrupted, interruption)
     except Exception as error:
+        from kinformer.cli.errors import plain_error
+
         message = plain_error(error)
         if message is None:
             raise

@@ -16,12 +16,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-import yaml
 
 from kinformer.cli.config_keys import ConfigKey, ConfigValueError, keys_of
+
+if TYPE_CHECKING:
+    import yaml
 
 __all__ = ("ConfigError", "ConfigFile", "config_flag", "read_config")
 
@@ -81,6 +83,8 @@ def read_config(path: Path, keys: Mapping[str, ConfigKey]) -> ConfigFile:
     :raises ConfigError: if it cannot be read, is no YAML, or a key of it is unknown, there twice, or has a value of
         another type
     """
+    import yaml  # only where there is a file
+
     try:
         node = yaml.compose(path.read_text(encoding="utf-8"), yaml.SafeLoader)
     except OSError as error:
@@ -117,6 +121,8 @@ def read_config(path: Path, keys: Mapping[str, ConfigKey]) -> ConfigFile:
 
 
 def _constructed(node: yaml.Node) -> Any:
+    import yaml
+
     loader = yaml.SafeLoader("")
     try:
         return loader.construct_object(node, deep=True)

@@ -12,7 +12,8 @@ from rich.text import Text
 
 from kinformer.cli.figures import span
 from kinformer.cli.inspection_tables import CONTROLLERS, INFORMERS, QUEUES, RUNS, Column, table, trigger_text
-from kinformer.cli.remote import Remote, RemoteError, RemoteFlags
+from kinformer.cli.remote import Remote, RemoteError
+from kinformer.cli.remote_flags import RemoteFlags
 from kinformer.logs import escaped
 from kinformer.manager.inspection.views import Answer, ControllerView, InformerView, QueueView, Why
 

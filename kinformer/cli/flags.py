@@ -26,6 +26,8 @@ __all__ = (
 #: What the names of variables in the environment begin with that stand for flags.
 VARIABLE: Final = "KINFORMER_"
 _ENVIRONMENT: Final = click.core.ParameterSource.ENVIRONMENT
+#: Where a command's context keeps the options of the controllers that are installed.
+_META: Final = "kinformer.options"
 #: A flag that is about one call alone.
 _OF_THIS_CALL: Final = "dry_run"
 
@@ -82,7 +84,7 @@ class ControllersCommand(click.Command):
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         own = super().get_params(ctx)
         *others, help_ = own if ctx.command.add_help_option else (*own, None)
-        flags = [*others, *(_flag(it) for it in _installed())]
+        flags = [*others, *(_flag(it) for it in _installed(ctx))]
         for parameter in flags:
             parameter.envvar = parameter.envvar or variable_of(parameter)
         return [*flags, help_] if help_ is not None else flags
@@ -110,7 +112,7 @@ class ControllersCommand(click.Command):
 
 def values_of_flags(ctx: click.Context) -> dict[str, Any]:
     """What each flag of a command has come to, by its name without dashes, durations as Go shows them."""
-    defaults = {it.flag: it.default for it in _installed()}
+    defaults = {it.flag: it.default for it in _installed(ctx)}
     values: dict[str, Any] = {}
     for param in ctx.command.get_params(ctx):
         if not isinstance(param, click.Option) or param.name not in ctx.params:
@@ -125,8 +127,16 @@ def values_of_flags(ctx: click.Context) -> dict[str, Any]:
     return values
 
 
-def _installed() -> list[Option]:
+def _installed(ctx: click.Context) -> list[Option]:
     """The options of all controllers, each name once, the controllers in the order of their names."""
+    # click asks for a command's parameters several times: the controllers are looked for once.
+    options: list[Option] | None = ctx.meta.get(_META)
+    if options is None:
+        options = ctx.meta[_META] = _found()
+    return options
+
+
+def _found() -> list[Option]:
     found: dict[str, Option] = {}
     for entry in sorted(entry_points(group=CONTROLLERS), key=lambda entry: entry.name):
         try:

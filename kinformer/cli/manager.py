@@ -12,7 +12,6 @@ from typing import Any
 
 import click
 
-from kinformer.cli.dry_run import review, shown_review
 from kinformer.cli.election import ElectionFlags, leader_election_of
 from kinformer.cli.serving import ServingFlags, address_of, secure_serving_of
 from kinformer.cli.sharding import ShardingFlags, sharding_of
@@ -146,6 +145,8 @@ def _rules(
 async def _dry_run(
     client: Client, lines: Sequence[str], rules: Mapping[str, Iterable[Rule] | None], namespace: str
 ) -> int:
+    from kinformer.cli.dry_run import review, shown_review  # no other run needs it
+
     found = await review(client, rules, namespace)
     click.echo("\n".join([*lines, *shown_review(found)]))
     return 1 if found.missing else 0

@@ -1,83 +1,33 @@
-"""A manager that runs elsewhere, as ``kinformer top`` and ``kinformer debug`` ask it: flags, requests and errors."""
+"""A manager that runs elsewhere, as ``kinformer top`` and ``kinformer debug`` ask it: requests and errors."""
 
 from __future__ import annotations
 
 import ipaddress
 import os
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
-import click
 import msgspec
+
+from kinformer.cli.remote_flags import RemoteFlags
 
 if TYPE_CHECKING:
     import aiohttp
 
-__all__ = ("Remote", "RemoteError", "RemoteFlags", "remote_flags")
+__all__ = ("Remote", "RemoteError", "url_of")
 
-F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
-_DEFAULT = "127.0.0.1:8080"
 #: Seconds that an answer may take.
 _TIMEOUT = 10.0
 
 
 class RemoteError(Exception):
     """A manager could not be asked, or did not answer as one does."""
-
-
-@dataclass(frozen=True, slots=True)
-class RemoteFlags:
-    """The flags, under the names that click gives them."""
-
-    address: str
-    token: str | None
-    token_file: Path | None
-    certificate_authority: Path | None
-    insecure_skip_tls_verify: bool
-
-    @classmethod
-    def taken_from(cls, options: dict[str, Any]) -> RemoteFlags:
-        """Take them out of a command's options."""
-        return cls(**{field.name: options.pop(field.name) for field in fields(cls)})
-
-
-def remote_flags(command: F) -> F:
-    """Give a command the flags of :class:`RemoteFlags`."""
-    flags = (
-        click.option(
-            "--address",
-            default=_DEFAULT,
-            show_default=True,
-            envvar="KINFORMER_ADDRESS",
-            metavar="HOST:PORT",
-            help="Where the manager serves metrics: its --metrics-bind-address. Also a URL; without http:// or "
-            "https://, it is http for this machine and https for others.",
-        ),
-        click.option(
-            "--token",
-            default=None,
-            envvar="KINFORMER_TOKEN",
-            help="A bearer token of somebody who may get /debug/*, where the manager wants one.",
-        ),
-        click.option("--token-file", type=click.Path(path_type=Path), default=None, help="A file that holds it."),
-        click.option(
-            "--certificate-authority",
-            type=click.Path(path_type=Path),
-            default=None,
-            help="Whom to believe that the manager is the one: a certificate in PEM.",
-        ),
-        click.option("--insecure-skip-tls-verify", is_flag=True, help="Believe any certificate."),
-    )
-    for flag in reversed(flags):
-        command = flag(command)
-    return command
 
 
 class Remote:

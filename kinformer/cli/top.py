@@ -19,7 +19,8 @@ from kinformer.cli.inspection_tables import (
     failing_keys,
     table,
 )
-from kinformer.cli.remote import Remote, RemoteError, RemoteFlags
+from kinformer.cli.remote import Remote, RemoteError
+from kinformer.cli.remote_flags import RemoteFlags
 from kinformer.logs import escaped
 from kinformer.manager.inspection.views import Snapshot
 

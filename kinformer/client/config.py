@@ -5,7 +5,7 @@ token files and certificates are read again each minute and when the server refu
 again when what they gave expires or is refused.
 
 Kubeconfigs are read here, by client-go's rules. The old ``auth-provider`` (OIDC, GCP) is left to kubernetes_asyncio,
-which is imported only for those, and for where a pod's service account is.
+which is imported only for those: it takes longer than the rest of a manager's start.
 
 Whatever is wrong with a file is one :exc:`ConfigError` with one line that names the file.
 """
@@ -32,6 +32,9 @@ from kinformer.clock import Clock, RealClock
 __all__ = ("Credentials", "Endpoint", "endpoint_from_url", "load_endpoint", "load_in_cluster", "load_kubeconfig")
 
 _IN_CLUSTER: Final = ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT")
+
+#: Where the kubelet puts a pod's service account.
+_SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 #: What a plug-in gives is renewed so many seconds before it expires, but not before nine tenths of its time are over.
 _EARLY: Final = 60.0
@@ -283,15 +286,13 @@ async def load_in_cluster(*, clock: Clock | None = None) -> Endpoint:
 
     :raises ConfigError: if this is no pod, or it has no service account
     """
-    from kubernetes_asyncio.config import incluster_config
-
     where = "in-cluster configuration"
     host, port = (os.environ.get(name, "") for name in _IN_CLUSTER)
     if not host or not port:
         raise ConfigError(f"{where}: {' and '.join(_IN_CLUSTER)} are not set: this process runs in no pod")
     server = _checked_url(f"https://{f'[{host}]' if ':' in host else host}:{port}", f"{where}: the cluster's server")
-    token_file = Path(incluster_config.SERVICE_TOKEN_FILENAME)
-    source = TlsSource(ca_file=incluster_config.SERVICE_CERT_FILENAME)
+    token_file = _SERVICE_ACCOUNT / "token"
+    source = TlsSource(ca_file=_SERVICE_ACCOUNT / "ca.crt")
 
     async def read(refused: bool) -> Identity:
         try:

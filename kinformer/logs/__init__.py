@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from kinformer.logs.escaping import escape_control_characters, escaped
 from kinformer.logs.logger import Logger, get_logger, traceback_text
-from kinformer.logs.setup import configure_logging
+from kinformer.logs.setup import configure_logging, leave_rich_out
 
 __all__ = (
     "Logger",
@@ -17,5 +17,6 @@ __all__ = (
     "escape_control_characters",
     "escaped",
     "get_logger",
+    "leave_rich_out",
     "traceback_text",
 )

@@ -3,6 +3,9 @@
 structlog's default renderer prints the local variables of every frame of a traceback, among which are tokens and the
 data of Secrets. So a traceback is made into text here, without variables, and goes out under structlog's key ``stack``,
 which each of its renderers prints as it is. Nothing is passed on as ``exc_info``.
+
+structlog is imported with the first event: importing it takes longer than importing :mod:`kinformer.client` does, and
+each module has a logger.
 """
 
 from __future__ import annotations
@@ -10,8 +13,6 @@ from __future__ import annotations
 import sys
 import traceback
 from typing import Any
-
-import structlog
 
 from kinformer.logs.escaping import escaped, without_control
 
@@ -28,34 +29,44 @@ class Logger:
     :param values: go out with every event
     """
 
-    __slots__ = ("_log", "_values")
+    __slots__ = ("_name", "_structlogs", "_values")
 
     def __init__(self, name: str, **values: Any) -> None:
-        self._log = structlog.get_logger(name)
+        self._name = name
         self._values = values
+        self._structlogs: Any = None
 
     def bind(self, **values: Any) -> Logger:
         """A logger with these values in every event, besides those that this one has."""
         bound = object.__new__(Logger)
-        bound._log = self._log
+        bound._name = self._name
+        bound._structlogs = self._structlogs
         bound._values = {**self._values, **values}
         return bound
 
     def debug(self, event: str, **values: Any) -> None:
-        self._log.debug(event, **self._safe(values))
+        self._log().debug(event, **self._safe(values))
 
     def info(self, event: str, **values: Any) -> None:
-        self._log.info(event, **self._safe(values))
+        self._log().info(event, **self._safe(values))
 
     def warning(self, event: str, **values: Any) -> None:
-        self._log.warning(event, **self._safe(values))
+        self._log().warning(event, **self._safe(values))
 
     def error(self, event: str, **values: Any) -> None:
-        self._log.error(event, **self._safe(values))
+        self._log().error(event, **self._safe(values))
 
     def exception(self, event: str, **values: Any) -> None:
         """:meth:`error`, with the traceback of the exception that is being handled."""
-        self._log.error(event, **self._safe(values), stack=traceback_text())
+        self._log().error(event, **self._safe(values), stack=traceback_text())
+
+    def _log(self) -> Any:
+        """structlog's own logger, which asks for its configuration anew with each event."""
+        if self._structlogs is None:
+            import structlog
+
+            self._structlogs = structlog.get_logger(self._name)
+        return self._structlogs
 
     def _safe(self, values: dict[str, Any]) -> dict[str, Any]:
         return {

@@ -11,23 +11,33 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import Any, Final, Literal, TextIO
-
-import structlog
+from typing import Any, Literal, TextIO
 
 from kinformer.logs.escaping import escape_control_characters
 
-__all__ = ("LogFormat", "configure_logging")
+__all__ = ("LogFormat", "configure_logging", "leave_rich_out")
 
 LogFormat = Literal["text", "json"]
 
 #: From this on, klog's convention has what only matters to somebody who is looking for something.
 _DETAILS = 4
 
-# structlog's own choice shows every frame's variables, among which may be tokens and the data of Secrets.
-_TRACEBACKS: Final = structlog.processors.ExceptionRenderer(
-    structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
-)
+
+def leave_rich_out() -> None:
+    """
+    Import structlog without rich, which it takes where it finds it, and which takes longer to import than structlog.
+
+    It is for a process that configures its log with :func:`configure_logging`: that uses nothing of rich. If structlog
+    has been imported, nothing changes. Others can import rich before and after.
+    """
+    if "structlog" in sys.modules or "rich" in sys.modules:
+        return
+    # What Python's own import system has for a module that is not to be found.
+    sys.modules["rich"] = None  # type: ignore[assignment]
+    try:
+        import structlog  # noqa: F401
+    finally:
+        del sys.modules["rich"]
 
 
 def configure_logging(
@@ -43,11 +53,17 @@ def configure_logging(
     :param quiet: without a verbosity, nothing: the program shows by itself what goes on
     :param file: where to; standard error if None
     """
+    import structlog  # with the first event, or here: see kinformer.logs.logger
+
     file = file or sys.stderr
     level = logging.DEBUG if verbosity >= _DETAILS else logging.CRITICAL if quiet and not verbosity else logging.INFO
     rendering: list[Any]
     if logging_format == "json":
-        rendering = [_TRACEBACKS, structlog.processors.JSONRenderer()]
+        # structlog's own choice shows every frame's variables, among which may be tokens and the data of Secrets.
+        tracebacks = structlog.processors.ExceptionRenderer(
+            structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
+        )
+        rendering = [tracebacks, structlog.processors.JSONRenderer()]
     else:
         rendering = [
             # Made into text first: what an exception says is escaped, too.

@@ -17,7 +17,8 @@ from rich.console import Console
 
 from kinformer.cli import figures, top
 from kinformer.cli.inspection_tables import CONTROLLERS, INFORMERS, table
-from kinformer.cli.remote import RemoteError, RemoteFlags, url_of
+from kinformer.cli.remote import RemoteError, url_of
+from kinformer.cli.remote_flags import RemoteFlags
 from kinformer.clock import RealClock
 from kinformer.manager.inspection.views import Answer, Snapshot
 from tests.cli.commands import kinformer

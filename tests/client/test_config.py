@@ -14,7 +14,6 @@ from typing import Any
 
 import anyio
 import pytest
-from kubernetes_asyncio.config import incluster_config
 
 from kinformer.client import ConfigError, ServerUnreachable, Unauthorized, connect
 from kinformer.client.config import Endpoint, endpoint_from_url, load_endpoint, load_in_cluster, load_kubeconfig
@@ -226,8 +225,8 @@ def service_account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, authority: 
     token.write_text("sa-1")
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
-    monkeypatch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(token))
-    monkeypatch.setattr(incluster_config, "SERVICE_CERT_FILENAME", str(authority.ca))
+    (tmp_path / "ca.crt").write_bytes(authority.ca.read_bytes())
+    monkeypatch.setattr("kinformer.client.config._SERVICE_ACCOUNT", tmp_path)
     return token
 
 

@@ -11,12 +11,16 @@ elected to recount.
 
 from __future__ import annotations
 
-from kinformer_controllers.groupquota.accessor import GroupQuotaAccessor
-from kinformer_controllers.groupquota.controller import GroupQuotaController
-from kinformer_controllers.groupquota.group_quota import GROUP_QUOTAS, GroupQuotaError, read_group_quota
-from kinformer_controllers.groupquota.reservations import ReservationLedger
-from kinformer_controllers.groupquota.server import WebhookServer
-from kinformer_controllers.groupquota.webhook import QuotaWebhook
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kinformer_controllers.groupquota.accessor import GroupQuotaAccessor
+    from kinformer_controllers.groupquota.controller import GroupQuotaController
+    from kinformer_controllers.groupquota.group_quota import GROUP_QUOTAS, GroupQuotaError, read_group_quota
+    from kinformer_controllers.groupquota.reservations import ReservationLedger
+    from kinformer_controllers.groupquota.server import WebhookServer
+    from kinformer_controllers.groupquota.webhook import QuotaWebhook
 
 __all__ = (
     "GROUP_QUOTAS",
@@ -28,3 +32,21 @@ __all__ = (
     "WebhookServer",
     "read_group_quota",
 )
+
+#: Imported when asked for: ``kinformer --help`` names the webhook's command, and needs nothing of what it runs.
+_MODULES = {
+    "GROUP_QUOTAS": "group_quota",
+    "GroupQuotaAccessor": "accessor",
+    "GroupQuotaController": "controller",
+    "GroupQuotaError": "group_quota",
+    "QuotaWebhook": "webhook",
+    "ReservationLedger": "reservations",
+    "WebhookServer": "server",
+    "read_group_quota": "group_quota",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from kinformer.manager import OptionError
+from kinformer.options import OptionError
 
 __all__ = ("DEFAULT_CLIENT", "TLSFiles", "names_of", "tls_context")
 
