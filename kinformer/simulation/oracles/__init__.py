@@ -1,0 +1,147 @@
+"""Oracles: what must hold in every run, whatever went wrong in it.
+
+All are on unless :class:`Checks` says otherwise:
+
+=============  ========================================================================================================
+final-state    the state in the end is that of the run without faults (:mod:`~kinformer.simulation.oracles.normal`)
+quiet          nothing is written any more, some time after the last fault
+stores         each informer holds what the server has
+handlers       what a handler is told of an object is a possible history of it
+syncs          no two syncs of one key at once
+errors         no sync raises a TypeError, a KeyError or their like
+leader         who lost the lease writes no more
+churn          nothing is created or deleted more often than without faults, beyond a bound
+leftovers      no task is left behind, no exception goes unhandled
+invariants     what the scenario asserts, always or in the end
+=============  ========================================================================================================
+
+The world makes :class:`Oracles` for a run, gives it each record right after it was appended, and asks it at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from kinformer.simulation.history import Record
+from kinformer.simulation.oracles.base import Ending, Invariant, Oracle, Reference, State, Store, Violation
+from kinformer.simulation.oracles.churn import Churn
+from kinformer.simulation.oracles.handlers import PossibleHistories
+from kinformer.simulation.oracles.invariants import Invariants
+from kinformer.simulation.oracles.normal import PatternError, check_patterns, normal_form
+from kinformer.simulation.oracles.state import FinalState, Leftovers, Quiet, StoresAgree
+from kinformer.simulation.oracles.syncs import LeaderAlone, NoProgrammingErrors, OneSyncAtATime
+
+__all__ = (
+    "ORACLES",
+    "Checks",
+    "Ending",
+    "Invariant",
+    "Oracle",
+    "Oracles",
+    "PatternError",
+    "Reference",
+    "State",
+    "Store",
+    "Violation",
+)
+
+ORACLES = (
+    "final-state",
+    "quiet",
+    "stores",
+    "handlers",
+    "syncs",
+    "errors",
+    "leader",
+    "churn",
+    "leftovers",
+    "invariants",
+)
+"""The names of all oracles."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """
+    Which oracles are on, and how strict they are.
+
+    :param without: names of oracles to leave out
+    :param may_differ: ``objects:path`` patterns of fields that may differ at the end, such as
+        ``jobs.batch/*:status.failed``; a pattern without a path leaves objects out
+    :param quiet: seconds before the end in which nothing may be written
+    :param extra: how many more creations or deletions of an object with a name of its own there may be
+    :param extra_generated: the same for objects with generated names: a share of those without faults, for each fault
+    :param churn_left_out: patterns of names whose creations and deletions are not counted
+    :raises PatternError: if a pattern cannot be read
+    :raises ValueError: if there is no oracle of a name
+    """
+
+    without: Sequence[str] = ()
+    may_differ: Sequence[str] = ()
+    quiet: float = 30.0
+    extra: int = 0
+    extra_generated: float = 1.0
+    churn_left_out: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        check_patterns(self.may_differ)
+        unknown = [name for name in self.without if name not in ORACLES]
+        if unknown:
+            raise ValueError(f"there is no oracle {unknown[0]!r}: there are {', '.join(ORACLES)}")
+
+
+class Oracles:
+    """
+    The oracles of one run.
+
+    :param reference: what the run without deviations came to; None in that run itself
+    """
+
+    def __init__(self, checks: Checks, reference: Reference | None = None) -> None:
+        self.checks = checks
+        self.violations: list[Violation] = []
+        self._invariants = Invariants()
+        self._churn = Churn(reference, checks.extra, checks.extra_generated, checks.churn_left_out)
+        everything: list[Oracle] = [
+            *([FinalState(reference, checks.may_differ)] if reference is not None else []),
+            Quiet(checks.quiet),
+            StoresAgree(),
+            PossibleHistories(),
+            OneSyncAtATime(),
+            NoProgrammingErrors(),
+            LeaderAlone(),
+            Leftovers(),
+            self._invariants,
+        ]
+        self._oracles = [oracle for oracle in everything if oracle.name not in checks.without]
+        if "churn" not in checks.without or reference is None:
+            self._oracles.append(self._churn)
+        self._listening: dict[str, list[Callable[[Record, State], Iterable[Violation]]]] = {}
+        for oracle in self._oracles:
+            for what in oracle.listens:
+                self._listening.setdefault(what, []).append(oracle.record)
+
+    def assert_always(self, invariant: Invariant) -> None:
+        """Check a condition of the user's after every write."""
+        self._invariants.assert_always(invariant)
+
+    def assert_eventually(self, invariant: Invariant) -> None:
+        """Check a condition of the user's in the end."""
+        self._invariants.assert_eventually(invariant)
+
+    def record(self, record: Record, state: State) -> None:
+        """Have each oracle see what has happened. Violations are noted."""
+        for see in self._listening.get(record.what, ()):
+            self.violations += see(record, state)
+
+    def finish(self, ending: Ending) -> list[Violation]:
+        """All violations, those of the end included."""
+        for oracle in self._oracles:
+            self.violations += oracle.finish(ending)
+        return self.violations
+
+    def reference(self, ending: Ending) -> Reference:
+        """What this run came to, for others to be compared with."""
+        state = normal_form(ending.state.objects(), self.checks.may_differ)
+        return Reference(state, dict(self._churn.made), dict(self._churn.removed))

@@ -1,0 +1,268 @@
+"""The normal form of a cluster's state: what must be the same in two runs of one scenario.
+
+The objects of the storage go in, by name. Out comes what is left when everything is taken away that differs between two
+correct runs: uids, versions, times, managers of fields, IP addresses, nodes that pods happen to be on, and the random
+ends of generated names. References to other objects stay, by the names of those objects. :func:`differences` says in
+words where two normal forms differ.
+
+Pure. The fields that may differ are named: those of this module's constants, and those that the user adds.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+from itertools import zip_longest
+from typing import Any, TypeAlias
+
+__all__ = (
+    "LEFT_OUT",
+    "MAY_DIFFER",
+    "Difference",
+    "Normal",
+    "PatternError",
+    "check_patterns",
+    "differences",
+    "group_of",
+    "normal_form",
+)
+
+Objects: TypeAlias = Mapping[str, Mapping[str, Any]]
+"""Objects by resource, namespace and name, as in records: ``pods/default/web-0``."""
+
+Normal: TypeAlias = dict[str, list[Any]]
+"""Normal objects by name. Objects with a generated name share one, with ``*`` for its random end."""
+
+LEFT_OUT = ("events/*", "events.events.k8s.io/*", "leases.coordination.k8s.io/*")
+"""Objects that are no part of the state: what is reported about runs, and who leads."""
+
+MAY_DIFFER = (
+    "*:metadata.uid",
+    "*:metadata.resourceVersion",
+    "*:metadata.generation",
+    "*:metadata.managedFields",
+    "*:metadata.selfLink",
+    "pods/*:spec.nodeName",
+    # The nodes' own work: when what began, and under which number.
+    "pods/*:status.containerStatuses.*.containerID",
+    "pods/*:status.observedGeneration",
+)
+"""Fields that may differ in any run, as ``objects:path``."""
+
+# Lists whose order says nothing, or follows what is taken away here: IP addresses, times.
+_SORTED = frozenset(
+    {"conditions", "ownerReferences", "addresses", "notReadyAddresses", "endpoints", "finalizers", "podIPs", "managed"}
+)
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)")
+_IP = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}|[0-9a-f:]*::[0-9a-f:]*|(?:[0-9a-f]{1,4}:){7}[0-9a-f]{1,4}")
+_UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+# The server's alphabet: no vowels and nothing that looks like one (k8s.io/apimachinery/pkg/util/rand).
+_SUFFIX = re.compile(r"[bcdfghjklmnpqrstvwxz2456789]{5}")
+
+
+class PatternError(ValueError):
+    """A pattern of fields that may differ cannot be read. The text names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """
+    :param object: the object's name in the normal form
+    :param text: what is different, with the path of the field
+    """
+
+    object: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.object}: {self.text}"
+
+
+def group_of(name: str, obj: Mapping[str, Any] | None) -> str:
+    """The object's name, with ``*`` for the end that the server made up."""
+    metadata = (obj or {}).get("metadata") or {}
+    prefix, own = metadata.get("generateName"), metadata.get("name", "")
+    if prefix and own.startswith(prefix) and _SUFFIX.fullmatch(own[len(prefix) :]):
+        return f"{name[: len(name) - len(own)]}{prefix}*"
+    return name
+
+
+def check_patterns(patterns: Iterable[str]) -> None:
+    """:raises PatternError: if one of them cannot be read"""
+    for pattern in patterns:
+        _parsed(pattern)
+
+
+def normal_form(objects: Objects, may_differ: Sequence[str] = ()) -> Normal:
+    """
+    What must be the same in two runs.
+
+    :param may_differ: further ``objects:path`` patterns, such as ``jobs.batch/*:status.failed``; one without a path
+        leaves the objects out
+    :raises PatternError: if one of them cannot be read
+    """
+    patterns = [_parsed(pattern) for pattern in (*LEFT_OUT, *MAY_DIFFER, *may_differ)]
+    groups = {name: group_of(name, obj) for name, obj in objects.items()}
+    strings = _Strings.of(objects, groups)
+    found: Normal = {}
+    for name, obj in sorted(objects.items()):
+        fitting = [path for objects_, path in patterns if fnmatchcase(name, objects_)]
+        if () in fitting:
+            continue
+        current = obj.get("metadata", {}).get("generation")
+        found.setdefault(strings.of_name(groups[name]), []).append(_normal(obj, fitting, strings, current))
+    for several in found.values():
+        several.sort(key=_order)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Strings:
+    """What strings become: names and uids of objects by what stands for them, times and addresses by nothing."""
+
+    known: Mapping[str, str]
+    pattern: re.Pattern[str] | None
+
+    @classmethod
+    def of(cls, objects: Objects, groups: Mapping[str, str]) -> _Strings:
+        known: dict[str, str] = {}
+        generated = set()
+        for name, obj in objects.items():
+            metadata = obj.get("metadata", {})
+            if uid := metadata.get("uid"):
+                known[uid] = f"uid of {groups[name]}"
+            if groups[name] != name:
+                generated.add(metadata["name"])
+                known[metadata["name"]] = f"{metadata['generateName']}*"
+        # Longer names first: one may begin with another.
+        alternatives = "|".join(map(re.escape, sorted(generated, key=lambda text: (-len(text), text))))
+        return cls(known, re.compile(alternatives) if generated else None)
+
+    def of_name(self, text: str) -> str:
+        return self.pattern.sub(lambda match: self.known[match[0]], text) if self.pattern else text
+
+    def __call__(self, text: str) -> str:
+        if text in self.known:
+            return self.known[text]
+        if len(text) < 3:
+            return text
+        text = self.of_name(text)
+        if "T" in text and ":" in text:
+            text = _TIME.sub("<time>", text)
+        if _IP.fullmatch(text):
+            return "<address>"
+        return "<uid>" if len(text) == 36 and _UID.fullmatch(text) else text
+
+
+def _normal(value: Any, left_out: Sequence[tuple[str, ...]], strings: _Strings, generation: Any) -> Any:
+    """
+    :param left_out: paths below this value
+    :param generation: of the object: what it is compared with stays, as "current" or "old"
+    """
+    if isinstance(value, str):
+        return strings(value)
+    if isinstance(value, Mapping):
+        found = {}
+        for key, inner in value.items():
+            below = [path[1:] for path in left_out if path[0] in ("*", key)]
+            if () in below:
+                continue
+            if key == "observedGeneration":
+                found[key] = "current" if inner == generation else "old"
+                continue
+            inner = _normal(inner, below, strings, generation)
+            if inner is None or inner == {} or inner == []:
+                # A field without a value and one that is not there mean the same to the API.
+                continue
+            if key in _SORTED and isinstance(inner, list):
+                inner.sort(key=_order)
+            found[strings.of_name(key) if len(key) > 5 else key] = inner
+        return found
+    if isinstance(value, Sequence) and not isinstance(value, bytes):
+        items = []
+        for number, item in enumerate(value):
+            below = [path[1:] for path in left_out if path[0] in ("*", str(number))]
+            if () not in below:
+                items.append(_normal(item, below, strings, generation))
+        return items
+    return value
+
+
+def _order(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, default=str)
+
+
+_STEP = re.compile(r"\[([^\[\]]+)\]|(?:^|\.)([^.\[\]]+)")
+
+
+@cache
+def _parsed(pattern: str) -> tuple[str, tuple[str, ...]]:
+    """Which objects, and which path in them."""
+    objects, colon, path = pattern.partition(":")
+    steps = tuple(match[1] or match[2] for match in _STEP.finditer(path))
+    if not objects or ("/" not in objects and objects != "*") or bool(colon) != bool(steps) or _STEP.sub("", path):
+        raise PatternError(
+            f"{pattern!r} does not name fields: write objects:path, "
+            "such as pods/*:status.phase or */default/web:metadata.annotations[example.com/at]"
+        )
+    return objects, steps
+
+
+# -- differences ------------------------------------------------------------------------------------------------------
+
+
+def differences(found: Normal, want: Normal) -> Iterator[Difference]:
+    """Where a run's normal form is not the one of the run without faults."""
+    for name in sorted(found.keys() | want.keys()):
+        here, there = found.get(name, []), want.get(name, [])
+        if here == there:
+            continue
+        if len(here) == len(there) == 1:
+            yield from (Difference(name, text) for text in _compare(here[0], there[0], ""))
+        elif len(here) == len(there):
+            yield from _several(name, here, there)
+        elif len(here) + len(there) == 1:
+            yield Difference(name, "is there, and is not without faults" if here else "is missing")
+        else:
+            yield Difference(name, f"there are {len(here)} of them, and {len(there)} without faults")
+
+
+def _several(name: str, here: list[Any], there: list[Any]) -> Iterator[Difference]:
+    """Objects with generated names: those that have no equal are compared with one another."""
+    left, missing = list(here), []
+    for item in there:
+        if item in left:
+            left.remove(item)
+        else:
+            missing.append(item)
+    for found, want in zip_longest(left, missing):
+        yield from (Difference(name, text) for text in _compare(found, want, ""))
+
+
+_NOTHING = object()
+
+
+def _compare(found: Any, want: Any, path: str) -> Iterator[str]:
+    if isinstance(found, Mapping) and isinstance(want, Mapping):
+        for key in sorted(found.keys() | want.keys()):
+            step = f"[{key}]" if "." in key or "/" in key else f".{key}" if path else key
+            yield from _compare(found.get(key, _NOTHING), want.get(key, _NOTHING), path + step)
+    elif isinstance(found, list) and isinstance(want, list) and len(found) == len(want):
+        for number, (one, other) in enumerate(zip(found, want, strict=True)):
+            yield from _compare(one, other, f"{path}.{number}")
+    elif found != want:
+        if found is _NOTHING:
+            yield f"{path} is missing; without faults it is {_short(want)}"
+        elif want is _NOTHING:
+            yield f"{path} is {_short(found)}; without faults it is not there"
+        else:
+            yield f"{path} is {_short(found)}; without faults it is {_short(want)}"
+
+
+def _short(value: Any, longest: int = 120) -> str:
+    text = json.dumps(value, sort_keys=True, default=str, ensure_ascii=False)
+    return text if len(text) <= longest else f"{text[:longest]}…"

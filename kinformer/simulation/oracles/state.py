@@ -1,0 +1,107 @@
+"""Oracles of the end: the state is that of a run without faults, all is quiet, and nobody's store is behind."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+
+from kinformer.simulation.history import Record
+from kinformer.simulation.oracles.base import Ending, Oracle, Reference, State, Violation
+from kinformer.simulation.oracles.normal import LEFT_OUT, differences, normal_form
+
+__all__ = ("FinalState", "Leftovers", "Quiet", "StoresAgree")
+
+
+class FinalState(Oracle):
+    """
+    The final state equals that of the run without faults, but for fields that may differ.
+
+    This is Sieve's differential oracle of end states without its second learning run. Which fields may differ is named.
+    """
+
+    name = "final-state"
+    listens = ("write",)
+
+    def __init__(self, reference: Reference, may_differ: Sequence[str] = ()) -> None:
+        self.reference = reference
+        self.may_differ = may_differ
+        self._last: dict[str, int] = {}
+
+    def record(self, record: Record, state: State) -> Sequence[Violation]:
+        self._last[record.object] = record.number
+        return ()
+
+    def finish(self, ending: Ending) -> Iterator[Violation]:
+        for difference in differences(normal_form(ending.state.objects(), self.may_differ), self.reference.state):
+            pattern = difference.object.replace("[", "[[]")
+            records = [number for name, number in self._last.items() if fnmatchcase(name, pattern)]
+            yield self.violation(str(difference), *sorted(records))
+
+
+class Quiet(Oracle):
+    """
+    Once faults have ended, nothing is written any more but by the scenario.
+
+    :param seconds: for how long before the end
+    """
+
+    name = "quiet"
+    listens = ("write",)
+
+    def __init__(self, seconds: float = 30.0, remembered: int = 500) -> None:
+        self.seconds = seconds
+        self._writes: deque[Record] = deque(maxlen=remembered)
+
+    def record(self, record: Record, state: State) -> Sequence[Violation]:
+        if record.actor != "user" and not any(fnmatchcase(record.object, pattern) for pattern in LEFT_OUT):
+            self._writes.append(record)
+        return ()
+
+    def finish(self, ending: Ending) -> Iterator[Violation]:
+        late = [record for record in self._writes if record.time > ending.time - self.seconds]
+        if late:
+            times = Counter((record.actor, record.object, record.detail.partition(" ")[0]) for record in late)
+            often = ", ".join(
+                f"{actor} {_verb(detail)} {name} {count} times" for (actor, name, detail), count in times.most_common(3)
+            )
+            numbers = [record.number for record in late][-6:]
+            yield self.violation(f"there is no rest, {self.seconds:g} s before the end: {often}", *numbers)
+        elif not ending.settled:
+            yield self.violation(f"the run did not settle in {ending.time:g} s")
+
+
+def _verb(detail: str) -> str:
+    return {"ADDED": "created", "DELETED": "deleted"}.get(detail, "changed")
+
+
+class StoresAgree(Oracle):
+    """At the end each informer holds what the server would list for it, in the same versions."""
+
+    name = "stores"
+
+    def finish(self, ending: Ending) -> Iterator[Violation]:
+        for store in ending.stores:
+            for name in sorted(store.held.keys() | store.served.keys()):
+                held, served = store.held.get(name), store.served.get(name)
+                if held == served:
+                    continue
+                if held is None:
+                    what = f"lacks {name}"
+                elif served is None:
+                    what = f"still has {name}, which is gone"
+                else:
+                    what = f"has {name} at version {held}, the server at {served}"
+                yield self.violation(f"the informer {store.informer} of {store.actor} {what}")
+
+
+class Leftovers(Oracle):
+    """No task is left behind, and no exception goes unhandled."""
+
+    name = "leftovers"
+
+    def finish(self, ending: Ending) -> Iterator[Violation]:
+        for task in ending.tasks:
+            yield self.violation(f"a task was left behind: {task}")
+        for exception in ending.exceptions:
+            yield self.violation(f"nobody handled {exception}")
