@@ -1,5 +1,41 @@
-"""What authors of operators need beside a controller: custom resources, declared once."""
+"""What authors of operators need beside a controller.
 
+Custom resources, declared once (:class:`CustomResource`); objects that are owned and applied (:class:`Applier`);
+finalizers (:class:`Finalizer`); conditions and the status; and a controller as a class (:class:`Reconciler`). None of
+them is needed for a controller: each is a function or a small class over the client, and works alone.
+"""
+
+from kinformer.operator.applying import Applier
+from kinformer.operator.changes import Outcome, Written, changed_fields
+from kinformer.operator.conditions import get_condition, is_condition_true, set_condition, without_condition
 from kinformer.operator.custom_resource import CustomResource, Fields
+from kinformer.operator.finalizers import Finalizer, add_finalizer, has_finalizer, remove_finalizer
+from kinformer.operator.owning import AlreadyOwned, set_controller_reference
+from kinformer.operator.reconciler import Reconciler
+from kinformer.operator.retrying import retry_on_conflict
+from kinformer.operator.status import ObjectReplaced, update_status_if_changed
+from kinformer.operator.writing import create_or_update
 
-__all__ = ("CustomResource", "Fields")
+__all__ = (
+    "AlreadyOwned",
+    "Applier",
+    "CustomResource",
+    "Fields",
+    "Finalizer",
+    "ObjectReplaced",
+    "Outcome",
+    "Reconciler",
+    "Written",
+    "add_finalizer",
+    "changed_fields",
+    "create_or_update",
+    "get_condition",
+    "has_finalizer",
+    "is_condition_true",
+    "remove_finalizer",
+    "retry_on_conflict",
+    "set_condition",
+    "set_controller_reference",
+    "update_status_if_changed",
+    "without_condition",
+)

@@ -7,8 +7,9 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from kinformer.models import V1Deployment, V1DeploymentCondition, V1DeploymentStatus, V1ReplicaSet
+from kinformer.operator.conditions import get_condition, without_condition
 from kinformer_controllers.deployment.counts import desired
-from kinformer_controllers.shared.writing.conditions import get_condition, set_condition, without_condition
+from kinformer_controllers.shared.writing.conditions import set_condition
 
 __all__ = (
     "AVAILABLE",

@@ -7,11 +7,12 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from kinformer.models import V1Deployment, V1DeploymentCondition, V1ReplicaSet
+from kinformer.operator.conditions import get_condition
 from kinformer_controllers.deployment.annotations import REVISION, annotations_of
 from kinformer_controllers.deployment.conditions import PROGRESSING, condition, has_progress_deadline
 from kinformer_controllers.deployment.status import same_status, status_of
 from kinformer_controllers.deployment.templates import Same, find_new, find_old
-from kinformer_controllers.shared.writing.conditions import get_condition, set_condition
+from kinformer_controllers.shared.writing.conditions import set_condition
 
 __all__ = ("Rollout",)
 

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from kinformer.models import V1Deployment, V1DeploymentStatus, V1ReplicaSet
+from kinformer.operator.conditions import without_condition
 from kinformer_controllers.deployment.conditions import (
     AVAILABLE,
     REPLICA_FAILURE,
@@ -24,7 +25,7 @@ from kinformer_controllers.deployment.counts import (
     total_replicas,
 )
 from kinformer_controllers.deployment.limits import max_unavailable
-from kinformer_controllers.shared.writing.conditions import set_condition, without_condition
+from kinformer_controllers.shared.writing.conditions import set_condition
 
 __all__ = ("compute_status", "rollout_status", "same_status", "status_of")
 

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Final, NamedTuple, cast
 
 from kinformer.models import V1Lease, V1Node, V1NodeCondition
-from kinformer_controllers.shared.writing.conditions import get_condition
+from kinformer.operator.conditions import get_condition
 
 __all__ = ("GracePeriods", "Moment", "NodeHealth", "Observation", "observe", "ready_condition")
 

@@ -20,6 +20,7 @@ from kinformer.informers import SharedInformerFactory
 from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext, ControllerDisabled, SyncError
 from kinformer.models import V1Node
+from kinformer.operator.conditions import get_condition
 from kinformer.options import OptionError
 from kinformer.record import WARNING, EventRecorder
 from kinformer_controllers.noderoute.metrics import ROUTE_SYNCS
@@ -28,7 +29,6 @@ from kinformer_controllers.noderoute.plan import Plan, plan_routes, pod_cidrs
 from kinformer_controllers.shared.cloud.interface import Route, Routes
 from kinformer_controllers.shared.cloud.loading import cloud_named
 from kinformer_controllers.shared.nodes.cluster_cidrs import Network, parse_cluster_cidrs
-from kinformer_controllers.shared.writing.conditions import get_condition
 
 __all__ = ("NodeRouteController", "make_controller")
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from kinformer.meta import Quantity
 from kinformer.models import V1PersistentVolumeClaimCondition, V1PersistentVolumeClaimStatus
+from kinformer.operator.conditions import without_condition
 from kinformer_controllers.shared.volumes.facts import (
     PRE_RESIZE_CAPACITY,
     Claim,
@@ -21,7 +22,7 @@ from kinformer_controllers.shared.volumes.facts import (
     capacity_of,
     requested_storage,
 )
-from kinformer_controllers.shared.writing.conditions import set_condition, without_condition
+from kinformer_controllers.shared.writing.conditions import set_condition
 
 __all__ = (
     "claimed_storage",

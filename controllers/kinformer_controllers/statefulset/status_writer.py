@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from kinformer.client import Resource
 from kinformer.models import V1StatefulSet, V1StatefulSetStatus
-from kinformer_controllers.shared.writing.status import write_status
+from kinformer.operator.status import write_status
 from kinformer_controllers.statefulset.status import complete_rolling_update, needs_writing
 
 __all__ = ("StatefulSetStatusWriter",)

@@ -10,8 +10,8 @@ from datetime import datetime
 from typing import Any, Final
 
 from kinformer.models import V1Pod, V1PodCondition, to_dict
+from kinformer.operator.conditions import get_condition
 from kinformer_controllers.shared.owning.status import pod_status
-from kinformer_controllers.shared.writing.conditions import get_condition
 
 __all__ = ("DISRUPTION_TARGET", "disruption_target", "pod_condition", "pod_condition_patch")
 

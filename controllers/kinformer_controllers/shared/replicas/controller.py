@@ -19,6 +19,7 @@ from kinformer.logs import get_logger
 from kinformer.manager import Controller
 from kinformer.meta import GroupResource, SelectorError, get_controller_of
 from kinformer.models import V1Pod
+from kinformer.operator.status import write_status
 from kinformer.record import EventRecorder
 from kinformer_controllers.shared.owning.handlers import PodHandler
 from kinformer_controllers.shared.owning.identity import owner_id
@@ -31,7 +32,6 @@ from kinformer_controllers.shared.replicas.status import compute_status, same_st
 from kinformer_controllers.shared.waiting.consistency import ConsistencyStore
 from kinformer_controllers.shared.waiting.expectations import Expectations
 from kinformer_controllers.shared.writing.pods import PodControl, PodWriter
-from kinformer_controllers.shared.writing.status import write_status
 
 __all__ = ("PODS", "ReplicaController")
 

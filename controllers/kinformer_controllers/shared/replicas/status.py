@@ -7,9 +7,10 @@ from datetime import datetime
 from typing import Any
 
 from kinformer.models import V1Pod
+from kinformer.operator.conditions import get_condition, without_condition
 from kinformer_controllers.shared.owning.status import is_pod_available, is_pod_ready
 from kinformer_controllers.shared.replicas.kind import ReplicaKind, desired_replicas
-from kinformer_controllers.shared.writing.conditions import get_condition, set_condition, without_condition
+from kinformer_controllers.shared.writing.conditions import set_condition
 from kinformer_controllers.shared.writing.pods import FAILED_CREATE, FAILED_DELETE
 
 __all__ = ("REPLICA_FAILURE", "compute_status", "same_status", "status_of")

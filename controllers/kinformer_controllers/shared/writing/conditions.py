@@ -1,7 +1,7 @@
-"""Conditions: an object's list of what is true of it, one entry a type.
+"""Conditions as Kubernetes' own controllers set them, on any model's list.
 
-They work on any model's list of conditions. The lists that they give are new: those of a cached object stay as they
-are.
+Operators of one's own set them as the API conventions have it: :func:`kinformer.operator.set_condition`. Older kinds
+(Deployment, ReplicaSet, Pod, PersistentVolumeClaim) have another rule, which is this one.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol, TypeVar
 
-__all__ = ("Condition", "get_condition", "set_condition", "without_condition")
+from kinformer.operator.conditions import get_condition, without_condition
+
+__all__ = ("set_condition",)
 
 
 class Condition(Protocol):
-    """What all kinds of conditions have."""
+    """A condition whose time can be set."""
 
     type: str
     status: str
@@ -24,11 +26,6 @@ class Condition(Protocol):
 
 
 C = TypeVar("C", bound=Condition)
-
-
-def get_condition(conditions: Sequence[C] | None, type_: str) -> C | None:
-    """The condition of that type, if there is one."""
-    return next((condition for condition in conditions or () if condition.type == type_), None)
 
 
 def set_condition(conditions: Sequence[C] | None, condition: C) -> list[C]:
@@ -46,8 +43,3 @@ def set_condition(conditions: Sequence[C] | None, condition: C) -> list[C]:
             condition = copy.copy(condition)
             condition.last_transition_time = current.last_transition_time
     return [*without_condition(conditions, condition.type), condition]
-
-
-def without_condition(conditions: Sequence[C] | None, type_: str) -> list[C]:
-    """The conditions but for that of the type."""
-    return [condition for condition in conditions or () if condition.type != type_]

@@ -11,8 +11,8 @@ from datetime import datetime
 from typing import Any, Final
 
 from kinformer.models import V1Pod
+from kinformer.operator.conditions import get_condition
 from kinformer_controllers.shared.owning.status import pod_status
-from kinformer_controllers.shared.writing.conditions import get_condition
 
 __all__ = ("DISRUPTION_TARGET", "disruption_target", "failed_pod_patch", "pod_status_patch")
 

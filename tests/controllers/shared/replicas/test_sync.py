@@ -11,6 +11,7 @@ from kinformer.clock import FakeClock
 from kinformer.informers import SharedInformerFactory
 from kinformer.manager import ControllerContext
 from kinformer.models import V1LabelSelector, V1OwnerReference, V1Pod
+from kinformer.operator.status import ObjectReplaced
 from kinformer_controllers.replicaset.controller import REPLICA_SETS
 from kinformer_controllers.replicaset.controller import make_controller as make_replicaset
 from kinformer_controllers.replicationcontroller.controller import REPLICATION_CONTROLLERS
@@ -19,7 +20,6 @@ from kinformer_controllers.shared.owning.identity import OwnerId
 from kinformer_controllers.shared.replicas.controller import ReplicaController
 from kinformer_controllers.shared.replicas.kind import ReplicaKind
 from kinformer_controllers.shared.waiting.consistency import LOOK_AGAIN
-from kinformer_controllers.shared.writing.status import ObjectReplaced
 from tests.controllers.objects import (
     FakeInformers,
     FakePods,

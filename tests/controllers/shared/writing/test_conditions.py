@@ -3,7 +3,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from kinformer.models import V1ReplicationControllerCondition
-from kinformer_controllers.shared.writing.conditions import get_condition, set_condition, without_condition
+from kinformer.operator.conditions import get_condition, without_condition
+from kinformer_controllers.shared.writing.conditions import set_condition
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

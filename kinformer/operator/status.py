@@ -6,11 +6,13 @@ import copy
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
+from kinformer.client import Client
 from kinformer.client.errors import ApiError
 from kinformer.manager import SyncError
 from kinformer.meta import accessor_of
+from kinformer.operator.identity import resource_of
 
-__all__ = ("ObjectReplaced", "StatusWriter", "write_status")
+__all__ = ("ObjectReplaced", "StatusWriter", "update_status_if_changed", "write_status")
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -28,6 +30,21 @@ class StatusWriter(Protocol[T]):
 
     async def update_status(self, obj: T) -> T:
         """See :meth:`kinformer.client.Resource.update_status`."""
+
+
+async def update_status_if_changed(client: Client, obj: T, status: Any) -> T:
+    """
+    Write a status if it differs from the one that the object has, and return the object as it is then.
+
+    A status that was not written costs no request, so a sync can call this each time. It is never written onto another
+    object of the name. Where somebody else wrote in between, it is tried once more on what the server has.
+
+    :param obj: a model or a custom resource, as the cache has it; it is not changed
+    :raises Conflict: if somebody else was quicker twice; the sync is then called again
+    :raises ObjectReplaced: if another object has the name by now
+    :raises NotFound: if the object is gone
+    """
+    return await write_status(await resource_of(client, obj), obj, status)
 
 
 async def write_status(

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kinformer.models import V1ReplicaSetStatus
-from kinformer_controllers.shared.writing.status import ObjectReplaced, write_status
+from kinformer.operator.status import ObjectReplaced, write_status
 from tests.controllers.objects import FakeServer, conflict, make_rs, not_found
 
 
