@@ -1,0 +1,190 @@
+"""Timelines as text: what each actor saw and did, in a column of its own.
+
+Records and violations go in, lines come out. What went wrong is marked with ``!``, the records that show a violation
+with ``>``. A history has hundreds of records, and a failure is about a few objects. So the text leaves out what is
+about others, and says how much that is. The page (:mod:`~kinformer.simulation.timeline_page`) leaves out nothing.
+
+Pure.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from kinformer.simulation.history import Record
+from kinformer.simulation.oracles import Violation
+
+__all__ = ("Row", "actors_of", "rows", "text_timeline")
+
+_WRITES = {"ADDED": "creates", "MODIFIED": "changes", "DELETED": "deletes"}
+_SEEN = {"add": "sees new", "update": "sees changed", "delete": "sees deleted"}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """
+    A line of a timeline.
+
+    :param number: of the first record that it stands for
+    :param count: how many records it stands for: several handlers are told of one event
+    :param is_cause: whether it is something that went wrong on purpose
+    :param is_violation: whether a violation names it
+    """
+
+    number: int
+    time: float
+    actor: str
+    what: str
+    text: str
+    object: str = ""
+    count: int = 1
+    is_cause: bool = False
+    is_violation: bool = False
+
+
+def actors_of(records: Iterable[Record]) -> list[str]:
+    """Whose columns there are: the user first, the server second, the others in the order of their first record."""
+    found = dict.fromkeys(record.actor for record in records)
+    return sorted(found, key=lambda actor: {"user": 0, "server": 1}.get(actor, 2))
+
+
+def rows(records: Sequence[Record], violations: Iterable[Violation] = ()) -> Iterator[Row]:
+    """A row for each record; one for all handlers that are told of one event."""
+    shown = {number for violation in violations for number in violation.records}
+    place = 0
+    while place < len(records):
+        record = records[place]
+        same = place + 1
+        while record.what == "event" and same < len(records) and _is_same_event(record, records[same]):
+            same += 1
+        yield Row(
+            number=record.number,
+            time=record.time,
+            actor=record.actor,
+            what=record.what,
+            text=_text(record),
+            object=record.object,
+            count=same - place,
+            is_cause=record.what == "fault",
+            is_violation=any(other.number in shown for other in records[place:same]),
+        )
+        place = same
+
+
+def _is_same_event(one: Record, other: Record) -> bool:
+    return (
+        other.what == "event"
+        and (other.actor, other.object, other.version) == (one.actor, one.object, one.version)
+        and other.detail.partition(" ")[0] == one.detail.partition(" ")[0]
+    )
+
+
+def _text(record: Record) -> str:
+    """What a record says, in words."""
+    verb, _, rest = record.detail.partition(" ")
+    name = f"{record.object} @{record.version}" if record.version else record.object
+    match record.what:
+        case "write":
+            return f"{_WRITES.get(verb, verb)} {name}"
+        case "event":
+            return f"{_SEEN.get(verb, verb)} {name}"
+        case "sync":
+            return f"{record.detail}: syncs {name}"
+        case "synced":
+            return f"{verb}: {rest} for {name}" if rest else f"{verb}: has synced {name}"
+        case "start":
+            return f"starts on {record.detail}" if record.detail else "starts"
+        case "killed" | "paused" | "resumed" | "ended":
+            word = {"killed": "is killed", "paused": "is paused", "resumed": "goes on", "ended": "ends"}[record.what]
+            return f"{word}: {record.detail}" if record.detail else word
+        case "request":
+            return f"asks {verb} {name} {rest}".rstrip()
+        case "answer":
+            return f"gets {record.detail} for {name}" if name else f"gets {record.detail}"
+    return " ".join(filter(None, (name, record.detail)))
+
+
+_ALWAYS = frozenset({"fault", "start", "ended", "killed", "paused", "resumed", "note"})
+_NEVER = frozenset({"request", "answer"})
+
+
+def _of_interest(found: Sequence[Row]) -> list[Row]:
+    """What has to do with the violations: their objects, what went wrong, and who lived when."""
+    objects = {row.object for row in found if row.is_violation and row.object}
+    # A sync is of a key: namespace and name without the resource.
+    keys = {name.partition("/")[2] for name in objects}
+    focus = objects | keys
+    return [row for row in found if row.is_violation or _is_of_interest(row, focus)]
+
+
+def _is_of_interest(row: Row, focus: set[str]) -> bool:
+    if row.what in _ALWAYS or row.what in _NEVER:
+        return row.what in _ALWAYS
+    return not focus or row.object in focus or (row.what == "write" and row.actor == "user")
+
+
+def text_timeline(
+    records: Sequence[Record],
+    violations: Sequence[Violation] = (),
+    *,
+    width: int = 120,
+    most: int = 60,
+    everything: bool = False,
+) -> str:
+    """
+    The timeline for a terminal or a test's output.
+
+    :param width: of a line
+    :param most: how many rows there are; those in the middle are left out first
+    :param everything: show each record, whatever it is about
+    """
+    found = list(rows(records, violations))
+    chosen = found if everything else _of_interest(found)
+    hidden = len(found) - len(chosen)
+    lines = _table(chosen if everything else _thinned(chosen, most), actors_of(records), width)
+    if hidden:
+        lines.append(f"({hidden} more rows are about other objects, or are requests)")
+    return "\n".join(lines)
+
+
+def _thinned(chosen: list[Row], most: int) -> list[Row | None]:
+    """So many rows at most: marked ones and their neighbours before others. None stands for what is left out."""
+    if len(chosen) <= most:
+        return list(chosen)
+    marked = [place for place, row in enumerate(chosen) if row.is_cause or row.is_violation]
+    # The last marked row is what a person looks for; then what is near to any.
+    near = sorted(range(len(chosen)), key=lambda place: min((abs(place - mark) for mark in marked), default=-place))
+    kept = sorted(near[:most])
+    thinned: list[Row | None] = []
+    before = -1
+    for place in kept:
+        if place != before + 1:
+            thinned.append(None)
+        thinned.append(chosen[place])
+        before = place
+    if before != len(chosen) - 1:
+        thinned.append(None)
+    return thinned
+
+
+def _table(chosen: Sequence[Row | None], actors: Sequence[str], width: int) -> list[str]:
+    times = 11
+    columns = max(len(actors), 1)
+    # The columns are narrow, since a text may run on to the right: at most moments one actor alone does something.
+    each = min(max((width - times - 2) // columns, 16), 28)
+    head = f"{'':2}{'seconds':>{times - 2}}  " + "".join(f"{actor:<{each}}" for actor in actors)
+    lines = [head.rstrip(), "-" * min(width, times + 2 + each * columns)]
+    for row in chosen:
+        if row is None:
+            lines.append(f"{'…':>{times}}")
+            continue
+        mark = ("!" if row.is_cause else " ") + (">" if row.is_violation else " ")
+        place = actors.index(row.actor) if row.actor in actors else 0
+        room = max(width - times - 2 - each * place, each)
+        texts = textwrap.wrap(row.text, room, subsequent_indent="  ", break_on_hyphens=False) or [""]
+        for number, text in enumerate(texts):
+            start = f"{mark}{row.time:{times - 2}.3f}" if number == 0 else " " * times
+            lines.append(f"{start}  {' ' * (each * place)}{text}".rstrip())
+    return lines
