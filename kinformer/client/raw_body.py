@@ -6,6 +6,9 @@ own. A request with ``read_bufsize=RawBody(...)`` gets its body's bytes as they 
 pod takes 4.4 µs instead of 5.2 with everything (1.8 KB; 6.8 instead of 9.4 of 5.7 KB; CPU of the reading process, best
 of ten in turn, loopback). Headers, redirects, errors, TLS and proxies stay aiohttp's.
 
+Over TLS the bytes of such a body are decrypted into one buffer for all connections (:class:`_Decrypted`): asyncio's
+other way takes 256 KiB of fresh memory for each record, of which an API server sends at least one an event.
+
 There is no public way to do this. What is private: the class :class:`aiohttp.client_proto.ResponseHandler` and its
 method ``set_response_params``, and the connector's ``_factory``. Where an aiohttp has them no more,
 :func:`speak_raw` says False, everything works with aiohttp's own reader, and a test fails.
@@ -15,13 +18,17 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from typing import Any
+from typing import Any, Final
 
 import aiohttp
 
 from kinformer.client.dechunker import Dechunker, Piece
 
 __all__ = ("RawBody", "raw_body_of", "speak_raw")
+
+
+#: As much as asyncio reads from a socket at once, and the record before that of which only a part had come.
+_DECRYPTED_AT_ONCE: Final = 2**18 + 2**15
 
 
 class RawBody(int):
@@ -33,7 +40,11 @@ def speak_raw(connector: aiohttp.TCPConnector) -> bool:
     if _BASE is object or not hasattr(connector, "_factory"):
         return False
     # aiohttp declares this one's exact class.
-    connector._factory = functools.partial(_Handler, loop=asyncio.get_running_loop())  # type: ignore[assignment]
+    # One for each loop: two of them may run in two threads, and decrypting gives others their turn.
+    buffer = memoryview(bytearray(_DECRYPTED_AT_ONCE))
+    connector._factory = functools.partial(  # type: ignore[assignment]
+        _Handler, loop=asyncio.get_running_loop(), buffer=buffer
+    )
     return True
 
 
@@ -57,8 +68,9 @@ _BASE = _handler_class()
 class _Handler(_BASE):  # type: ignore[misc,valid-type]  # it is found out which there is
     """aiohttp's protocol, which lets the body of a chunked answer go past its parser if that was asked for."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop):
+    def __init__(self, loop: asyncio.AbstractEventLoop, buffer: memoryview):
         super().__init__(loop)
+        self._decrypted_here = buffer
         self.raw: RawChunkedBody | None = None
         self._limit: RawBody | None = None
         self._head = b""
@@ -87,6 +99,9 @@ class _Handler(_BASE):  # type: ignore[misc,valid-type]  # it is found out which
             self.raw = RawChunkedBody(self, limit)
             super().data_received(head + separator)
             self.raw.feed(body)
+            transport = self.transport
+            if transport is not None and transport.get_extra_info("ssl_object") is not None:
+                transport.set_protocol(_Decrypted(self, self.raw, self._decrypted_here))
         else:
             super().data_received(data)
 
@@ -97,6 +112,40 @@ class _Handler(_BASE):  # type: ignore[misc,valid-type]  # it is found out which
             data, self._head, self._limit = self._head, b"", None
             super().data_received(data)
         super().connection_lost(exc)
+
+
+class _Decrypted(asyncio.BufferedProtocol):
+    """
+    Takes a handler's place for the rest of a body that comes over TLS, and says where it is to be decrypted to.
+
+    An event of 5.7 KB is decrypted in 5.8 µs instead of 8.8 (a record of its own), in 3.1 instead of 6.1 (records of
+    16 KiB); 1.8 µs of that are OpenSSL's for AES-GCM. Over plain HTTP it would be a copy more, and so nothing gained.
+
+    :param buffer: what comes is copied from here before anybody else writes to it
+    """
+
+    def __init__(self, handler: _Handler, body: RawChunkedBody, buffer: memoryview):
+        self._handler = handler
+        self._feed = body.feed
+        self._buffer = buffer
+
+    def get_buffer(self, _: int) -> memoryview:
+        return self._buffer
+
+    def buffer_updated(self, size: int) -> None:
+        self._feed(bytes(self._buffer[:size]))
+
+    def pause_writing(self) -> None:
+        self._handler.pause_writing()
+
+    def resume_writing(self) -> None:
+        self._handler.resume_writing()
+
+    def eof_received(self) -> None:
+        self._handler.eof_received()
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        self._handler.connection_lost(exc)
 
 
 def _is_plain_chunked(head: bytes) -> bool:

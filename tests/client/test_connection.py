@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import itertools
 import socket
+import ssl
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import aiohttp
@@ -19,6 +20,7 @@ from kinformer.client import raw_body
 from kinformer.client.connection import Connector, body_of, configure_socket
 from kinformer.client.dechunker import Dechunker
 from kinformer.client.raw_body import RawBody
+from tests.client.authority import Authority
 from tests.client.conftest import ScriptedServer, eventually
 
 
@@ -184,6 +186,76 @@ async def test_a_server_that_is_faster_than_the_reader_has_to_wait(server: Scrip
             assert sent < 300 * len(line)
 
             assert len(await read_all(body)) == 300 * len(line)
+
+
+@asynccontextmanager
+async def opened_over_tls(
+    url: str, authority: Authority, *, count: int = 1, limit: int = 1024
+) -> AsyncIterator[list[aiohttp.ClientResponse]]:
+    context = ssl.create_default_context(cafile=str(authority.ca))
+    context.load_cert_chain(*authority.client)
+    how: Any = {"ssl": context, "server_hostname": "kube.example", "read_bufsize": RawBody(limit)}
+    async with aiohttp.ClientSession(connector=Connector()) as session, AsyncExitStack() as stack:
+        yield [await stack.enter_async_context(session.get(url, **how)) for _ in range(count)]
+
+
+async def test_over_tls_the_body_is_decrypted_into_one_buffer(
+    server: ScriptedServer, tls_server: str, authority: Authority
+) -> None:
+    streams = [server.stream(), server.stream()]
+    lines = [[f"{stream} {number} {'x' * number}\n".encode() for number in range(300)] for stream in range(2)]
+    found: list[bytes] = []
+
+    async with opened_over_tls(tls_server, authority, count=2) as responses:
+        # In turn, so that what one has read lies there while the other's bytes come into the same buffer.
+        for first, second in zip(*lines, strict=True):
+            await streams[0].send(first)
+            await streams[1].send(second)
+        for stream, response in zip(streams, responses, strict=True):
+            assert type(response.connection.transport.get_protocol()).__name__ == "_Decrypted"
+            await stream.end()
+            found.append(await read_all(body_of(response)))
+
+    assert found == [b"".join(sent) for sent in lines]
+
+
+async def test_over_tls_what_came_before_the_connection_broke_is_read_first(
+    server: ScriptedServer, tls_server: str, authority: Authority
+) -> None:
+    stream = server.stream()
+
+    async with opened_over_tls(tls_server, authority) as (response,):
+        body = body_of(response)
+        await stream.send(b"one\n")
+        assert b"".join(await body.read()) == b"one\n"
+        await stream.send(b"two\n")
+        await stream.cut()
+
+        assert b"".join(await body.read()) == b"two\n"
+        with pytest.raises(aiohttp.ClientPayloadError, match="closed in the middle"):
+            await body.read()
+
+
+async def test_over_tls_more_than_the_buffer_holds_comes_whole(
+    server: ScriptedServer, tls_server: str, authority: Authority
+) -> None:
+    stream = server.stream()
+    line = b"x" * 65535 + b"\n"
+
+    async with anyio.create_task_group() as tasks:
+
+        async def flood() -> None:
+            for _ in range(100):
+                await stream.send(line)
+            await stream.end()
+
+        tasks.start_soon(flood)
+        async with opened_over_tls(tls_server, authority, limit=2**16) as (response,):
+            body = body_of(response)
+            protocol = response.connection.protocol
+            await eventually(lambda: protocol.raw._paused)
+
+            assert len(await read_all(body)) == 100 * len(line)
 
 
 async def test_a_connection_is_used_again_for_another_kind_of_request(server: ScriptedServer) -> None:
