@@ -6,8 +6,8 @@ bug in a handler or a lister's user: :exc:`CacheMutatedError` names the object a
 informer, since nothing that was read from the cache since can be trusted. It costs twice the memory and a good deal of
 time, so it is for tests and for hunting, not for production.
 
-An object that was only read is not a changed one: fields that are decoded when somebody reads them (those of models,
-and :class:`msgspec.Raw` in anybody's Structs) are compared by what they mean.
+An object that was only read is not a changed one: fields that are decoded when somebody reads them (those of models and
+of dicts, and :class:`msgspec.Raw` in anybody's Structs) are compared by what they mean.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from anyio.lowlevel import checkpoint
 from kinformer.cache.keys import DeletedFinalStateUnknown, ObjectKeyError, meta_namespace_key_func
 from kinformer.clock import Clock, RealClock
 from kinformer.logs import get_logger
-from kinformer.models import Model
+from kinformer.models import LazyDict, Model
 
 __all__ = (
     "CacheMutatedError",
@@ -166,7 +166,7 @@ class CacheMutationDetector:
         if isinstance(obj, DeletedFinalStateUnknown):
             return
         try:
-            self._young.append(_Watched(obj, copy.deepcopy(obj)))
+            self._young.append(_Watched(obj, _copied(obj)))
         except RecursionError:
             # A dict may be nested more deeply than Python can copy it: that must not cost its notification.
             log.warning("object_not_watched", cache=self._name, reason="it is nested too deeply to be copied")
@@ -216,7 +216,7 @@ class CacheMutationDetector:
             key = meta_namespace_key_func(watched.copied)
         except ObjectKeyError:
             key = "without a key"
-        watched.copied = copy.deepcopy(watched.obj)
+        watched.copied = _copied(watched.obj)
         return Mutation(self._name, key, watched.obj, changes)
 
     def _report(self, mutations: Sequence[Mutation]) -> None:
@@ -241,12 +241,19 @@ def differences(was: object, now: object, path: str = "") -> Iterator[str]:
     elif isinstance(was, msgspec.Struct):
         for name in was.__struct_fields__:
             yield from differences(getattr(was, name), getattr(now, name), f"{path}.{name}")
+    elif isinstance(was, LazyDict) and isinstance(now, LazyDict):
+        for key in dict.fromkeys([*was, *now]):
+            yield from differences(was.look(key, _ABSENT), now.look(key, _ABSENT), f'{path}["{key}"]')
     elif isinstance(was, Mapping) and isinstance(now, Mapping):
         for key in {**was, **now}:
             yield from differences(was.get(key, _ABSENT), now.get(key, _ABSENT), f'{path}["{key}"]')
     elif isinstance(was, Sequence) and isinstance(now, Sequence):
         for number in range(max(len(was), len(now))):
             yield from differences(_item(was, number), _item(now, number), f"{path}[{number}]")
+
+
+def _copied(obj: object) -> object:
+    return obj.twin() if isinstance(obj, LazyDict) else copy.deepcopy(obj)
 
 
 def _surely_equal(was: object, now: object) -> bool:

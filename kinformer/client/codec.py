@@ -6,7 +6,7 @@ API server sends without them. (Items of a frozen Struct, or of one without thes
 
 Single objects are decoded whole. In lists and watches, fields that nobody has read may be pieces of the answer's
 bytes, and keep all of them in memory: whoever keeps objects for long calls :func:`kinformer.models.detacher_for` on
-them first.
+them first. That goes for models and for dicts, which are :class:`kinformer.models.LazyDict` there.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
 import msgspec
 from msgspec.structs import fields
@@ -24,7 +24,7 @@ from kinformer.client.list_reader import ListReader
 from kinformer.client.status import Status, decode_status
 from kinformer.client.types import ObjectList, PartialMeta, PartialObject, Undecodable, WatchEvent
 from kinformer.client.undecodable import decode_each, decode_event, split_items, split_list
-from kinformer.models import DECODE_ERRORS, decode, decoder_for, encode, fault_of
+from kinformer.models import DECODE_ERRORS, Parts, decode, decoder_for, encode, fault_of, lazy_dict
 
 if TYPE_CHECKING:
     from kinformer.client.dechunker import Piece
@@ -80,11 +80,16 @@ class ObjectCodec(Generic[T]):
         self.type = type_
         self.api_version = api_version
         self.kind = kind
-        self._list = decoder_for(_List[type_])  # type: ignore[valid-type]  # made for the type at hand
-        self._one = decoder_for(type_)
+        #: Dicts come as their parts, of which objects are made in a second step; None for all other types.
+        self._make: Callable[[Any], T] | None = cast("Any", lazy_dict) if type_ is dict else None
+        read: Any = type_ if self._make is None else Parts
+        self._list = decoder_for(_List[read])
+        self._items = decoder_for(list[read])
+        self._event = decoder_for(WatchEvent[read])
         self._called = kind or type_.__name__
-        self._items = decoder_for(list[type_])  # type: ignore[valid-type]  # as above
-        self._event = decoder_for(WatchEvent[type_])  # type: ignore[valid-type]  # as above
+        decode_one: Callable[[Any], Any] = decoder_for(read).decode
+        make = self._make
+        self._decode_one: Callable[[Any], T] = decode_one if make is None else lambda data: make(decode_one(data))
         self._complete = _completer(type_, api_version, kind)
 
     def encode(self, obj: Any) -> bytes:
@@ -182,26 +187,30 @@ class ObjectCodec(Generic[T]):
     def _list_of(self, data: bytes) -> ObjectList[T]:
         left_out: list[Undecodable] = []
         try:
-            found: _List[T] = self._list.decode(data)
-            meta, items = found.metadata, found.items or []
+            found: _List[Any] = self._list.decode(data)
+            meta, items = found.metadata, self._made(found.items or [])
         except Exception as error:
             if type(error) is msgspec.DecodeError:  # no JSON: no object is to blame
                 raise
             raw_meta, raw_items = split_list(data)
             meta = _list_meta.decode(raw_meta)
-            items, left_out = decode_each(raw_items, self._one.decode, self._called)
+            items, left_out = decode_each(raw_items, self._decode_one, self._called)
         if self._complete is not None:
             self._complete(items)
         return ObjectList(items, meta.resource_version, meta.continue_token, meta.remaining, left_out)
 
+    def _made(self, items: list[Any]) -> list[T]:
+        """The objects that came as these."""
+        return items if self._make is None else [self._make(item) for item in items]
+
     def _items_of(self, data: bytes) -> tuple[list[T], list[Undecodable]]:
         left_out: list[Undecodable] = []
         try:
-            items = self._items.decode(data)
+            items = self._made(self._items.decode(data))
         except Exception as error:
             if type(error) is msgspec.DecodeError:
                 raise
-            items, left_out = decode_each(split_items(data), self._one.decode, self._called)
+            items, left_out = decode_each(split_items(data), self._decode_one, self._called)
         if self._complete is not None:
             self._complete(items)
         return items, left_out
@@ -217,10 +226,13 @@ class ObjectCodec(Generic[T]):
         :param leave_out: give an event whose object does not fit the type with an :class:`Undecodable` in its place
         """
         events: list[WatchEvent[T]] = []
-        decode_lines = self._event.decode_lines
+        decode_lines, make = self._event.decode_lines, self._make
         for piece in pieces:
             try:
-                events += decode_lines(piece)
+                if make is None:
+                    events += decode_lines(piece)
+                else:
+                    events += _with_objects(decode_lines(piece), make)
             except Exception:  # a user's hooks may raise anything
                 more, failure = self._decode_one_by_one(bytes(piece), leave_out)
                 events += more
@@ -237,10 +249,11 @@ class ObjectCodec(Generic[T]):
             if not line.strip():
                 continue
             try:
-                events.append(self._event.decode(line))
+                event = self._event.decode(line)
+                events.append(event if self._make is None else _with_objects([event], self._make)[0])
                 continue
             except Exception:
-                found: Any = decode_event(line, self._one.decode, self._called)
+                found: Any = decode_event(line, self._decode_one, self._called)
             if not isinstance(found, WatchEvent):
                 return events, found
             if isinstance(found.object, Undecodable) and not leave_out:
@@ -248,6 +261,12 @@ class ObjectCodec(Generic[T]):
                 return events, DecodeError(text)
             events.append(found)
         return events, None
+
+
+def _with_objects(events: list[Any], make: Callable[[Any], Any]) -> list[Any]:
+    for event in events:
+        event.object = make(event.object)
+    return events
 
 
 _ABSENT: Final = object()

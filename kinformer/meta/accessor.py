@@ -128,7 +128,8 @@ def accessor_for(type_: type[T]) -> Accessor[T]:
 @cache
 def _accessor_for(type_: type[Any]) -> Accessor[Any]:
     if issubclass(type_, Mapping):
-        return Accessor(type_, lambda obj: obj.get("metadata"), _mapping_reader, _hot_of_mappings())
+        hot = _hot_of_dicts() if type_ is dict else _hot_of_mappings()
+        return Accessor(type_, lambda obj: obj.get("metadata"), _mapping_reader, hot)
     if issubclass(type_, msgspec.Struct):
         attribute = _attribute(type_, "metadata")
         if attribute is not None:
@@ -162,6 +163,45 @@ def _hot_of_mappings() -> _Hot:
 
     version_of = field("resourceVersion")
     return _Hot(key, field("name"), field("namespace"), version_of, lambda one, two: version_of(one) == version_of(two))
+
+
+def _hot_of_dicts() -> _Hot:
+    """The same for dicts, past the methods of a subclass: metadata of what comes from a server is decoded already."""
+    get: Callable[[Any, str], Any] = dict.get
+    slow = _hot_of_mappings()
+
+    def field(json_name: str, slow_field: Callable[[Any], str]) -> Callable[[Any], str]:
+        def read(obj: Any) -> str:
+            try:
+                return get(get(obj, "metadata"), json_name) or ""
+            except TypeError:  # no metadata, or a mapping of another kind
+                return slow_field(obj)
+
+        return read
+
+    def key(obj: Any) -> str:
+        try:
+            meta = get(obj, "metadata")
+            namespace, name = get(meta, "namespace"), get(meta, "name") or ""
+        except TypeError:
+            return slow.key(obj)
+        return f"{namespace}/{name}" if namespace else name
+
+    def same_version(one: Any, two: Any) -> bool:
+        try:
+            first = get(get(one, "metadata"), "resourceVersion")
+            second = get(get(two, "metadata"), "resourceVersion")
+        except TypeError:
+            return slow.same_version(one, two)
+        return bool(first == second or not (first or second))
+
+    return _Hot(
+        key,
+        field("name", slow.name),
+        field("namespace", slow.namespace),
+        field("resourceVersion", slow.resource_version),
+        same_version,
+    )
 
 
 def _hot_of_structs(type_: type[msgspec.Struct], attribute: str) -> _Hot:

@@ -18,6 +18,7 @@ import msgspec
 
 from kinformer.models._base import Model
 from kinformer.models._lazy import LazyField
+from kinformer.models._lazy_dict import LazyDict
 from kinformer.models._source import Shape, model_names, parts_of_type, shape_of
 
 __all__ = ("complete", "completed", "is_lazy")
@@ -50,6 +51,8 @@ def complete(obj: T) -> T:
 
     :raises ObjectDecodeError: if a field does not fit its type
     """
+    if isinstance(obj, LazyDict):
+        obj.read()
     for item, field in _unread(obj):
         field.__get__(item)
     return obj
@@ -72,8 +75,8 @@ def _unread(obj: Any) -> Iterator[tuple[Any, LazyField]]:
     while stack:  # no recursion: what a user holds in dicts may be deep
         item = stack.pop()
         type_ = type(item)
-        if type_ is dict:
-            stack += item.values()
+        if type_ is dict or type_ is LazyDict:
+            stack += dict.values(item)  # bytes in it are written as they are: they can be no model
         elif type_ is list or type_ is tuple:
             stack += item
         elif (plan := _plans.get(type_) or _plan_of(type_)) is not _NOTHING:
@@ -91,8 +94,8 @@ def _unread(obj: Any) -> Iterator[tuple[Any, LazyField]]:
 
 def _rebuilt(value: Any) -> Any:
     type_ = type(value)
-    if type_ is dict:
-        return {key: _rebuilt(item) for key, item in value.items()}
+    if type_ is dict or type_ is LazyDict:
+        return {key: _rebuilt(item) for key, item in dict.items(value)}
     if type_ is list:
         return [_rebuilt(item) for item in value]
     if type_ is tuple:

@@ -20,6 +20,13 @@ from kinformer.models._base import Model
 from kinformer.models._build import slots_can_be_covered
 from kinformer.models._complete import complete
 from kinformer.models._errors import ObjectDecodeError
+from kinformer.models._keeping_dicts import (
+    detach_dict,
+    detach_dict_eagerly,
+    intern_dict,
+    succeed_dict,
+    succeed_dict_eagerly,
+)
 from kinformer.models._lazy import LazyField, Mark, fingerprint, fingerprint_of, marks_of
 
 __all__ = ("OnChanged", "detacher_for", "interner_for", "successor_for")
@@ -58,6 +65,8 @@ def interner_for(type_: type[T]) -> Callable[[T], None]:
     These are labels' values, short annotations, namespaces, and what owners are: 0.8 KiB of a pod's 6. It takes some
     2 us; for what replaces an object that is kept already, :func:`successor_for` does the same for less.
     """
+    if type_ is dict:
+        return cast("Callable[[T], None]", intern_dict)
     return _intern if _has_object_meta(type_) else _keep
 
 
@@ -108,6 +117,8 @@ def _lazy_fields(type_: type[Any]) -> tuple[LazyField, ...]:
 
 @cache
 def _detacher_for(type_: type[Any], keep_managed_fields: bool, eager: bool) -> Callable[[Any], None]:
+    if type_ is dict:
+        return detach_dict_eagerly if eager else detach_dict
     if not _has_object_meta(type_) or not slots_can_be_covered():
         return _keep
     fields = _lazy_fields(type_)
@@ -146,6 +157,8 @@ def _detacher_for(type_: type[Any], keep_managed_fields: bool, eager: bool) -> C
 def _successor_for(
     type_: type[Any], keep_managed_fields: bool, eager: bool, on_changed: OnChanged | None
 ) -> Callable[[Any, Any], None]:
+    if type_ is dict:
+        return succeed_dict_eagerly if eager else succeed_dict
     if not _has_object_meta(type_) or not slots_can_be_covered():
         return _share_nothing
     fields = _lazy_fields(type_)

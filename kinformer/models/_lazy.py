@@ -31,7 +31,7 @@ _encode: Final = msgspec.json.Encoder(enc_hook=str).encode
 Reader: TypeAlias = Callable[[msgspec.Raw], Any]
 
 #: For the moment in which what was decoded is put into its slot. One for all: it is held for 0.1 us.
-_filling: Final = RLock()
+filling: Final = RLock()
 
 #: What stands before the kind in a model's name: ``V1``, ``CoreV1``, ``V1alpha2``.
 _VERSION: Final = re.compile(r"^[A-Za-z]*?V\d+(alpha\d+|beta\d+)?(?=[A-Z])")
@@ -116,7 +116,7 @@ class LazyField:
         return value
 
     def __set__(self, obj: Any, value: Any) -> None:
-        with _filling:
+        with filling:
             self.poke(obj, value)
 
     def look(self, obj: Any) -> Any:
@@ -149,7 +149,7 @@ class LazyField:
 
     def _read(self, obj: Any, raw: msgspec.Raw) -> Any:
         value = self.decoded(obj, raw)
-        with _filling:
+        with filling:
             now = self.peek(obj)
             if now is not raw:  # another thread was faster, or somebody assigned something
                 return self.__get__(obj)

@@ -19,7 +19,7 @@ from kinformer.cache import (
 )
 from kinformer.cache.mutation_detector import differences
 from kinformer.clock import FakeClock
-from kinformer.models import V1Pod, decoder_for
+from kinformer.models import LazyDict, Parts, V1Pod, decoder_for, lazy_dict
 from tests.cache.objects import pod
 
 JSON = b"""{"metadata": {"name": "web", "namespace": "shop", "labels": {"app": "a"}},
@@ -113,6 +113,35 @@ def test_a_changed_dict_is_named_with_what_has_changed() -> None:
     assert found(detector) == (
         'cache pods modified: dict web: ["metadata"]["finalizers"][1] was added; '
         '["spec"]["a"] was removed; ["spec"]["c"] was added'
+    )
+
+
+def a_lazy_dict() -> LazyDict:
+    text = b'{"metadata":{"name":"web","finalizers":["x"]},"spec":{"a":1,"b":[1]},"status":{"phase":"Running"}}'
+    return lazy_dict(decoder_for(Parts).decode(text))
+
+
+def test_reading_a_lazy_dict_is_no_change_and_comparing_reads_nothing() -> None:
+    obj = a_lazy_dict()
+    detector = a_detector(obj)
+    assert obj["spec"]["a"] == 1
+    assert obj["metadata"]["finalizers"] == ["x"]
+
+    detector.compare_objects()
+    assert type(dict.__getitem__(obj, "spec")) is dict
+    assert type(dict.__getitem__(obj, "status")) is msgspec.Raw
+
+
+def test_a_changed_lazy_dict_is_named_with_what_has_changed() -> None:
+    obj = a_lazy_dict()
+    detector = a_detector(obj)
+    obj["metadata"]["finalizers"].append("y")
+    obj["spec"]["b"][0] = 2
+    del obj["status"]
+
+    assert found(detector) == (
+        'cache pods modified: LazyDict web: ["metadata"]["finalizers"][1] was added; '
+        '["spec"]["b"][0] was changed; ["status"] was removed'
     )
 
 
