@@ -5,9 +5,10 @@ from __future__ import annotations
 import base64
 import random
 import secrets
+import socket
 import ssl
-from collections.abc import Collection
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Collection
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -33,7 +34,8 @@ from kinformer.envtest.operations import Operations
 from kinformer.envtest.plugins import ClaimResize, DefaultClasses, NamespaceLifecycle, Priority, TopologyLabels
 from kinformer.envtest.policies import Policies
 from kinformer.envtest.registry import Registry
-from kinformer.envtest.serving import ServerError, listen, serving
+from kinformer.envtest.replica import Replica
+from kinformer.envtest.serving import RequestHandler, ServerError, listen, serving
 from kinformer.envtest.signing import SigningRequests
 from kinformer.envtest.storage import Journal, JournalError, Storage, first_version
 from kinformer.envtest.strategies import Strategies
@@ -132,7 +134,7 @@ class ApiServer:
         """The server's inside, with nothing stored yet."""
         self.storage = Storage(first=max(self._least_version, first_version(self.clock.now())))
         self.registry = Registry()
-        self.watches = WatchSet()
+        self.watches = self._new_watches()
         self.faults = Faults(self.storage, self.watches, self.clock)
         self.admission = Admission()
         self._strategies = Strategies(self.storage, self.registry, self.clock, coordinated=self._coordinated)
@@ -247,28 +249,63 @@ class ApiServer:
         self._load_admission()
         if self.storage.is_new:
             self._create_system_objects()
-        listener = listen(self._host, self._port)
+        listener = self._listen(self._host, self._port)
         stack.callback(listener.close)
         self._port = listener.getsockname()[1]
-        discovery = Discovery(self.registry, self._advertise or f"{self._host}:{self._port}", self._version)
-        handler = HttpHandler(
-            self.operations,
-            discovery,
-            self.watches,
-            self._users.authenticate,
-            Authorizer(self.storage),
-            self.faults,
-            self._rng,
-            self.webhooks,
-            self._conversions,
-        )
         stack.push_async_callback(self.webhooks.close)
+        handler = self._handler(self._advertise or f"{self._host}:{self._port}", self.watches, self.faults)
         await stack.enter_async_context(serving(handler, listener, self._ssl_context(), self.watches.end_all))
         loops = await stack.enter_async_context(anyio.create_task_group())
         stack.callback(loops.cancel_scope.cancel)
         loops.start_soon(self._conversions.run, name="kinformer apiserver conversions")
         if self._controllers:
             loops.start_soon(Loops(self.operations, self._controllers).run, name="kinformer apiserver loops")
+
+    def _listen(self, host: str, port: int) -> socket.socket:
+        """
+        :raises ServerError: if the port is taken
+        """
+        return listen(host, port)
+
+    def _handler(self, address: str, watches: WatchSet, faults: Faults) -> RequestHandler:
+        """What answers requests that come in at an address: at the server's own, or at a replica's."""
+        return HttpHandler(
+            self.operations,
+            Discovery(self.registry, address, self._version),
+            watches,
+            self._users.authenticate,
+            Authorizer(self.storage),
+            faults,
+            self._rng,
+            self.webhooks,
+            self._conversions,
+        )
+
+    @asynccontextmanager
+    async def replica(self, host: str = "127.0.0.1", port: int = 0) -> AsyncIterator[Replica]:
+        """
+        A second front of this server, as long as the block runs::
+
+            async with server.replica() as replica:
+                replica.fall_behind(3)
+
+        Only while the server serves, and not beyond its next restart: its storage is the server's. It has no TLS.
+
+        :param port: 0 for one that is free
+        :raises ServerError: if the port is taken
+        """
+        listener = self._listen(host, port)
+        try:
+            port = listener.getsockname()[1]
+            replica = Replica(self.storage, self._new_watches(), self.clock, host, port, self.token)
+            handler = self._handler(f"{host}:{port}", replica.watches, replica.faults)
+            async with serving(handler, listener, None, replica.watches.end_all):
+                yield replica
+        finally:
+            listener.close()
+
+    def _new_watches(self) -> WatchSet:
+        return WatchSet()
 
     async def restart(self, *, keep_data: bool = True) -> None:
         """

@@ -12,7 +12,7 @@ import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
 import anyio
 import anyio.lowlevel
@@ -20,7 +20,10 @@ from aiohttp import web
 
 from kinformer.envtest.handlers.http import BODY_LIMIT
 
-__all__ = ("ServerError", "listen", "serving")
+__all__ = ("RequestHandler", "ServerError", "listen", "serving")
+
+#: Answers requests.
+RequestHandler: TypeAlias = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 #: Seconds that requests have to finish when the server closes.
 _CLOSE_WITHIN = 0.5
@@ -64,7 +67,7 @@ class _Server(web.Server):
 
 @asynccontextmanager
 async def serving(
-    handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]],
+    handler: RequestHandler,
     listener: socket.socket,
     ssl_context: ssl.SSLContext | None,
     end_watches: Callable[[], None],

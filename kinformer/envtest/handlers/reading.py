@@ -131,8 +131,8 @@ def select(operations: Operations, call: Call, options: ListOptions) -> tuple[li
     storage = operations.storage
     log = storage.log(call.resource.storage)
     start, number = _start(storage, options)
-    if options.version == "0" and call.behind is not None and call.behind >= storage.compacted:
-        number = call.behind
+    if call.behind is not None and number is None and not options.token:
+        number = _version_behind(storage, options.version, call.behind)
     selection = options.selection
     if number is None or number >= storage.version:
         number = storage.version
@@ -205,6 +205,19 @@ def _start(storage: Storage, options: ListOptions) -> tuple[str, int | None]:
     number = _not_from_the_future(storage, parse_version(options.version, _invalid_list_version))
     exact = options.match == "Exact" or (not options.match and options.limit > 0)
     return "", number if exact else None
+
+
+def _version_behind(storage: Storage, asked: str, behind: int) -> int | None:
+    """
+    The version at which a server shows a list that does not keep up; None for the present.
+
+    :raises StatusError: Timeout, if a version is asked for that it has not come to
+    """
+    if not asked or behind < storage.compacted:
+        return None
+    if (least := int(asked)) and storage.meant(least) > behind:
+        raise status.too_large_resource_version(least, behind)
+    return behind
 
 
 def _not_from_the_future(storage: Storage, asked: int) -> int:

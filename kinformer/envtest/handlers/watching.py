@@ -41,12 +41,20 @@ class WatchSet:
 
     :ivar bookmarks: whether they send bookmarks on their way
     :ivar stalled: while set, they send nothing at all
+    :ivar behind: the version up to which they send; None for the present
+    :ivar streams_lists: whether a watch may begin with the present state and a mark at its end
     """
 
     def __init__(self) -> None:
         self.open: set[Watch] = set()
         self.bookmarks = True
         self.stalled = False
+        self.behind: int | None = None
+        self.streams_lists = True
+
+    def make(self, operations: Operations, call: Call, start: Start, terms: Terms) -> Watch:
+        """A watch of this set, not open yet."""
+        return Watch(operations, call, start, terms, self)
 
     @property
     def idle(self) -> bool:
@@ -57,9 +65,33 @@ class WatchSet:
         for watch in list(self.open):
             watch.end()
 
+    def nudge(self) -> None:
+        """Have every watch look again whether there is something to send."""
+        for watch in self.open:
+            watch.nudge()
+
+    def newest(self, version: int) -> int:
+        """The newest version that they show, if the storage is at this one."""
+        return version if self.behind is None else min(version, self.behind)
+
 
 @dataclass(frozen=True, slots=True)
-class _Start:
+class Terms:
+    """
+    How a watch shows what, and for how long.
+
+    :param seconds: until its end
+    :param bookmarks: whether it sends bookmarks
+    """
+
+    view: View
+    selection: Selection
+    seconds: float
+    bookmarks: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
     """
     Where a watch begins.
 
@@ -103,21 +135,25 @@ def open_watch(operations: Operations, call: Call, watches: WatchSet, rng: rando
     view = choose_view(call)
     selection = selection_of(call, operations.strategy(call.resource))
     query = dict(call.query)
-    if causes := _causes(query, call):
+    causes = _causes(query, call)
+    if "sendInitialEvents" in query and not watches.streams_lists:
+        text = "Forbidden: sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
+        causes.append(status.Cause("sendInitialEvents", "FieldValueForbidden", text))
+    if causes:
         raise status.invalid_options("ListOptions", *causes)
     asked = query.get("resourceVersion", "")
     said = parse_version(asked, status.internal) if asked and asked != "0" else 0
     number = operations.storage.meant(said) if said else 0
     bookmarks = call.is_set("allowWatchBookmarks")
     if "sendInitialEvents" in query and call.is_set("sendInitialEvents"):
-        start = _Start(number, initial=True, marked=bookmarks, asked=said)
+        start = Start(number, initial=True, marked=bookmarks, asked=said)
     else:
-        start = _Start(number, initial=not number and "sendInitialEvents" not in query, marked=False)
+        start = Start(number, initial=not number and "sendInitialEvents" not in query, marked=False)
         if not number and not start.initial:
-            start = _Start(operations.storage.version, initial=False, marked=False)
+            start = Start(watches.newest(operations.storage.version), initial=False, marked=False)
     timeout = call.number("timeoutSeconds") or 0
     seconds = float(timeout) if timeout > 0 else 1800.0 * (1 + rng.random())
-    return Watch(operations, call, view, selection, start, seconds, bookmarks, watches)
+    return watches.make(operations, call, start, Terms(view, selection, seconds, bookmarks))
 
 
 class Watch:
@@ -127,24 +163,21 @@ class Watch:
         self,
         operations: Operations,
         call: Call,
-        view: View,
-        selection: Selection,
-        start: _Start,
-        seconds: float,
-        bookmarks: bool,
+        start: Start,
+        terms: Terms,
         watches: WatchSet,
     ):
         self.resource = call.resource
         self._operations = operations
         self._clock: Clock = operations.clock
         self._log: ResourceLog = operations.storage.log(call.resource.storage)
-        self._view = view
-        self._selection = selection
+        self._view = terms.view
+        self._selection = terms.selection
         self._namespace = call.namespace
         self._prefix = f"{call.namespace}/" if call.namespace else ""
         self._start = start
-        self._deadline = self._clock.monotonic() + seconds
-        self._bookmarks = bookmarks
+        self._deadline = self._clock.monotonic() + terms.seconds
+        self._bookmarks = terms.bookmarks
         self._watches = watches
         self._wake = anyio.Event()
         self._ended = False
@@ -161,12 +194,16 @@ class Watch:
     def cut(self, in_a_line: bool) -> None:
         """Have the connection closed, after the beginning of an event if `in_a_line`."""
         self.is_cut = True
-        self.last_words = self._bookmark(self._operations.storage.version)[:-20] if in_a_line else b""
+        self.last_words = self._bookmark(self._newest)[:-20] if in_a_line else b""
         self.end()
 
     def nudge(self) -> None:
         """Have the watch look again whether there is something to send."""
         self._wake.set()
+
+    @property
+    def _newest(self) -> int:
+        return self._watches.newest(self._operations.storage.version)
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """
@@ -176,8 +213,10 @@ class Watch:
         timer = self._clock.call_later(self._deadline - self._clock.monotonic(), self.end)
         try:
             start, position = self._start, self._log.end
+            if start.initial and self._watches.behind is not None:
+                position = self._log.position_after(self._watches.behind)
             if start.initial:
-                if start.number > (latest := self._operations.storage.version):
+                if start.number > (latest := self._newest):
                     yield self._error(status.too_large_resource_version(start.asked, latest))
                     return
                 for chunk in self._initial():
@@ -205,6 +244,10 @@ class Watch:
             except Expired:
                 yield self._too_old(self._log.forgotten)
                 return
+            waits_for = position
+            if changes and (behind := self._watches.behind) is not None:
+                changes = [change for change in changes if change.number <= behind]
+                waits_for = self._log.end
             if changes:
                 position += len(changes)
                 if chunk := self._lines(changes):
@@ -212,10 +255,10 @@ class Watch:
                 continue
             if next_bookmark is not None and self._clock.monotonic() >= next_bookmark:
                 if self._watches.bookmarks:
-                    yield self._bookmark(self._operations.storage.version)
+                    yield self._bookmark(self._newest)
                 next_bookmark = self._next_bookmark()
                 continue
-            await self._sleep(position, next_bookmark)
+            await self._sleep(waits_for, next_bookmark)
 
     async def _sleep(self, position: int, until: float | None) -> None:
         self._wake = wake = anyio.Event()
@@ -241,9 +284,10 @@ class Watch:
     # -- events -----------------------------------------------------------------------------------------------------
 
     def _initial(self) -> Iterable[bytes]:
-        version = self._operations.storage.version
+        version, behind = self._newest, self._watches.behind
         matches = self._selection.matches if not self._selection.is_everything else None
-        found = list(self._log.select(self._namespace))
+        log, namespace = self._log, self._namespace
+        found = list(log.select(namespace)) if behind is None else log.select_at(behind, namespace)
         for first in range(0, len(found), _BATCH):
             page = found[first : first + _BATCH]
             yield b"".join([self._view.line(ADDED, one.raw) for one in page if matches is None or matches(one)])

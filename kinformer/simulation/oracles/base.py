@@ -19,7 +19,7 @@ __all__ = ("Ending", "Invariant", "Oracle", "Reference", "State", "Store", "Viol
 class State(Protocol):
     """What is in the server's storage at the moment. Read only."""
 
-    def get(self, name: str) -> Mapping[str, Any] | None:
+    def get(self, name: str, /) -> Mapping[str, Any] | None:
         """The object with this name: ``pods/default/web-0``."""
         ...
 

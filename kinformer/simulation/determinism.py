@@ -1,0 +1,142 @@
+"""Time and randomness inside a simulated run: from the loop and the seed, whoever asks for them, and however.
+
+While the block of :func:`deterministic` runs, these come from its source: the module :mod:`random`, ``os.urandom`` and
+what is built on it (:mod:`uuid`, :mod:`secrets`), a :class:`random.Random` without a seed, the functions of
+:mod:`time`, ``datetime.now()`` and ``utcnow()`` and ``date.today()``, and work that is given to threads. After it
+everything is as before.
+
+What it cannot reach: a function that somebody has imported by its name before, such as ``from time import monotonic``
+(code of the project takes a :class:`~kinformer.clock.Clock`), extensions in C that ask the kernel, and the order of
+sets of strings, which differs between processes unless PYTHONHASHSEED is set.
+
+The methods of :class:`datetime.datetime` are replaced in the dictionary of the type itself. That is private to CPython,
+and the only way: code holds the type by its name, and msgspec and others know this very type.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import datetime as _datetime
+import gc
+import os
+import random
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any, Final, Protocol
+
+import anyio.from_thread
+import anyio.lowlevel
+import anyio.to_thread
+
+from kinformer.clock import RealClock
+
+__all__ = ("Source", "deterministic")
+
+_UTC: Final = _datetime.UTC
+_Datetime: Final = _datetime.datetime
+_NANO: Final = 10**9
+
+
+class Source(Protocol):
+    """Where time comes from in a run."""
+
+    def monotonic(self) -> float:
+        """Seconds since the run began."""
+
+    def timestamp(self) -> float:
+        """The time of day of the process that asks, in seconds since 1970."""
+
+
+@contextmanager
+def deterministic(source: Source, seed: object) -> Iterator[None]:
+    """Have time come from a source, and all that is random from a seed, while the block runs. Not to be nested."""
+    draw = random.Random(f"entropy {seed}")
+    state = random.getstate()
+    with ExitStack() as stack:
+        stack.callback(random.setstate, state)
+        random.seed(f"random {seed}")
+        for owner, name, value in (*_functions_of_time(source), *_functions_of_chance(draw), *_INLINE):
+            stack.callback(setattr, owner, name, owner.__dict__[name])
+            setattr(owner, name, value)
+        stack.enter_context(_replaced(_Datetime, _methods_of_datetime(source)))
+        stack.enter_context(_replaced(_datetime.date, {"today": classmethod(_today(source))}))
+        yield
+
+
+def _functions_of_time(source: Source) -> list[tuple[Any, str, Any]]:
+    monotonic, timestamp = source.monotonic, source.timestamp
+    return [
+        (time, "monotonic", monotonic),
+        (time, "perf_counter", monotonic),
+        (time, "time", timestamp),
+        (time, "monotonic_ns", lambda: round(monotonic() * _NANO)),
+        (time, "perf_counter_ns", lambda: round(monotonic() * _NANO)),
+        (time, "time_ns", lambda: round(timestamp() * _NANO)),
+        (RealClock, "monotonic", staticmethod(monotonic)),
+    ]
+
+
+def _functions_of_chance(draw: random.Random) -> list[tuple[Any, str, Any]]:
+    class Random(random.Random):
+        """One that is seeded from the run's seed, if nobody gives it one."""
+
+        def __init__(self, seed: Any = None) -> None:
+            super().__init__(draw.getrandbits(64) if seed is None else seed)
+
+        def seed(self, a: Any = None, version: int = 2) -> None:
+            super().seed(draw.getrandbits(64) if a is None else a, version)
+
+    return [(os, "urandom", draw.randbytes), (random, "_urandom", draw.randbytes), (random, "Random", Random)]
+
+
+def _methods_of_datetime(source: Source) -> dict[str, Any]:
+    timestamp = source.timestamp
+
+    def now(cls: Any, tz: _datetime.tzinfo | None = None) -> Any:
+        # Local time is UTC in a simulated world: the machine's time zone is none of its business.
+        found = cls.fromtimestamp(timestamp(), _UTC)
+        return found.replace(tzinfo=None) if tz is None else found.astimezone(tz)
+
+    def utcnow(cls: Any) -> Any:
+        return cls.fromtimestamp(timestamp(), _UTC).replace(tzinfo=None)
+
+    return {"now": classmethod(now), "utcnow": classmethod(utcnow)}
+
+
+def _today(source: Source) -> Callable[[Any], Any]:
+    def today(cls: Any) -> Any:
+        if issubclass(cls, _Datetime):
+            return cls.now()
+        now = _Datetime.fromtimestamp(source.timestamp(), _UTC)
+        return cls(now.year, now.month, now.day)
+
+    return today
+
+
+@contextmanager
+def _replaced(type_: type[Any], methods: dict[str, Any]) -> Iterator[None]:
+    """Replace methods of a type that is written in C."""
+    names = gc.get_referents(type_.__dict__)[0]
+    before = {name: names[name] for name in methods}
+    try:
+        names.update(methods)
+        ctypes.pythonapi.PyType_Modified(ctypes.py_object(type_))
+        yield
+    finally:
+        names.update(before)
+        ctypes.pythonapi.PyType_Modified(ctypes.py_object(type_))
+
+
+async def _in_this_thread(func: Callable[..., Any], *args: Any, **_: Any) -> Any:
+    """What would run in a thread runs here, after everybody had a turn."""
+    await anyio.lowlevel.checkpoint()
+    return func(*args)
+
+
+def _at_once(func: Callable[..., Any], *args: Any) -> Any:
+    """What such a thread would ask the loop for: it is the loop's own."""
+    return func(*args)
+
+
+_INLINE: Final = ((anyio.to_thread, "run_sync", _in_this_thread), (anyio.from_thread, "run_sync", _at_once))

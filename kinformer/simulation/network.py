@@ -1,0 +1,377 @@
+"""The network of a simulated world: connections in memory, behind the calls that asyncio has for sockets.
+
+aiohttp's client and server call ``create_connection`` and ``create_server`` as ever; what they write on one end arrives
+at the other one later, in order, sometimes in two pieces. How much later is drawn from the seed for each piece. So what
+two connections carry arrives in any order, and what one carries never does.
+
+An end can be broken at any time, both can, a piece can be cut in two with the rest lost, and one direction can be
+silent for a while. A host that nobody listens on refuses connections.
+
+TLS is not simulated: what a TLS connection would carry goes over the same bytes in the clear. Sockets that a client
+makes are only names here, they are never connected.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import itertools
+import random
+import socket
+from collections import deque
+from collections.abc import Callable
+from contextvars import Context, copy_context
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from kinformer.simulation.loop import OWNER, Owner, SimulatedLoop
+
+__all__ = ("End", "Listener", "Network", "NetworkOptions")
+
+#: As many bytes may be on their way, or unread, before a writer is asked to wait, and when it may go on.
+_HIGH: Final = 64 * 1024
+_LOW: Final = 16 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkOptions:
+    """
+    :param latency: seconds that a piece takes, from and to
+    :param pieces: the probability that something that is written arrives in two pieces
+    """
+
+    latency: tuple[float, float] = (0.0002, 0.002)
+    pieces: float = 0.05
+
+
+class Listener:
+    """A socket that takes connections, as far as a server asks it anything."""
+
+    family = socket.AF_INET
+    type = socket.SOCK_STREAM
+
+    def __init__(self, host: str, port: int) -> None:
+        self._address = (host, port)
+
+    def getsockname(self) -> tuple[str, int]:
+        return self._address
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+
+class _Server(asyncio.AbstractServer):
+    """What listens on one address, until it is closed."""
+
+    def __init__(self, network: Network, factory: Callable[[], Any], address: tuple[str, int], tls: object) -> None:
+        self.factory = factory
+        self.address = address
+        self.tls = tls
+        self.context = copy_context()
+        self.is_accepting = True
+        self._network = network
+
+    @property
+    def sockets(self) -> tuple[Listener, ...]:
+        return (Listener(*self.address),) if self.is_serving() else ()
+
+    def get_loop(self) -> asyncio.AbstractEventLoop:
+        return self._network.loop
+
+    def is_serving(self) -> bool:
+        return self._network.servers.get(self.address) is self
+
+    async def start_serving(self) -> None:
+        """It serves from the beginning."""
+
+    async def serve_forever(self) -> None:
+        await self._network.loop.create_future()
+
+    def close(self) -> None:
+        if self.is_serving():
+            del self._network.servers[self.address]
+
+    async def wait_closed(self) -> None:
+        """Connections that were accepted outlive their server."""
+
+
+@dataclass(eq=False)
+class Network:
+    """
+    All connections of a world.
+
+    :param seed: latencies and pieces are drawn from it
+    :ivar servers: who listens, by host and port
+    :ivar ends: both ends of every connection that is open
+    """
+
+    loop: SimulatedLoop
+    seed: object
+    options: NetworkOptions = field(default_factory=NetworkOptions)
+    servers: dict[tuple[str, int], _Server] = field(default_factory=dict, init=False)
+    ends: dict[End, None] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        self._random = random.Random(f"network {self.seed}")
+        self._claims: dict[int, tuple[str, int]] = {}
+        self._ports = itertools.count(40_000)
+        self.loop.network = self
+
+    # -- what the loop asks for ---------------------------------------------------------------------------------------
+
+    def listen(
+        self, factory: Callable[[], Any], host: Any, port: Any, sock: Any = None, tls: object = None
+    ) -> asyncio.AbstractServer:
+        """
+        Take connections at an address.
+
+        :raises OSError: if somebody does already
+        """
+        address = sock.getsockname()[:2] if sock is not None else (host or "0.0.0.0", port or next(self._ports))
+        if address in self.servers:
+            raise OSError(errno.EADDRINUSE, f"address {address} is in use")
+        server = self.servers[address] = _Server(self, factory, address, tls)
+        return server
+
+    def stop_accepting(self, sock: Any) -> bool:
+        """Refuse connections from now on at the address of a listening socket."""
+        server = self.servers.get(sock.getsockname()[:2])
+        if server is not None:
+            server.is_accepting = False
+        return server is not None
+
+    async def claim(self, sock: socket.socket, address: Any) -> None:
+        """
+        Have a socket stand for a connection to an address.
+
+        :raises ConnectionRefusedError: if nobody listens there
+        """
+        await self._travel()
+        self._server_at(address[:2])
+        self._claims[sock.fileno()] = address[:2]
+
+    async def connect(self, factory: Callable[[], Any], host: Any, port: Any, sock: Any, tls: object) -> Any:
+        """
+        A connection, for a protocol of the client's.
+
+        :raises ConnectionRefusedError: if nobody listens there
+        """
+        if sock is not None:
+            address = self._claims.pop(sock.fileno())
+            sock.close()
+        else:
+            address = (host, port)
+            await self._travel()
+        server = self._server_at(address)
+        owner = OWNER.get()
+        here = (owner.name if owner is not None else "nowhere", next(self._ports))
+        client_end = End(self, here, address, copy_context(), tls)
+        server_end = End(self, address, here, server.context, server.tls)
+        client_end.peer, server_end.peer = server_end, client_end
+        self.ends[client_end] = self.ends[server_end] = None
+        server.context.run(server_end.open, server.factory)
+        client_end.open(factory)
+        return client_end, client_end.protocol
+
+    async def _travel(self) -> None:
+        if (owner := OWNER.get()) is not None and not owner.may_send():
+            raise ConnectionRefusedError(errno.ECONNREFUSED, "this process is dead")
+        await asyncio.sleep(self.latency())
+
+    def _server_at(self, address: tuple[str, int]) -> _Server:
+        server = self.servers.get(address)
+        if server is None or not server.is_accepting:
+            raise ConnectionRefusedError(errno.ECONNREFUSED, f"Connect call failed {address}")
+        return server
+
+    # -- what pieces go through --------------------------------------------------------------------------------
+
+    def latency(self) -> float:
+        """How long the next piece takes."""
+        least, most = self.options.latency
+        return least + (most - least) * self._random.random()
+
+    def pieces(self, data: bytes) -> tuple[bytes, ...]:
+        """What is written at once, as it arrives."""
+        draw = self._random
+        if len(data) < 2 or draw.random() >= self.options.pieces:
+            return (data,)
+        at = draw.randrange(1, len(data))
+        return data[:at], data[at:]
+
+    def ends_of(self, owner: Owner) -> list[End]:
+        """The ends of connections that a process has made or accepted."""
+        return [end for end in self.ends if end.owner is owner]
+
+
+class End(asyncio.Transport):
+    """
+    One end of a connection.
+
+    :ivar owner: the process that holds it
+    :ivar peer: the other end
+    :ivar after_arrival: called once, after what arrives next was taken in
+    :ivar loses_after: so many bytes of what is written next are sent, and then the connection breaks; None for all
+    """
+
+    #: What it brings comes in from outside: see :meth:`SimulatedLoop.release`.
+    is_of_network: Final = True
+    peer: End
+    protocol: Any
+
+    def __init__(
+        self,
+        network: Network,
+        here: tuple[str, int],
+        there: tuple[str, int],
+        context: Context,
+        tls: object,
+    ) -> None:
+        super().__init__({"sockname": here, "peername": there, "sslcontext": tls})
+        self.owner: Owner | None = context.get(OWNER)
+        self.after_arrival: Callable[[], object] | None = None
+        self.loses_after: int | None = None
+        self._network = network
+        self._loop = network.loop
+        self._context = context
+        #: When the last piece arrives that was sent from here.
+        self._last = 0.0
+        self._closing = False
+        self._lost = False
+        self._unread: deque[bytes | None] = deque()
+        self._is_reading = True
+        self._outstanding = 0
+        self._peer_waits = False
+
+    def open(self, factory: Callable[[], Any]) -> None:
+        """Give it its protocol, and tell that one."""
+        self.protocol = factory()
+        self.protocol.connection_made(self)
+
+    # -- asyncio's transport ------------------------------------------------------------------------------------------
+
+    def is_closing(self) -> bool:
+        return self._closing
+
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        self.protocol = protocol
+
+    def get_protocol(self) -> asyncio.BaseProtocol:
+        found: asyncio.BaseProtocol = self.protocol
+        return found
+
+    def is_reading(self) -> bool:
+        return self._is_reading
+
+    def pause_reading(self) -> None:
+        self._is_reading = False
+
+    def resume_reading(self) -> None:
+        if not self._is_reading:
+            self._is_reading = True
+            self._loop.call_soon(self._read, context=self._context)
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        """The limits are the network's."""
+
+    def can_write_eof(self) -> bool:
+        return False
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        if self._closing or not data or (self.owner is not None and not self.owner.may_send()):
+            return
+        data = bytes(data)
+        if self.loses_after is not None:
+            self._send(data[: self.loses_after])
+            self.abort()
+            return
+        for piece in self._network.pieces(data):
+            self._send(piece)
+        self._outstanding += len(data)
+        if self._outstanding > _HIGH and not self._peer_waits:
+            self._peer_waits = True
+            self.protocol.pause_writing()
+
+    def writelines(self, list_of_data: Any) -> None:
+        self.write(b"".join(list_of_data))
+
+    def close(self) -> None:
+        if not self._closing:
+            self._closing = True
+            self._send(None)
+            self._loop.call_soon(self._lose, None, context=self._context)
+
+    def abort(self) -> None:
+        """Break the connection: nothing that is written later arrives, and the other end hears of it."""
+        if not self._lost:
+            self._closing = True
+            peer = self.peer
+            self._last = at = max(self._last, self._loop.now + self._network.latency())
+            self._loop.call_at(at, peer.break_off, context=peer._context)
+            self._loop.call_soon(self._lose, None, context=self._context)
+
+    # -- what arrives --------------------------------------------------------------------------------------------
+
+    def be_silent(self, seconds: float) -> None:
+        """Let nothing that is sent from here arrive for so long; then it goes on in its order."""
+        self._last = max(self._last, self._loop.now + seconds)
+
+    def break_off(self) -> None:
+        """The connection is broken, and this end hears of it now."""
+        self._closing = True
+        self._unread.clear()
+        self._lose(ConnectionResetError(errno.ECONNRESET, "Connection reset by peer"))
+
+    def vanish(self) -> None:
+        """Its process is dead: the protocol hears nothing any more, and the other end that the connection is broken."""
+        self.abort()
+        self._unread.clear()
+
+    def _send(self, piece: bytes | None) -> None:
+        peer = self.peer
+        self._last = at = max(self._last, self._loop.now + self._network.latency())
+        self._loop.call_at(at, peer._arrive, piece, context=peer._context)
+
+    def _arrive(self, piece: bytes | None) -> None:
+        if self._lost or (self._closing and piece is not None):
+            return
+        if self._unread or not self._is_reading:
+            self._unread.append(piece)
+        else:
+            self._take(piece)
+
+    def _read(self) -> None:
+        while self._unread and self._is_reading and not self._lost:
+            self._take(self._unread.popleft())
+
+    def _take(self, piece: bytes | None) -> None:
+        if piece is None:
+            if not self.protocol.eof_received():
+                self.close()
+            return
+        peer = self.peer
+        peer._outstanding -= len(piece)
+        if peer._peer_waits and peer._outstanding <= _LOW:
+            peer._peer_waits = False
+            self._loop.call_soon(peer.protocol.resume_writing, context=peer._context)
+        try:
+            self.protocol.data_received(piece)
+        except (SystemExit, KeyboardInterrupt):
+            raise
+        except BaseException as error:
+            self._loop.call_exception_handler(
+                {"message": "protocol.data_received() failed", "exception": error, "transport": self}
+            )
+            self.abort()
+        if self.after_arrival is not None:
+            after, self.after_arrival = self.after_arrival, None
+            after()
+
+    def _lose(self, error: Exception | None) -> None:
+        if not self._lost:
+            self._lost = True
+            self._network.ends.pop(self, None)
+            self.protocol.connection_lost(error)

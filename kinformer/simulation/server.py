@@ -1,0 +1,335 @@
+"""The embedded API server of a simulated world, and everything that goes wrong between it and the processes.
+
+It is :class:`~kinformer.envtest.ApiServer` with its own handlers and storage, listening on the simulated network. Each
+request of a process that may be disturbed passes :class:`DisturbedHandler`, and each event on its way to one passes a
+:class:`DisturbedWatch`. Those ask the :class:`~kinformer.simulation.faults.Injector` what goes wrong at this point, do
+it, and tell the history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+from aiohttp import web
+
+from kinformer.envtest import ApiServer, status
+from kinformer.envtest.handlers.call import Call
+from kinformer.envtest.handlers.watching import Start, Terms, Watch, WatchSet
+from kinformer.envtest.operations import Operations
+from kinformer.envtest.serving import RequestHandler
+from kinformer.envtest.storage import Change
+from kinformer.simulation.network import End, Listener
+from kinformer.simulation.plan import (
+    Conflict,
+    Crash,
+    Cut,
+    Delay,
+    Deviation,
+    Hide,
+    Jump,
+    Pause,
+    Refuse,
+    Restart,
+    Silent,
+    Split,
+)
+from kinformer.simulation.process import Life
+from kinformer.simulation.requests import About, about
+
+if TYPE_CHECKING:
+    from kinformer.simulation.world import World
+
+__all__ = ("EXCHANGE", "Exchange", "SimulatedServer")
+
+#: Seconds after which a gap is closed by a list, if nothing else happens to the object.
+_GAP: Final = 30.0
+#: Seconds without a request after which a process that was to die at its next one dies.
+_DOOM: Final = 5.0
+
+
+class Exchange:
+    """
+    One request and its answer.
+
+    :ivar actor: who asks
+    :ivar life: the process that asks, None for who is none
+    :ivar changes: how many changes it has made in the storage
+    :ivar cut: how its connection is to break
+    """
+
+    __slots__ = ("about", "actor", "changes", "cut", "life")
+
+    def __init__(self, actor: str, life: Life | None, about: About) -> None:
+        self.actor = actor
+        self.life = life
+        self.about = about
+        self.changes = 0
+        self.cut: Cut | None = None
+
+
+#: The request that is being answered.
+EXCHANGE: ContextVar[Exchange | None] = ContextVar("kinformer_simulation_exchange", default=None)
+
+
+class SimulatedServer(ApiServer):
+    """
+    :param world: whom to ask what goes wrong, and whom to tell
+    """
+
+    def __init__(self, world: World, host: str, **options: Any) -> None:
+        self._world = world
+        super().__init__(host=host, port=6443, **options)
+
+    def _listen(self, host: str, port: int) -> Any:
+        return Listener(host, port or 6443)
+
+    def _handler(self, address: str, *rest: Any) -> RequestHandler:
+        return DisturbedHandler(self._world, super()._handler(address, *rest))
+
+    def _new_watches(self) -> WatchSet:
+        return _Watches(self._world)
+
+
+class DisturbedHandler:
+    """Answers requests, or does not."""
+
+    def __init__(self, world: World, answer: RequestHandler) -> None:
+        self._world = world
+        self._answer = answer
+
+    async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
+        end = request.transport
+        if not isinstance(end, End):
+            return await self._answer(request)
+        owner = end.peer.owner
+        life = owner if isinstance(owner, Life) and owner.process.is_disturbed else None
+        actor = owner.process.name if isinstance(owner, Life) else owner.name if owner is not None else "nobody"
+        exchange = Exchange(actor, life, about(request.method, request.raw_path))
+        EXCHANGE.set(exchange)
+        if life is None:
+            return await self._answer(request)
+        return await self._disturbed(request, exchange, life, end)
+
+    async def _disturbed(
+        self, request: web.BaseRequest, exchange: Exchange, life: Life, end: End
+    ) -> web.StreamResponse:
+        world, actor, what = self._world, exchange.actor, exchange.about
+        world.tell(actor, "request", what.object, detail=str(what))
+        if (refusal := await self._before(exchange, life, end)) is not None:
+            return refusal
+        if what.is_counted:
+            for deviation in world.injector.before_write(actor):
+                self._touch(exchange, deviation)
+        response = await self._answer(request)
+        world.tell(actor, "answer", what.object, detail=f"{what} {response.status}")
+        if exchange.changes and what.is_counted:
+            for deviation in world.injector.after_write(actor):
+                self._after_write(exchange, life, deviation, end)
+        self._cut(exchange, end, response)
+        return response
+
+    async def _before(self, exchange: Exchange, life: Life, end: End) -> web.Response | None:
+        """What happens to a request before anything is done for it; a refusal, if it comes to that."""
+        world, actor, what = self._world, exchange.actor, exchange.about
+        if life.lease_is_unreachable and what.resource.startswith("leases."):
+            await anyio.sleep_forever()
+        for deviation in world.injector.request(actor, what.verb):
+            world.tell_fault(actor, deviation, what.object)
+            match deviation:
+                case Refuse():
+                    return _refusal(deviation)
+                case Delay(seconds=seconds):
+                    with world.disturbing():
+                        await anyio.sleep(seconds)
+                case Cut(where="before"):
+                    end.abort()
+                    return web.Response(status=503)
+                case Cut():
+                    exchange.cut = deviation
+        return None
+
+    def _touch(self, exchange: Exchange, deviation: Deviation) -> None:
+        if isinstance(deviation, Conflict):
+            self._world.tell_fault(exchange.actor, deviation, exchange.about.object)
+            self._world.touch(exchange.about)
+
+    def _after_write(self, exchange: Exchange, life: Life, deviation: Deviation, end: End) -> None:
+        world, process = self._world, life.process
+        world.tell_fault(process.name, deviation, exchange.about.object)
+        match deviation:
+            case Crash(answer="lost"):
+                process.kill(life)
+            case Crash():
+                end.peer.after_arrival = lambda: process.doom(life, _DOOM)
+            case Restart(version=version, seconds=seconds):
+                process.kill(life)
+                world.fall_behind(process, -version, seconds)
+            case Pause(seconds=seconds):
+                process.pause(seconds)
+            case Jump(seconds=seconds):
+                process.clock.skew += seconds
+            case Split(seconds=seconds) if process.options.election is not None:
+                process.stop_clock(seconds)
+
+    @staticmethod
+    def _cut(exchange: Exchange, end: End, response: web.StreamResponse) -> None:
+        cut = exchange.cut
+        if cut is None or exchange.about.verb == "watch":
+            return
+        if cut.where == "after_write":
+            end.abort()
+        else:
+            body = response.body if isinstance(response, web.Response) else None
+            # The head has some 150 bytes: with half of the body the break is within it, if there is one.
+            end.loses_after = 150 + (len(body) if isinstance(body, bytes) else 0) // 2
+
+
+def _refusal(deviation: Refuse) -> web.Response:
+    code = deviation.code
+    if code == 410:
+        error = status.expired("The provided resource version is too old (simulated)")
+    elif code == 429:
+        error = status.too_many_requests("too many requests, please try again later (simulated)", 0)
+    else:
+        reason = {500: "InternalError", 503: "ServiceUnavailable", 504: "Timeout"}.get(code, "")
+        error = status.StatusError(code, reason, f"simulated: {code}", {})
+    headers = {"Retry-After": str(deviation.retry_after)} if deviation.retry_after else {}
+    return web.Response(body=error.encode(), status=code, content_type="application/json", headers=headers)
+
+
+class _Watches(WatchSet):
+    """The watches of a front, each of which may be disturbed."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__()
+        self._world = world
+
+    def make(self, operations: Operations, call: Call, start: Start, terms: Terms) -> Watch:
+        exchange = EXCHANGE.get()
+        if exchange is None or exchange.life is None:
+            return super().make(operations, call, start, terms)
+        return DisturbedWatch(operations, call, start, terms, self, self._world, exchange, exchange.life)
+
+
+class Sight:
+    """
+    What a process has been sent of the storage's changes, over all its lives and watches.
+
+    :ivar seen: the changes by number, of those that were counted as events
+    :ivar hidden: the changes that it is never sent
+    :ivar gaps: the last hidden change of objects of which nothing was sent since
+    :ivar silent_until: when watches of a resource are to be heard again
+    """
+
+    def __init__(self) -> None:
+        self.seen: set[int] = set()
+        self.hidden: set[int] = set()
+        self.gaps: dict[str, int] = {}
+        self.silent_until: dict[str, float] = {}
+
+
+class DisturbedWatch(Watch):
+    """A watch of which an event may be hidden, late, or the last one."""
+
+    def __init__(
+        self,
+        operations: Operations,
+        call: Call,
+        start: Start,
+        terms: Terms,
+        watches: WatchSet,
+        world: World,
+        exchange: Exchange,
+        life: Life,
+    ) -> None:
+        super().__init__(operations, call, start, terms, watches)
+        self._world = world
+        self._life = life
+        self._actor = exchange.actor
+        self._sight = world.sight_of(self._actor)
+        self._name = str(call.resource.storage)
+        self._cut = exchange.cut
+        self._sent = 0
+        self._late_until = 0.0
+        self._is_gone = False
+        self._begins = start.initial
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        async for chunk in super().chunks():
+            await self._wait()
+            if self._begins and self._cut is not None and not self._cut.event:
+                # What a streaming list begins with is not counted as events.
+                self.is_cut, self.last_words = True, chunk[: len(chunk) // 2]
+                return
+            self._begins = False
+            yield chunk
+        if self._is_gone:
+            yield self._too_old(self._newest)
+
+    async def _wait(self) -> None:
+        now = self._world.loop.now
+        until = max(self._late_until, self._sight.silent_until.get(self._name, 0.0))
+        if until > now:
+            await anyio.sleep(until - now)
+            await self._wait()
+
+    def _lines(self, changes: list[Change]) -> bytes:
+        return super()._lines([change for change in changes if not self._ended and self._is_shown(change)])
+
+    def _is_shown(self, change: Change) -> bool:
+        if self._life.is_cut_off or not self._is_of_interest(change):
+            return False
+        name, sight = f"{self._name}/{change.now.key}", self._sight
+        if change.number not in sight.seen:
+            sight.seen.add(change.number)
+            for deviation in self._world.injector.event(self._actor, name):
+                self._world.tell_fault(self._actor, deviation, name, change.number)
+                self._disturb(deviation, name, change)
+        if change.number in sight.hidden:
+            return False
+        sight.gaps.pop(name, None)
+        if self._cut is not None and self._sent >= self._cut.event:
+            line = super()._lines([change])
+            self.is_cut, self.last_words = True, line[: len(line) // 2]
+            self.end()
+            return False
+        self._sent += 1
+        return True
+
+    def _is_of_interest(self, change: Change) -> bool:
+        if self._prefix and not change.now.key.startswith(self._prefix):
+            return False
+        if change.number <= self._start.number:
+            return False
+        return self._selection.is_everything or bool(self._selected(change))
+
+    def _disturb(self, deviation: Deviation, name: str, change: Change) -> None:
+        world, sight = self._world, self._sight
+        match deviation:
+            case Hide():
+                sight.hidden.add(change.number)
+                sight.gaps[name] = change.number
+                world.later(_GAP, lambda: self._close_gap(name, change.number))
+            case Delay(seconds=seconds):
+                self._late_until = max(self._late_until, world.loop.now + seconds)
+                world.later(seconds, lambda: None)
+            case Silent(seconds=seconds):
+                until = max(sight.silent_until.get(self._name, 0.0), world.loop.now + seconds)
+                sight.silent_until[self._name] = until
+                world.later(seconds, lambda: None)
+
+    def _close_gap(self, name: str, number: int) -> None:
+        """Have the process list again, if nothing has told it of an object since its event was hidden."""
+        if self._sight.gaps.get(name) == number:
+            del self._sight.gaps[name]
+            for watch in list(self._watches.open):
+                if isinstance(watch, DisturbedWatch) and (watch._actor, watch._name) == (self._actor, self._name):
+                    watch.expire()
+
+    def expire(self) -> None:
+        """End it with 410, so that whoever watches has to list."""
+        self._is_gone = True
+        self.end()

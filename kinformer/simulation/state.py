@@ -1,0 +1,73 @@
+"""The state of a world: a read-only view of the server's storage, for invariants and oracles.
+
+It is read without requests and without time passing, in the middle of a write, too. What it gives are copies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from kinformer.envtest import ApiServer
+from kinformer.envtest.storage import Version
+from kinformer.meta.names import GroupResource, GroupVersionResource
+from kinformer.models import decode, resource_for
+
+__all__ = ("State",)
+
+
+class State:
+    """
+    What is stored now.
+
+    ::
+
+        world.assert_always(lambda state: len(state.list(V1Pod)) <= 4)
+        world.assert_always(lambda state: state.get("configmaps/default/lock") is not None)
+
+    A resource is named by its model, by anything that has a `gvr`, or as in errors: ``pods``, ``deployments.apps``.
+    Models give models, everything else gives dicts.
+    """
+
+    def __init__(self, server: ApiServer) -> None:
+        self._server = server
+
+    def list(self, resource: Any, namespace: str = "") -> list[Any]:
+        """All objects of a resource, or those of a namespace, by namespace and name."""
+        log = self._server.storage.log(_resource(resource))
+        return [_read(resource, version) for version in log.select(namespace)]
+
+    def get(self, resource: Any, /, name: str = "", namespace: str = "") -> Any:
+        """
+        One object, None if there is none.
+
+        :param resource: or all three in one text, as records name an object: ``pods/default/web-0``
+        """
+        if not name:
+            resource, _, key = resource.partition("/")
+            namespace, _, name = key.rpartition("/")
+        found = self._server.storage.get(_resource(resource), namespace, name)
+        return _read(resource, found) if found is not None else None
+
+    def versions(self) -> Iterator[tuple[str, Version]]:
+        """All objects as they are stored, by the names that records have."""
+        logs = {str(resource): log for resource, log in self._server.storage.logs()}
+        for resource in sorted(logs):
+            for version in logs[resource].select(""):
+                yield f"{resource}/{version.key}", version
+
+    def objects(self) -> dict[str, dict[str, Any]]:
+        """The same, decoded."""
+        return {name: version.decode() for name, version in self.versions()}
+
+
+def _resource(resource: Any) -> GroupResource:
+    if isinstance(resource, str):
+        plural, _, group = resource.partition(".")
+        return GroupResource(group, plural)
+    gvr: GroupVersionResource = getattr(resource, "gvr", None) or resource_for(resource).gvr
+    return gvr.group_resource
+
+
+def _read(resource: Any, version: Version) -> Any:
+    return decode(resource, version.raw) if isinstance(resource, type) else version.decode()

@@ -1,0 +1,160 @@
+"""The user of a world: who asks for objects, as with kubectl, and is never disturbed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+
+from kinformer.client import AlreadyExists, Client, PatchType, Resource, endpoint_from_url
+from kinformer.client.transport import Transport
+from kinformer.clock import Clock
+from kinformer.envtest import ApiServer
+from kinformer.manager import ControllerFactory, known_controllers
+from kinformer.meta import GroupVersion
+from kinformer.models import to_dict
+from kinformer.options import Deferred
+
+__all__ = ("User", "controllers_of", "manifests_of")
+
+T = TypeVar("T")
+
+
+class User:
+    """
+    The verbs that a scenario has.
+
+    :ivar client: for everything that has no verb here
+    """
+
+    def __init__(self, server: ApiServer, clock: Clock) -> None:
+        self.server = server
+        self.transport = Transport(endpoint_from_url(server.url, token=server.token), clock=clock, user_agent="user")
+        self.client = Client(self.transport)
+
+    async def apply(self, *manifests: Any) -> None:
+        """
+        Make objects; one that is there already gets what its manifest says merged into it.
+
+        What belongs to a namespace and names none goes to ``default``, as with kubectl.
+
+        :param manifests: dicts, models, YAML texts, or paths of files with YAML
+        :raises LookupError: if the server does not serve such a kind
+        :raises ApiError: if the server refuses one
+        """
+        for manifest in manifests_of(manifests):
+            resource = self._resource_of(manifest)
+            metadata = manifest["metadata"]
+            namespace = metadata.get("namespace") or ("default" if resource.namespaced else "")
+            try:
+                await resource.create(manifest, namespace)
+            except AlreadyExists:
+                await resource.patch(metadata["name"], manifest, namespace, patch_type=PatchType.MERGE)
+
+    async def patch(
+        self,
+        type_: type[T],
+        name: str,
+        body: Mapping[str, Any],
+        namespace: str = "default",
+        *,
+        patch_type: PatchType = PatchType.MERGE,
+        subresource: str = "",
+    ) -> T:
+        """
+        Change an object.
+
+        :raises NotFound: if there is none of that name
+        """
+        resource = self.client.resource(type_)
+        where = namespace if resource.namespaced else ""
+        return await resource.patch(name, body, where, patch_type=patch_type, subresource=subresource)
+
+    async def delete(self, type_: type[Any], name: str, namespace: str = "default") -> None:
+        """
+        :raises NotFound: if there is none of that name
+        """
+        resource = self.client.resource(type_)
+        await resource.delete(name, namespace if resource.namespaced else "")
+
+    async def get(self, type_: type[T], name: str, namespace: str = "default") -> T:
+        """
+        :raises NotFound: if there is none of that name
+        """
+        resource = self.client.resource(type_)
+        return await resource.get(name, namespace if resource.namespaced else "")
+
+    async def list(self, type_: type[T], namespace: str = "", *, label_selector: str = "") -> list[T]:
+        """All objects of a type, or those of a namespace, or those that a selector matches."""
+        return (await self.client.resource(type_).list(namespace, label_selector=label_selector)).items
+
+    def _resource_of(self, manifest: Mapping[str, Any]) -> Resource[dict[str, Any]]:
+        group, version = GroupVersion.parse(manifest["apiVersion"])
+        found = self.server.registry.by_kind(group, version, manifest["kind"])
+        if found is None:
+            raise LookupError(f"the server does not serve {manifest['kind']} of {manifest['apiVersion']}")
+        gvr = (found.group, found.version, found.plural)
+        return self.client.resource(dict, gvr, namespaced=found.namespaced, kind=found.kind)
+
+
+def manifests_of(given: Iterable[Any]) -> Iterator[dict[str, Any]]:
+    """
+    The objects of what may be dicts, models, YAML texts and paths, one after the other.
+
+    :raises ValueError: if one is none of these, or does not say what it is
+    """
+    for each in given:
+        if isinstance(each, str) and "\n" not in each and each.endswith((".yaml", ".yml")):
+            each = Path(each)
+        if isinstance(each, Path):
+            each = each.read_text(encoding="utf-8")
+        if isinstance(each, str):
+            yield from manifests_of(document for document in yaml.safe_load_all(each) if document)
+            continue
+        obj = each if isinstance(each, Mapping) else to_dict(each)
+        if obj.get("kind") == "List":
+            yield from manifests_of(obj.get("items") or ())
+            continue
+        if not obj.get("kind") or not obj.get("apiVersion") or not (obj.get("metadata") or {}).get("name"):
+            raise ValueError(f"a manifest needs apiVersion, kind and a name: {each!r}")
+        yield dict(obj)
+
+
+def controllers_of(
+    given: ControllerFactory | str | Iterable[str] | Mapping[str, ControllerFactory],
+) -> dict[str, ControllerFactory]:
+    """
+    Controllers by name, from what :meth:`World.manager` takes.
+
+    :raises LookupError: if no controller of a name is installed
+    :raises ImportError: if there is no such module
+    """
+    if isinstance(given, str):
+        return {_short(given): _factory(given)}
+    if isinstance(given, Mapping):
+        return dict(given)
+    if callable(given):
+        return {getattr(given, "__name__", "controller"): given}
+    return {_short(name): _factory(name) for name in given}
+
+
+def _short(name: str) -> str:
+    return name.partition(":")[0].rpartition(".")[2] if ":" in name else name
+
+
+@cache
+def _factory(name: str) -> ControllerFactory:
+    module, colon, attribute = name.partition(":")
+    if colon:
+        found = getattr(import_module(module), attribute)
+    else:
+        installed = known_controllers()
+        if name not in installed:
+            raise LookupError(f"there is no controller {name!r}: there are {', '.join(installed)}")
+        found = installed[name].load()
+    loaded: ControllerFactory = found.load() if isinstance(found, Deferred) else found
+    return loaded

@@ -1,0 +1,435 @@
+"""A world: one API server, any number of processes, a user, and what is said about them, in one simulated run.
+
+A scenario and a :class:`~kinformer.simulation.plan.Plan` go into :func:`run_world`, a :class:`RunResult` comes out::
+
+    async def scenario(world: World) -> None:
+        world.manager("replicationcontroller")
+        await world.apply({"apiVersion": "v1", "kind": "ReplicationController", ...})
+        await world.settled()
+        assert len(await world.list(V1Pod)) == 3
+
+    result = run_world(scenario, Plan(seed=17))
+
+The same scenario and the same plan give the same history, byte for byte: in every process, on every machine. Nothing
+in a world takes real time, and nothing of it outlives the run.
+
+:func:`run_world` is a plain function: it runs an event loop of its own. To be called where no other one runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
+from contextlib import AsyncExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Final, TypeAlias
+
+import anyio
+from anyio.abc import TaskGroup
+
+from kinformer.envtest.loops import LOOPS
+from kinformer.envtest.nodes import FakeNodes
+from kinformer.envtest.storage import Change
+from kinformer.manager import ControllerFactory, LeaderElection
+from kinformer.meta.names import GroupResource
+from kinformer.simulation.determinism import deterministic
+from kinformer.simulation.faults import Faults, Injector
+from kinformer.simulation.history import History, What
+from kinformer.simulation.loop import OWNER, Owner, SimulatedLoop
+from kinformer.simulation.network import Network, NetworkOptions
+from kinformer.simulation.oracles import Checks, Ending, Invariant, Oracles, Reference, Violation
+from kinformer.simulation.plan import Deviation, Plan, RestartServer
+from kinformer.simulation.process import EPOCH, Process, ProcessClock, ProcessOptions
+from kinformer.simulation.requests import UNCOUNTED, About
+from kinformer.simulation.server import EXCHANGE, Sight, SimulatedServer
+from kinformer.simulation.state import State
+from kinformer.simulation.stores import stores_of
+from kinformer.simulation.user import User, controllers_of
+
+__all__ = ("NotSettled", "RunResult", "Scenario", "World", "WorldOptions", "run_world")
+
+_HOST: Final = "10.0.0.1"
+_TOUCHED: Final = "kinformer.dev/touched"
+#: What has to come to rest before things have settled. Syncs need not: some look again and again.
+_ACTIVITY: Final = frozenset({"start", "ended", "killed", "paused", "resumed", "write", "event", "fault"})
+
+
+class NotSettled(AssertionError):
+    """Things go on and on."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorldOptions:
+    """
+    :param loops: what the server does by itself, of :data:`~kinformer.envtest.loops.LOOPS`
+    :param nodes: so many fake nodes run pods
+    :param network: latencies
+    :param quiet: seconds without a change after which everything has settled
+    :param patience: seconds after which it is given up that it does
+    """
+
+    loops: tuple[str, ...] = tuple(LOOPS)
+    nodes: int = 0
+    network: NetworkOptions = field(default_factory=NetworkOptions)
+    quiet: float = 30.0
+    patience: float = 3600.0
+
+
+@dataclass(eq=False)
+class RunResult:
+    """
+    What came of a run.
+
+    :param plan: what went wrong, so that it can be played again without rates
+    :param final_state: the objects in the end, by the names that records give them
+    :param violations: what oracles and the scenario's own assertions have found
+    :param reference: what other runs of the scenario are compared with
+    :param error: what ended the scenario, None if nothing did
+    :param errors: what nobody caught: in tasks, callbacks and processes
+    :param orphans: tasks that were left when all had ended
+    :param seconds: of virtual time
+    :param steps: how many callbacks and steps of tasks have run
+    """
+
+    plan: Plan
+    history: History
+    final_state: dict[str, dict[str, Any]] = field(default_factory=dict)
+    violations: list[Violation] = field(default_factory=list)
+    reference: Reference | None = None
+    error: BaseException | None = None
+    errors: list[str] = field(default_factory=list)
+    orphans: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+    steps: int = 0
+
+
+class World(User):
+    """See the module. The user's verbs are those of :class:`~kinformer.simulation.user.User`."""
+
+    def __init__(
+        self, plan: Plan, faults: Faults | None, options: WorldOptions, oracles: Oracles, loop: SimulatedLoop
+    ) -> None:
+        self.plan = plan
+        self.options = options
+        self.loop = loop
+        self.history = History()
+        self.clock = ProcessClock(loop)
+        self.injector = Injector(plan, faults)
+        self.network = Network(loop, plan.seed, options.network)
+        self.processes: dict[str, Process] = {}
+        self.oracles = oracles
+        #: When something last happened that has to come to rest before things have settled.
+        self.last_activity = 0.0
+        self._tasks: TaskGroup | None = None
+        self._sights: dict[str, Sight] = {}
+        self._disturbances = 0
+        self._over = anyio.Event()
+        self._owner = Owner("server")
+        self._user = Owner("user")
+        self._replicas = 0
+        self._server_restarts = False
+        OWNER.set(self._owner)
+        server = SimulatedServer(self, _HOST, token="simulation", controllers=options.loops, seed=plan.seed)
+        super().__init__(server, self.clock)
+        server.storage.listeners.append(self._changed)
+        self.state = State(server)
+        self.history.listeners.append(lambda record: oracles.record(record, self.state))
+
+    # -- processes ----------------------------------------------------------------------------------------------------
+
+    def manager(
+        self,
+        controllers: ControllerFactory | str | Iterable[str] | Mapping[str, ControllerFactory],
+        name: str = "manager",
+        *,
+        options: Mapping[str, Any] | None = None,
+        leader_election: LeaderElection | bool = False,
+        restart_after: float = 1.0,
+        is_disturbed: bool = True,
+    ) -> Process:
+        """
+        Keep a process running that runs a manager.
+
+        :param controllers: a factory, an installed controller's name, ``package.module:factory``, or several of them
+        :param options: what the controllers are told
+        :param leader_election: work only while it holds a Lease; the same one for all who have True here
+        :param restart_after: seconds until it is started again after its end
+        :param is_disturbed: whether faults may happen to it
+        :raises ValueError: if there is a process of that name
+        """
+        if name in self.processes or name in ("user", "server"):
+            raise ValueError(f"there is a process {name!r} already")
+        election = LeaderElection() if leader_election is True else leader_election or None
+        how = ProcessOptions(controllers_of(controllers), options or {}, election, restart_after)
+        process = self.processes[name] = Process(self, name, how, self.server.url, is_disturbed=is_disturbed)
+        self._start(process.run, name)
+        return process
+
+    def _start(self, function: Callable[[], Coroutine[Any, Any, object]], name: str) -> None:
+        assert self._tasks is not None, "the world is over"
+        self._tasks.start_soon(function, name=name)
+
+    # -- what is told -------------------------------------------------------------------------------------------------
+
+    def tell(self, actor: str, what: What, name: str = "", version: int = 0, detail: str = "") -> None:
+        """Append to the history."""
+        now = self.loop.now
+        if what in _ACTIVITY:
+            self.last_activity = max(self.last_activity, now)
+        self.history.append(now, actor, what, name, version, detail)
+
+    def tell_fault(self, actor: str, deviation: Deviation, name: str = "", version: int | str = 0) -> None:
+        self.tell(actor, "fault", name, self.relative(version), str(deviation))
+
+    def relative(self, version: int | str | None) -> int:
+        """A resourceVersion as records have it."""
+        number = int(version or 0)
+        return number - self.server.storage.first if number else 0
+
+    def _changed(self, resource: GroupResource, change: Change) -> None:
+        name, exchange = str(resource), EXCHANGE.get()
+        actor = exchange.actor if exchange is not None else _actor()
+        before = self.last_activity
+        self.tell(actor, "write", f"{name}/{change.now.key}", self.relative(change.number), change.type)
+        if name in UNCOUNTED:
+            self.last_activity = before
+            return
+        if exchange is not None:
+            exchange.changes += 1
+        for deviation in self.injector.change():
+            self.tell_fault("server", deviation)
+            if isinstance(deviation, RestartServer) and not self._server_restarts:
+                self._server_restarts = True
+                self._start(partial(self._restart_server, deviation.history), "restart of the server")
+
+    def assert_always(self, check: Invariant) -> None:
+        """
+        Demand something after every change.
+
+        :param check: is given the storage's state. It has failed if it raises an AssertionError, or returns False
+        """
+        self.oracles.assert_always(check)
+
+    def assert_eventually(self, check: Invariant) -> None:
+        """Demand something of the end, when everything has settled; as :meth:`assert_always` otherwise."""
+        self.oracles.assert_eventually(check)
+
+    # -- faults that need the whole world ------------------------------------------------------------------------------
+
+    def sight_of(self, actor: str) -> Sight:
+        return self._sights.setdefault(actor, Sight())
+
+    def later(self, seconds: float, callback: Callable[[], object]) -> None:
+        """Call something after so many seconds; nothing has settled before."""
+        self.last_activity = max(self.last_activity, self.loop.now + seconds)
+        self.loop.call_later(seconds, callback)
+
+    @contextmanager
+    def disturbing(self) -> Iterator[None]:
+        """While the block runs, nothing has settled."""
+        self._disturbances += 1
+        try:
+            yield
+        finally:
+            self._disturbances -= 1
+            self.last_activity = max(self.last_activity, self.loop.now)
+
+    def touch(self, what: About) -> None:
+        """Change an object and change it back, as another writer: its version is a new one, and nothing else."""
+        resource = next((each for each in self.server.registry if str(each.group_resource) == what.resource), None)
+        if resource is None or not what.name:
+            return
+        storage, key = self.server.storage, resource.storage
+        found = storage.get(key, what.namespace, what.name)
+        if found is None:
+            return
+        obj = found.decode()
+        annotations = obj["metadata"].get("annotations")
+        token = EXCHANGE.set(None)
+        try:
+            changed = {**obj, "metadata": {**obj["metadata"], "annotations": {**(annotations or {}), _TOUCHED: "true"}}}
+            storage.update(key, storage.update(key, found, changed), obj)
+        finally:
+            EXCHANGE.reset(token)
+
+    def fall_behind(self, process: Process, changes: int, seconds: float) -> None:
+        """
+        Have a process talk to a replica from its next life on.
+
+        :param changes: so many changes behind the present
+        :param seconds: after so many the replica catches up
+        """
+        storage = self.server.storage
+        self._replicas += 1
+        number = self._replicas
+        host = f"10.0.1.{number}"
+        version = self._version_behind(changes)
+        process.url = f"http://{host}:6443"
+
+        async def serve() -> None:
+            OWNER.set(self._owner)
+            async with self.server.replica(host) as replica:
+                replica.stand_at(version)
+                self.later(seconds, replica.catch_up)
+                await anyio.sleep_forever()
+
+        self.tell("server", "note", detail=f"{process.url} stands at version {version - storage.first}")
+        self._start(serve, f"replica {number}")
+
+    def _version_behind(self, changes: int) -> int:
+        """The version after which there were so many changes that are counted."""
+        storage = self.server.storage
+        numbers = sorted(
+            change.number
+            for resource, log in storage.logs()
+            if str(resource) not in UNCOUNTED
+            for change in log.changes
+        )
+        return numbers[-changes] - 1 if changes <= len(numbers) else storage.first
+
+    async def _restart_server(self, history: str) -> None:
+        OWNER.set(self._owner)
+        with self.disturbing():
+            for end in self.network.ends_of(self._owner):
+                end.abort()
+            if history == "gone":
+                self.server.storage.compact()
+            await self.server.restart()
+        self._server_restarts = False
+
+    # -- time ---------------------------------------------------------------------------------------------------------
+
+    async def sleep(self, seconds: float) -> None:
+        """Let so many seconds pass."""
+        await anyio.sleep(seconds)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a fault lasts, or a process is not there."""
+        return self._disturbances > 0 or any(process.is_busy for process in self.processes.values())
+
+    async def settled(self, quiet: float | None = None) -> None:
+        """
+        Wait until nothing has happened for a while: no change, no event, no fault that lasts.
+
+        :param quiet: for so many seconds; the world's options say how many, if None
+        :raises NotSettled: if it does not come to that
+        """
+        quiet = self.options.quiet if quiet is None else quiet
+        give_up = self.loop.now + self.options.patience
+        while True:
+            wait = self.last_activity + quiet - self.loop.now
+            if wait <= 0:
+                if not self.is_busy:
+                    return
+                wait = quiet / 10
+            if self.loop.now + wait > give_up:
+                raise NotSettled(f"nothing has settled within {self.options.patience:g} s: {self.history.records[-1]}")
+            await anyio.sleep(wait)
+
+    # -- the run ------------------------------------------------------------------------------------------------------
+
+    async def run(self, scenario: Scenario, result: RunResult) -> Ending:
+        """The whole life of the world."""
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(self.server)
+            self._tasks = await stack.enter_async_context(anyio.create_task_group())
+            self._tasks.start_soon(self._use, scenario, result, name="user")
+            await self._over.wait()
+            self.injector.stop()
+            stores = stores_of(self)
+            for process in self.processes.values():
+                process.stop()
+            self._tasks.cancel_scope.cancel()
+        self._tasks = None
+        result.final_state = self.state.objects()
+        result.seconds = self.loop.now
+        return Ending(self.loop.now, self.state, not isinstance(result.error, NotSettled), stores)
+
+    async def _use(self, scenario: Scenario, result: RunResult) -> None:
+        OWNER.set(self._user)
+        async with self.transport, anyio.create_task_group() as tasks:
+            if self.options.nodes:
+                tasks.start_soon(FakeNodes(self.client, self.options.nodes, clock=self.clock).run, name="nodes")
+            try:
+                await scenario(self)
+                await self.settled()
+            except Exception as error:
+                result.error = error
+            self._over.set()
+            tasks.cancel_scope.cancel()
+
+
+Scenario: TypeAlias = Callable[[World], Awaitable[object]]
+
+
+def _actor() -> str:
+    owner = OWNER.get()
+    return owner.name if owner is not None else "server"
+
+
+class _Time:
+    """The time of a run, for whoever asks the machine."""
+
+    def __init__(self, loop: SimulatedLoop) -> None:
+        self.monotonic = loop.time
+        self._began = EPOCH.timestamp()
+
+    def timestamp(self) -> float:
+        owner = OWNER.get()
+        process: Process | None = getattr(owner, "process", None)
+        return self._began + self.monotonic() + (process.clock.skew if process is not None else 0.0)
+
+
+def run_world(
+    scenario: Scenario,
+    plan: Plan | None = None,
+    *,
+    faults: Faults | None = None,
+    options: WorldOptions | None = None,
+    checks: Checks | None = None,
+    reference: Reference | None = None,
+) -> RunResult:
+    """
+    Run a scenario in a world of its own.
+
+    :param plan: the seed, and what goes wrong in any case
+    :param faults: rates of what may go wrong besides
+    :param checks: which oracles look at it
+    :param reference: what the run without deviations came to, if this is not that run
+    :raises Deadlock: if everybody waits for ever
+    :raises Livelock: if somebody asks for one more turn for ever
+    """
+    plan = plan or Plan()
+    loop = SimulatedLoop(plan.seed)
+    oracles = Oracles(checks or Checks(), reference)
+    collects = gc.isenabled()
+    # When it runs, objects end and callbacks come at moments that no seed decides.
+    gc.disable()
+    try:
+        with deterministic(_Time(loop), plan.seed):
+            world, result, ending = loop.run_and_close(
+                lambda: _play(scenario, World(plan, faults, options or WorldOptions(), oracles, loop))
+            )
+    finally:
+        if collects:
+            gc.enable()
+    result.errors = [repr(error) for process in world.processes.values() for error in process.errors]
+    result.errors += [f"{each.get('message')}: {each.get('exception')!r}" for each in loop.errors]
+    result.steps = loop.steps
+    ending = replace(ending, tasks=result.orphans, exceptions=result.errors)
+    result.violations = oracles.finish(ending)
+    result.reference = oracles.reference(ending)
+    return result
+
+
+async def _play(scenario: Scenario, world: World) -> tuple[World, RunResult, Ending]:
+    result = RunResult(world.plan, world.history)
+    ending = await world.run(scenario, result)
+    result.plan = world.injector.plan_as_it_happened
+    result.orphans = sorted(
+        task.get_name() for task in asyncio.all_tasks(world.loop) if task is not asyncio.current_task()
+    )
+    return world, result, ending

@@ -1,0 +1,87 @@
+"""A world: a scenario and a plan go in, a history and a state come out, the same each time."""
+
+from __future__ import annotations
+
+import pytest
+
+from kinformer.simulation import Plan, World, run_world
+from tests.simulation.scenarios import replication_controller, up_and_down
+
+
+def test_a_manager_does_in_a_world_what_it_does_in_a_cluster() -> None:
+    result = run_world(up_and_down, Plan(1))
+
+    assert result.error is None
+    assert not result.violations
+    assert result.final_state["replicationcontrollers/default/web"]["status"]["replicas"] == 0
+
+
+def test_the_same_seed_gives_the_same_history_and_another_one_another() -> None:
+    first, again, other = (run_world(up_and_down, Plan(seed)).history.digest() for seed in (1, 1, 2))
+
+    assert first == again
+    assert first != other
+
+
+def test_an_hour_passes_without_anything_happening_in_it() -> None:
+    async def scenario(world: World) -> None:
+        await world.sleep(3600)
+
+    result = run_world(scenario)
+
+    assert 3600 <= result.seconds < 3700
+    assert result.steps < 2000
+
+
+def test_a_scenario_that_fails_is_told_and_the_world_still_comes_to_an_end() -> None:
+    async def scenario(world: World) -> None:
+        world.manager("replicationcontroller")
+        await world.apply(replication_controller(1))
+        raise AssertionError("that was not to be")
+
+    result = run_world(scenario)
+
+    assert str(result.error) == "that was not to be"
+    assert not result.orphans
+
+
+def test_two_processes_have_different_names() -> None:
+    async def scenario(world: World) -> None:
+        world.manager("replicationcontroller")
+        world.manager("replicationcontroller")
+
+    assert "there is a process 'manager' already" in str(run_world(scenario).error)
+
+
+def test_what_is_demanded_is_looked_at_after_each_write() -> None:
+    async def scenario(world: World) -> None:
+        world.assert_always(lambda state: len(state.list("pods")) < 3)
+        await up_and_down(world)
+
+    (violation,) = run_world(scenario).violations
+
+    assert violation.oracle == "invariants"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "seed=1 crash(manager,write=2,lost)",
+        "seed=2 crash(manager,write=2,delivered)",
+        "seed=3 restart(manager,write=3,version=-4)",
+        "seed=4 pause(manager,write=2,seconds=100)",
+        "seed=5 cut(manager,request=3,in_line) refuse(manager,request=6,code=500)",
+        "seed=6 restartserver(change=9) delay(manager,request=5,seconds=20)",
+        "seed=7 silent(manager,pods,event=2,seconds=100) conflict(manager,write=4)",
+        "seed=8 cut(manager,request=6,after_write) cut(manager,request=8,before)",
+    ],
+)
+def test_what_goes_wrong_is_done_and_the_same_comes_out_in_the_end(line: str) -> None:
+    plan = Plan.parse(line)
+
+    result = run_world(up_and_down, plan)
+
+    assert result.error is None
+    assert not result.violations
+    assert set(result.plan.deviations) == set(plan.deviations)
+    assert sum(record.what == "fault" for record in result.history) == len(plan.deviations)
