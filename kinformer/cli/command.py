@@ -250,6 +250,15 @@ def rbac(**options: Any) -> None:
 
 
 @main.command()
+@click.argument("packages", nargs=-1, required=True, metavar="PACKAGE...")
+def crd(**options: Any) -> None:
+    """Print the CustomResourceDefinitions of the custom resources in PACKAGE, a module or all of a package's."""
+    from kinformer.cli.crd import run
+
+    run_command(partial(run, **options))
+
+
+@main.command()
 @click.option(
     "--manifests",
     type=click.Path(path_type=Path),

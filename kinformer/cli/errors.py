@@ -16,6 +16,7 @@ __all__ = ("USERS_ERRORS", "plain_error")
 USERS_ERRORS: Final = frozenset(
     {
         "kinformer.bench.results.BenchError",
+        "kinformer.cli.crd.CrdError",
         "kinformer.cli.demo_webhook.WebhookNotStarted",
         "kinformer.cli.manifests.ManifestError",
         "kinformer.cli.remote.RemoteError",

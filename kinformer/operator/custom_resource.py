@@ -26,16 +26,71 @@ is written back: update the status, or apply, rather than replace a whole object
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
 import msgspec
 
 from kinformer.models import ResourceInfo, V1ObjectMeta
 
-__all__ = ("CustomResource", "Fields")
+__all__ = ("Column", "CustomResource", "DefinitionOptions", "Fields", "Scale")
 
 Spec = TypeVar("Spec")
 Status = TypeVar("Status")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """
+    A column that kubectl shows.
+
+    :param path: of the field in JSON, as ``.status.readyReplicas``
+    :param type: ``string``, ``integer``, ``number``, ``boolean`` or ``date``; by the field's type if empty
+    :param priority: 0: always shown; more: with ``-o wide``
+    """
+
+    name: str
+    path: str
+    type: str = ""
+    description: str = ""
+    priority: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """
+    Which fields ``kubectl scale`` and autoscalers go by: paths in JSON.
+
+    :param selector: of a text that is a label selector, which autoscalers need
+    """
+
+    spec_replicas: str = ".spec.replicas"
+    status_replicas: str = ".status.replicas"
+    selector: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionOptions:
+    """
+    What a class statement says for the CustomResourceDefinition alone.
+
+    :param singular: the kind in small letters if it is left out
+    :param short_names: for kubectl: ``("wa",)``
+    :param categories: groups of kinds that kubectl lists together: ``("all",)``
+    :param served: whether the server offers this version
+    :param storage: whether objects are stored in this version: one version of each kind is
+    :param deprecated: True, or the warning that whoever uses this version gets
+    """
+
+    singular: str
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    columns: tuple[Column, ...] = ()
+    scale: Scale | None = None
+    served: bool = True
+    storage: bool = True
+    deprecated: str | bool = False
 
 
 class Fields(msgspec.Struct, kw_only=True, rename="camel", omit_defaults=True):
@@ -61,6 +116,14 @@ class _CustomResourceMeta(msgspec.StructMeta):
         plural: str | None = None,
         kind: str | None = None,
         namespaced: bool = True,
+        singular: str = "",
+        short_names: Sequence[str] = (),
+        categories: Sequence[str] = (),
+        columns: Sequence[Column] = (),
+        scale: Scale | None = None,
+        served: bool = True,
+        storage: bool = True,
+        deprecated: str | bool = False,
         **config: Any,
     ) -> Any:
         cls: Any = super().__new__(mcls, name, bases, namespace, **config)
@@ -68,6 +131,16 @@ class _CustomResourceMeta(msgspec.StructMeta):
         missing = [keyword for keyword, value in given.items() if not value]
         if group and version and plural:
             cls.__resource__ = ResourceInfo(group, version, kind or name, plural, namespaced)
+            cls.__definition__ = DefinitionOptions(
+                singular or (kind or name).lower(),
+                tuple(short_names),
+                tuple(categories),
+                tuple(columns),
+                scale,
+                served,
+                storage,
+                deprecated,
+            )
         elif len(missing) < len(given):
             raise TypeError(f"the custom resource {name} lacks {' and '.join(missing)} in its class statement")
         return cls
@@ -88,7 +161,9 @@ class CustomResource(
 
     - `group`, `version`, `plural`: where the objects are served, as in the CustomResourceDefinition;
     - `kind`: the name of the class if it is left out;
-    - `namespaced`: False for objects that belong to no namespace.
+    - `namespaced`: False for objects that belong to no namespace;
+    - `singular`, `short_names`, `categories`, `columns`, `scale`, `served`, `storage` and `deprecated`: what its
+      definition says besides; see :class:`DefinitionOptions`.
 
     A class without `group`, `version` and `plural` is a base for others. A resource without a status has ``None`` for
     its second type.
@@ -96,6 +171,8 @@ class CustomResource(
 
     #: Where the objects are served; what :func:`kinformer.models.resource_for` gives.
     __resource__: ClassVar[ResourceInfo]
+    #: What the definition says besides.
+    __definition__: ClassVar[DefinitionOptions]
 
     api_version: str = ""
     kind: str = ""

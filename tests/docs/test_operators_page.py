@@ -14,9 +14,8 @@ import pytest
 from kinformer.client import Client, connect
 from kinformer.envtest import ApiServer
 from kinformer.manager import Manager
-from kinformer.models import CoreV1Event, V1CustomResourceDefinition, V1Deployment, V1ObjectMeta, from_dict
-from kinformer.operator import is_condition_true
-from tests.operator.web_apps import DEFINITION
+from kinformer.models import CoreV1Event, V1Deployment, V1ObjectMeta
+from kinformer.operator import install, is_condition_true
 
 PAGE = Path(__file__).parents[2] / "docs" / "operators.md"
 
@@ -34,8 +33,7 @@ async def test_a_web_app_gets_its_deployment_its_status_and_its_end(
 ) -> None:
     page = code_of_the_page(monkeypatch)
     async with ApiServer() as server, connect(url=server.url, token=server.token) as client:
-        definition = from_dict(V1CustomResourceDefinition, DEFINITION)
-        await client.resource(V1CustomResourceDefinition).create(definition)
+        await install(client, page["WebApp"])
         apps, deployments = client.resource(page["WebApp"]), client.resource(V1Deployment)
         manager = Manager(client, known={"webapp-operator": page["make_controller"]})
         with anyio.fail_after(20):

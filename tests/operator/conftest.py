@@ -6,8 +6,8 @@ import pytest
 
 from kinformer.client import Client, connect
 from kinformer.envtest import ApiServer
-from kinformer.models import V1CustomResourceDefinition, from_dict
-from tests.operator.web_apps import DEFINITION
+from kinformer.operator import install
+from tests.operator.web_apps import WebApp
 
 
 @pytest.fixture
@@ -20,6 +20,5 @@ async def api_server() -> AsyncIterator[ApiServer]:
 async def client(api_server: ApiServer) -> AsyncIterator[Client]:
     """A client of a server that serves web apps."""
     async with connect(url=api_server.url, token=api_server.token) as client:
-        definition = from_dict(V1CustomResourceDefinition, DEFINITION)
-        await client.resource(V1CustomResourceDefinition).create(definition)
+        await install(client, WebApp)
         yield client

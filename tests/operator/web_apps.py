@@ -1,4 +1,4 @@
-"""A custom resource for the tests of what operators are made of, and the definition that serves it."""
+"""A custom resource for the tests of what operators are made of."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from kinformer.models import V1ObjectMeta
 from kinformer.operator import CustomResource, Fields
 
-__all__ = ("DEFINITION", "WebApp", "WebAppSpec", "WebAppStatus", "web_app")
+__all__ = ("WebApp", "WebAppSpec", "WebAppStatus", "web_app")
 
 
 class WebAppSpec(Fields):
@@ -26,30 +26,3 @@ class WebApp(CustomResource[WebAppSpec, WebAppStatus], group="example.com", vers
 
 def web_app(name: str = "shop", namespace: str = "default", **spec: Any) -> WebApp:
     return WebApp(metadata=V1ObjectMeta(name=name, namespace=namespace), spec=WebAppSpec(**{"image": "shop:1", **spec}))
-
-
-DEFINITION: dict[str, Any] = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "webapps.example.com"},
-    "spec": {
-        "group": "example.com",
-        "scope": "Namespaced",
-        "names": {"plural": "webapps", "singular": "webapp", "kind": "WebApp", "listKind": "WebAppList"},
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "subresources": {"status": {}},
-                "schema": {
-                    "openAPIV3Schema": {
-                        "type": "object",
-                        "x-kubernetes-preserve-unknown-fields": True,
-                        "properties": {"spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
-                    }
-                },
-            }
-        ],
-    },
-}

@@ -56,12 +56,14 @@ def prune(value: Any, schema: Schema, path: str, unknown: list[str], kept: tuple
     if schema.get(_EMBEDDED):
         kept = (*kept, *_OF_ANY_OBJECT)
     for key in list(value):
+        if key in kept:
+            continue
         here = f"{path}.{key}" if path else key
         if key in properties:
             prune(value[key], properties[key], here, unknown)
         elif isinstance(additional, dict):
             prune(value[key], additional, here, unknown)
-        elif key not in kept and not schema.get(_KEEP) and additional is not True:
+        elif not schema.get(_KEEP) and additional is not True:
             del value[key]
             unknown.append(f'unknown field "{here}"')
 

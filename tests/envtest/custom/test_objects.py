@@ -53,6 +53,16 @@ async def test_a_format_that_nobody_knows_says_nothing_and_is_warned_of(http: Ht
     await http.create(WIDGETS, widget(text="anything"))
 
 
+async def test_metadata_is_kept_also_where_the_schema_has_a_word_for_it(http: Http) -> None:
+    schema = of_spec()
+    schema["properties"]["metadata"] = {"type": "object"}
+    await define(http, schema)
+
+    made = await http.create(WIDGETS, {**widget(), "metadata": {"name": "w", "labels": {"a": "b"}}})
+
+    assert (made["metadata"]["name"], made["metadata"]["labels"]) == ("w", {"a": "b"})
+
+
 async def test_a_custom_resource_says_what_it_is(http: Http) -> None:
     await define(http, of_spec())
     for fields, code, told in (

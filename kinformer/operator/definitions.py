@@ -1,0 +1,248 @@
+"""CustomResourceDefinitions, made from the classes of custom resources.
+
+Classes go in, one for each version of a kind; the definition comes out that has the server serve and check their
+objects. It can be printed (``kinformer crd my_package``), or installed by :func:`install`, which waits until the server
+serves it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import anyio
+import msgspec
+
+from kinformer.client import Client, ListOptions, NotFound
+from kinformer.clock import Clock, RealClock
+from kinformer.models import ResourceInfo, V1CustomResourceDefinition, from_dict, resource_for
+from kinformer.operator.conditions import get_condition, is_condition_true
+from kinformer.operator.custom_resource import Column, CustomResource
+from kinformer.operator.schema import Schema, SchemaError, schema_of
+
+__all__ = ("DefinitionNotEstablished", "definition_of", "install")
+
+_FIELD_MANAGER: Final = "kinformer"
+
+#: Seconds between two looks at whether the server serves it.
+_LOOK_AGAIN: Final = 0.05
+
+#: What columns call the types of a schema.
+_COLUMN_TYPES: Final = frozenset({"string", "integer", "number", "boolean"})
+
+
+class DefinitionNotEstablished(Exception):
+    """The server has a definition and does not serve it."""
+
+
+def definition_of(*types: type[CustomResource[Any, Any]]) -> V1CustomResourceDefinition:
+    """
+    The definition of one kind.
+
+    :param types: its classes, one for each version; the one of `storage` is what objects are stored in
+    :raises ValueError: if they are not of one kind, or not exactly one of them is stored
+    :raises SchemaError: if a field's type has no form in a definition, or a path leads nowhere; the text names it
+    """
+    if not types:
+        raise ValueError("a definition needs a class at least")
+    infos = [resource_for(type_) for type_ in types]
+    first = infos[0]
+    for type_, info in zip(types, infos, strict=True):
+        if (info.group, info.kind, info.plural, info.namespaced) != (
+            first.group,
+            first.kind,
+            first.plural,
+            first.namespaced,
+        ):
+            raise ValueError(
+                f"{type_.__qualname__} is {info.plural}.{info.group} ({info.kind}) and "
+                f"{types[0].__qualname__} is {first.plural}.{first.group} ({first.kind}): "
+                "want versions of one kind, with one scope"
+            )
+    _check_versions(first, types, infos)
+    stored = next(type_ for type_ in types if type_.__definition__.storage)
+    options = stored.__definition__
+    names: dict[str, Any] = {
+        "plural": first.plural,
+        "singular": options.singular,
+        "kind": first.kind,
+        "listKind": f"{first.kind}List",
+    }
+    if options.short_names:
+        names["shortNames"] = list(options.short_names)
+    if options.categories:
+        names["categories"] = list(options.categories)
+    return from_dict(
+        V1CustomResourceDefinition,
+        {
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": f"{first.plural}.{first.group}"},
+            "spec": {
+                "group": first.group,
+                "names": names,
+                "scope": "Namespaced" if first.namespaced else "Cluster",
+                "versions": [_version(type_, info) for type_, info in zip(types, infos, strict=True)],
+            },
+        },
+    )
+
+
+def _check_versions(first: ResourceInfo, types: Sequence[type[Any]], infos: Sequence[ResourceInfo]) -> None:
+    called = f"{first.plural}.{first.group}"
+    versions = [info.version for info in infos]
+    if twice := sorted({version for version in versions if versions.count(version) > 1}):
+        raise ValueError(f"{called} has the version {twice[0]} twice")
+    stored = [info.version for type_, info in zip(types, infos, strict=True) if type_.__definition__.storage]
+    if len(stored) != 1:
+        raise ValueError(
+            f"{called} is stored in {' and '.join(stored) or 'no version'}: want one, and storage=False in the class "
+            "statements of the others"
+        )
+
+
+def _version(type_: type[CustomResource[Any, Any]], info: ResourceInfo) -> dict[str, Any]:
+    options = type_.__definition__
+    schema = _whole_schema(type_)
+    made: dict[str, Any] = {
+        "name": info.version,
+        "served": options.served,
+        "storage": options.storage,
+        "schema": {"openAPIV3Schema": schema},
+    }
+    subresources: dict[str, Any] = {}
+    if "status" in schema["properties"]:
+        subresources["status"] = {}
+    if options.scale is not None:
+        scale = {"specReplicasPath": options.scale.spec_replicas, "statusReplicasPath": options.scale.status_replicas}
+        if options.scale.selector:
+            scale["labelSelectorPath"] = options.scale.selector
+        for path in scale.values():
+            _found(schema, path, type_)
+        subresources["scale"] = scale
+    if subresources:
+        made["subresources"] = subresources
+    if options.columns:
+        made["additionalPrinterColumns"] = [_column(column, schema, type_) for column in options.columns]
+    if options.deprecated:
+        made["deprecated"] = True
+        if isinstance(options.deprecated, str):
+            made["deprecationWarning"] = options.deprecated
+    return made
+
+
+def _whole_schema(type_: type[CustomResource[Any, Any]]) -> Schema:
+    fields = {field.name: field.type for field in msgspec.structs.fields(type_)}
+    properties: dict[str, Schema] = {
+        "apiVersion": {"type": "string"},
+        "kind": {"type": "string"},
+        "metadata": {"type": "object"},
+        "spec": schema_of(fields["spec"], "spec"),
+    }
+    # The second type of a resource without a status is None.
+    if fields["status"] not in (type(None), None):
+        status = schema_of(fields["status"], "status", defaults=False)
+        if status.get("type") == "object":
+            # An operator fills a status in by and by.
+            status.pop("required", None)
+        properties["status"] = status
+    made: Schema = {"type": "object", "required": ["spec"], "properties": properties}
+    if text := (type_.__dict__.get("__doc__") or "").strip():
+        made = {"description": text, **made}
+    if rules := [
+        found for meta in getattr(type_, "rules", ()) for found in meta.extra_json_schema["x-kubernetes-validations"]
+    ]:
+        made["x-kubernetes-validations"] = rules
+    return made
+
+
+def _column(column: Column, schema: Schema, type_: type[Any]) -> dict[str, Any]:
+    kind = column.type or _column_type(_found(schema, column.path, type_))
+    made: dict[str, Any] = {"name": column.name, "type": kind, "jsonPath": column.path}
+    if column.description:
+        made["description"] = column.description
+    if column.priority:
+        made["priority"] = column.priority
+    return made
+
+
+def _column_type(schema: Schema) -> str:
+    if schema.get("format") == "date-time":
+        return "date"
+    kind = schema.get("type")
+    return kind if kind in _COLUMN_TYPES else "string"
+
+
+def _found(schema: Schema, path: str, type_: type[Any]) -> Schema:
+    """The schema of the field at a path; an empty one where the path is none of plain names."""
+    if path.startswith(".metadata."):
+        return {"type": "string", **({"format": "date-time"} if path.endswith("Timestamp") else {})}
+    if not path.startswith(".") or any(sign in path for sign in "[]\\@?"):
+        return {}
+    found = schema
+    for name in path[1:].split("."):
+        if "properties" not in found:
+            return {}
+        if name not in found["properties"]:
+            raise SchemaError(
+                f"{type_.__qualname__}: {path}", f"there is no {name!r}, but {', '.join(found['properties'])}"
+            )
+        found = found["properties"][name]
+    return found
+
+
+async def install(
+    client: Client,
+    *types: type[CustomResource[Any, Any]],
+    field_manager: str = _FIELD_MANAGER,
+    timeout: float = 60.0,
+    clock: Clock | None = None,
+) -> V1CustomResourceDefinition:
+    """
+    Have a server serve custom resources: apply their definitions, and return once their objects can be written.
+
+    Versions of one kind are told together. Installing what is there already changes nothing::
+
+        await install(client, WebApp)
+
+    :param types: the classes of one kind
+    :param timeout: seconds for the server to serve it
+    :return: the definition
+    :raises DefinitionNotEstablished: if the server does not; the text says what stands against it
+    :raises Invalid: if the server refuses the definition
+    """
+    clock = clock or RealClock()
+    definitions = client.resource(V1CustomResourceDefinition)
+    applied = await definitions.apply(definition_of(*types), field_manager=field_manager, force=True)
+    name = applied.metadata.name or ""
+    with anyio.CancelScope() as waiting:
+        deadline = clock.call_later(timeout, waiting.cancel)
+        try:
+            while not _is_established(applied):
+                await clock.sleep(_LOOK_AGAIN)
+                applied = await definitions.get(name)
+            # Established is said before each server of several has taken it in.
+            while True:
+                try:
+                    await client.resource(types[0]).list(options=ListOptions(limit=1))
+                    break
+                except NotFound:
+                    await clock.sleep(_LOOK_AGAIN)
+            client.discovery.invalidate()
+        finally:
+            deadline.cancel()
+    if waiting.cancelled_caught:
+        raise DefinitionNotEstablished(f"{name} is not served after {timeout:g} s: {_complaint(applied)}")
+    return applied
+
+
+def _is_established(definition: V1CustomResourceDefinition) -> bool:
+    return is_condition_true(definition.status.conditions if definition.status else None, "Established")
+
+
+def _complaint(definition: V1CustomResourceDefinition) -> str:
+    conditions = definition.status.conditions if definition.status else None
+    found = get_condition(conditions, "NamesAccepted")
+    if found is not None and found.status != "True":
+        return found.message or found.reason or "its names are not accepted"
+    return "it is not established"

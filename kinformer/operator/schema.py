@@ -1,0 +1,212 @@
+"""Schemas: from the types of a custom resource to what its definition tells the server.
+
+A type goes in, what the API calls a structural schema comes out (apiextensions' OpenAPI v3 schema, without references
+and alternatives), with descriptions, defaults, enumerations, ranges, and Kubernetes' own extensions
+(:mod:`kinformer.operator.markers`). What has no such form is an error that names the path.
+"""
+
+from __future__ import annotations
+
+import enum
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import msgspec
+from msgspec import inspect as types
+
+from kinformer.models import Model
+
+__all__ = ("Schema", "SchemaError", "schema_of")
+
+#: An OpenAPI v3 schema, as JSON has it.
+Schema = dict[str, Any]
+
+#: What an Annotated says that has no place of its own.
+_VALIDATIONS: Final = "x-kubernetes-validations"
+
+#: What the API says of its own types and their models do not: which fields it requires, and which are quantities.
+_REQUIRED: Final = {"V1Condition": ("lastTransitionTime", "message", "reason", "status", "type")}
+_QUANTITIES: Final = {"V1ResourceRequirements": ("limits", "requests")}
+_QUANTITY: Final = {"x-kubernetes-int-or-string": True}
+
+
+class SchemaError(TypeError):
+    """
+    A type has no form in a definition.
+
+    :param path: where it stands, as ``spec.ports[]``
+    """
+
+    def __init__(self, path: str, what: str) -> None:
+        super().__init__(f"{path}: {what}")
+
+
+def schema_of(type_: Any, path: str = "", *, defaults: bool = True) -> Schema:
+    """
+    The structural schema of a type.
+
+    :param path: where it stands, for errors
+    :param defaults: whether fields with a default have it in the schema: not for a status, which nobody fills in
+    :raises SchemaError: if the type has no form in a definition
+    """
+    return _Maker(defaults).schema(types.type_info(type_), path, ())
+
+
+class _Maker:
+    def __init__(self, defaults: bool) -> None:
+        self._defaults = defaults
+
+    def schema(self, type_: types.Type, path: str, within: tuple[type, ...]) -> Schema:
+        if isinstance(type_, types.Metadata):
+            return _merged(self.schema(type_.type, path, within), type_.extra_json_schema or {})
+        if isinstance(type_, types.UnionType):
+            return self._union(type_, path, within)
+        if isinstance(type_, types.StructType):
+            return self._struct(type_, path, within)
+        if isinstance(type_, (types.ListType, types.VarTupleType)):
+            items = self.schema(type_.item_type, f"{path}[]", within)
+            return {"type": "array", "items": items, **_sizes(type_, "Items")}
+        if isinstance(type_, types.DictType):
+            return self._dict(type_, path, within)
+        make = _PLAIN.get(type(type_))
+        if make is None:
+            raise SchemaError(path, f"{_called(type_)} has no form in a definition")
+        return make(type_)
+
+    def _struct(self, type_: types.StructType, path: str, within: tuple[type, ...]) -> Schema:
+        cls = type_.cls
+        if cls in within:
+            # A schema cannot refer to itself.
+            return {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+        properties: dict[str, Schema] = {}
+        for field in type_.fields:
+            inner = f"{path}.{field.encode_name}" if path else field.encode_name
+            properties[field.encode_name] = self._field(field, inner, (*within, cls))
+        made: Schema = {"type": "object", "properties": properties}
+        required = [field.encode_name for field in type_.fields if field.required]
+        if issubclass(cls, Model):
+            required = list(_REQUIRED.get(cls.__name__, ()))
+            for name in _QUANTITIES.get(cls.__name__, ()):
+                properties[name] = {"type": "object", "additionalProperties": dict(_QUANTITY)}
+        if required:
+            made["required"] = required
+        if rules := [found for meta in getattr(cls, "rules", ()) for found in _rules(meta, path)]:
+            made[_VALIDATIONS] = rules
+        return _described(made, cls)
+
+    def _field(self, field: types.Field, path: str, within: tuple[type, ...]) -> Schema:
+        made = self.schema(field.type, path, within)
+        default = field.default
+        if not self._defaults or default is msgspec.NODEFAULT or default is None:
+            return made
+        if isinstance(default, enum.Enum):
+            default = default.value
+        try:
+            return {**made, "default": msgspec.to_builtins(default)}
+        except TypeError as error:
+            raise SchemaError(path, f"the default {default!r} has no form in JSON") from error
+
+    def _union(self, type_: types.UnionType, path: str, within: tuple[type, ...]) -> Schema:
+        options = [option for option in type_.types if not isinstance(option, types.NoneType)]
+        if len(options) == 1:
+            return self.schema(options[0], path, within)
+        if {type(option) for option in options} == {types.IntType, types.StrType}:
+            return {"x-kubernetes-int-or-string": True}
+        named = " | ".join(map(_called, options))
+        raise SchemaError(path, f"{named}: want one type, perhaps with None, or int | str")
+
+    def _dict(self, type_: types.DictType, path: str, within: tuple[type, ...]) -> Schema:
+        if not isinstance(type_.key_type, (types.StrType, types.AnyType)):
+            raise SchemaError(path, f"a dict's keys are {_called(type_.key_type)}: want str")
+        if isinstance(type_.value_type, types.AnyType):
+            return {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+        values = self.schema(type_.value_type, f"{path}.*", within)
+        return {"type": "object", "additionalProperties": values, **_sizes(type_, "Properties")}
+
+
+def _string(type_: Any) -> Schema:
+    made: Schema = {"type": "string", **_sizes(type_, "Length")}
+    return {**made, "pattern": type_.pattern} if type_.pattern else made
+
+
+def _number(name: str, more: Mapping[str, Any]) -> Callable[[Any], Schema]:
+    def make(type_: Any) -> Schema:
+        made: Schema = {"type": name, **more}
+        if type_.ge is not None:
+            made["minimum"] = type_.ge
+        if type_.gt is not None:
+            made |= {"minimum": type_.gt, "exclusiveMinimum": True}
+        if type_.le is not None:
+            made["maximum"] = type_.le
+        if type_.lt is not None:
+            made |= {"maximum": type_.lt, "exclusiveMaximum": True}
+        if type_.multiple_of is not None:
+            made["multipleOf"] = type_.multiple_of
+        return made
+
+    return make
+
+
+def _choice(values: Any) -> Schema:
+    kinds = {type(value) for value in values}
+    name = {frozenset({str}): "string", frozenset({int}): "integer"}.get(frozenset(kinds))
+    return {"type": name, "enum": list(values)} if name else {"enum": list(values)}
+
+
+def _format(name: str) -> Callable[[Any], Schema]:
+    return lambda _: {"type": "string", "format": name}
+
+
+_PLAIN: Final[dict[type, Callable[[Any], Schema]]] = {
+    types.StrType: _string,
+    types.IntType: _number("integer", {"format": "int64"}),
+    types.FloatType: _number("number", {}),
+    types.BoolType: lambda _: {"type": "boolean"},
+    types.DateTimeType: _format("date-time"),
+    types.DateType: _format("date"),
+    types.BytesType: _format("byte"),
+    types.UUIDType: _format("uuid"),
+    types.AnyType: lambda _: {"x-kubernetes-preserve-unknown-fields": True},
+    types.RawType: lambda _: {"x-kubernetes-preserve-unknown-fields": True},
+    types.EnumType: lambda type_: _choice([member.value for member in type_.cls]),
+    types.LiteralType: lambda type_: _choice(type_.values),
+}
+
+
+def _sizes(type_: Any, what: str) -> Schema:
+    made: Schema = {}
+    if type_.min_length is not None:
+        made[f"min{what}"] = type_.min_length
+    if type_.max_length is not None:
+        made[f"max{what}"] = type_.max_length
+    return made
+
+
+def _merged(schema: Schema, said: Mapping[str, Any]) -> Schema:
+    merged = {**schema, **said}
+    rules = [*schema.get(_VALIDATIONS, ()), *said.get(_VALIDATIONS, ())]
+    if rules:
+        merged[_VALIDATIONS] = rules
+    if merged.get("type") == "object" and "x-kubernetes-list-type" in merged:
+        merged["x-kubernetes-map-type"] = merged.pop("x-kubernetes-list-type")
+    return merged
+
+
+def _rules(meta: Any, path: str) -> list[Any]:
+    said = meta.extra_json_schema if isinstance(meta, msgspec.Meta) else None
+    if not said or _VALIDATIONS not in said:
+        raise SchemaError(path, f"{meta!r} among its rules: want what rule() gives")
+    rules: list[Any] = said[_VALIDATIONS]
+    return rules
+
+
+def _described(schema: Schema, cls: type) -> Schema:
+    text = inspect.cleandoc(cls.__dict__.get("__doc__") or "")
+    # msgspec and models have docstrings of their own, which say nothing of the objects.
+    return {"description": text, **schema} if text and not issubclass(cls, Model) else schema
+
+
+def _called(type_: types.Type) -> str:
+    cls = getattr(type_, "cls", None)
+    return cls.__name__ if cls is not None else type(type_).__name__.removesuffix("Type").lower()

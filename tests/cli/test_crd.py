@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.cli.commands import Done, kinformer
+
+API = """
+from kinformer.operator import CustomResource, Fields
+
+class Spec(Fields):
+    image: str
+
+class Shop(CustomResource[Spec, None], group="example.com", version="v1", plural="shops"):
+    pass
+
+class OldShop(
+    CustomResource[Spec, None], group="example.com", version="v1beta1", plural="shops", kind="Shop", storage=False
+):
+    pass
+
+class Base(CustomResource[Spec, None]):
+    pass
+"""
+
+USER = """
+from my_operator.api import Shop
+from kinformer.operator import CustomResource
+
+class Flag(CustomResource[Shop, None], group="example.com", version="v1", plural="flags"):
+    pass
+"""
+
+
+async def crd(folder: Path, *packages: str, monkeypatch: pytest.MonkeyPatch) -> Done:
+    monkeypatch.chdir(folder)
+    return await kinformer("crd", *packages)
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    folder = tmp_path / "my_operator"
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    (folder / "api.py").write_text(API)
+    return folder
+
+
+async def test_all_definitions_of_a_package_are_printed_each_once(
+    package: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (package / "other.py").write_text(USER.replace("CustomResource[Shop", "CustomResource[dict[str, str]"))
+
+    done = await crd(package.parent, "my_operator", monkeypatch=monkeypatch)
+
+    assert done.status == 0, done.err
+    flags, shops = yaml.safe_load_all(done.out)
+    assert (flags["metadata"]["name"], shops["metadata"]["name"]) == ("flags.example.com", "shops.example.com")
+    assert [version["name"] for version in shops["spec"]["versions"]] == ["v1", "v1beta1"]
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "said"),
+    [
+        ("", "elsewhere", "there is no module elsewhere: want one that can be imported from here"),
+        ("", "my_operator.api", "my_operator.api defines no custom resource: want a subclass of CustomResource"),
+        ("import nothing_like_it", "my_operator", "there is no module my_operator.api (it imports nothing_like_it)"),
+        ("1 / 0", "my_operator", "my_operator.api cannot be imported: ZeroDivisionError: division by zero"),
+        (API.replace("str", "tuple[int, str]"), "my_operator", "spec.image: tuple has no form in a definition"),
+        (
+            API.replace(", storage=False", ""),
+            "my_operator",
+            "shops.example.com is stored in v1 and v1beta1: want one",
+        ),
+    ],
+    ids=["no module", "no resource", "an import", "an error", "a type", "versions"],
+)
+async def test_what_is_wrong_is_one_line(
+    package: Path, monkeypatch: pytest.MonkeyPatch, text: str, name: str, said: str
+) -> None:
+    (package / "api.py").write_text(text)
+
+    done = await crd(package.parent, name, monkeypatch=monkeypatch)
+
+    assert done.status == 1
+    assert said in done.err
+    assert len(done.err.strip().splitlines()) == 1
