@@ -9,8 +9,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import selectors
 import time
 from collections import Counter
+from typing import Any
 
 import click
 import structlog
@@ -18,6 +21,16 @@ import structlog
 from tests.sharding.simulation import Report, Violation, World
 
 _TELL_EVERY = 1000
+_COLLECT_EVERY = 100
+
+
+class _NoSockets(selectors.SelectSelector):
+    """Asks the system for nothing: on a turned clock something is always ready, or the schedule is stuck."""
+
+    def select(self, timeout: float | None = None) -> list[Any]:
+        if timeout is None or timeout > 0:
+            raise RuntimeError("nothing is ready, and nobody turns the clock")
+        return []
 
 
 @click.group()
@@ -34,13 +47,18 @@ def run(seed: int, schedules: int) -> None:
     began, cpu = time.monotonic(), time.process_time()
     total: Counter[str] = Counter()
     failed: list[int] = []
+    # Without calls of the system, and with garbage collected where little of it is left: a third less CPU.
+    gc.disable()
     for number in range(seed, seed + schedules):
         try:
-            total.update(_counts(asyncio.run(World(number).run())))
-        except Violation as violation:
+            with asyncio.Runner(loop_factory=_new_loop) as runner:
+                total.update(_counts(runner.run(World(number).run())))
+        except Exception as error:
             failed.append(number)
-            print(f"seed {number}: {violation}", flush=True)
+            print(f"seed {number}: {_told(error)}", flush=True)
         done = number - seed + 1
+        if not done % _COLLECT_EVERY:
+            gc.collect()
         if not done % _TELL_EVERY:
             print(f"{done} schedules, {len(failed)} failed, {time.monotonic() - began:.0f} s", flush=True)
     told = ", ".join(f"{count:,} {what}" for what, count in total.items())
@@ -58,6 +76,14 @@ def one(seed: int) -> None:
         asyncio.run(world.run())
     finally:
         print("\n".join(world.report.events))
+
+
+def _new_loop() -> asyncio.AbstractEventLoop:
+    return asyncio.SelectorEventLoop(_NoSockets())
+
+
+def _told(error: Exception) -> str:
+    return str(error) if isinstance(error, Violation) else repr(error)
 
 
 def _counts(report: Report) -> dict[str, int]:
