@@ -41,7 +41,9 @@ T = TypeVar("T")
 class _Listener(Protocol):
     informer_name: str
     handler_name: str
-    pending: Any
+
+    @property
+    def untold(self) -> int: ...
 
 
 class _Informer(Protocol):
@@ -174,7 +176,7 @@ class _Depths(Collector):
         depths: dict[tuple[str, str], int] = {}
         for listener in self.listeners.list():
             key = (listener.informer_name, listener.handler_name)
-            depths[key] = depths.get(key, 0) + len(listener.pending)
+            depths[key] = depths.get(key, 0) + listener.untold
         for key, depth in sorted(depths.items()):
             family.add_metric(key, depth)
         return family

@@ -194,7 +194,7 @@ class SharedIndexInformer(Generic[T]):
     @property
     def untold(self) -> int:
         """How many notifications wait for their handlers."""
-        return sum(len(listener.pending) for listener in self._processor)
+        return sum(listener.untold for listener in self._processor)
 
     @property
     def queued(self) -> int:
@@ -311,7 +311,7 @@ class SharedIndexInformer(Generic[T]):
     def _tell(self, listener: ProcessorListener[T]) -> None:
         if self._controller is not None:
             # Nothing can come between: this and the processing of a change are each done in one go.
-            listener.pending.extend((ADD, obj, True) for obj in self._indexer.list())
+            listener.tell_of_all(self._indexer.list())
             if self._synced.synced:
                 listener.pending.append((SYNCED, None, None))
         self._processor.add(listener)

@@ -14,8 +14,8 @@ A controller watches objects through informers. Each change becomes a key in a w
 
 What is promised: a key is never synced twice at a time; a change during its sync has it synced once more; a sync that
 raises, whatever it raises, is tried again, later each time, and at once when it failed for a server that was gone and
-is back; no sync starts before every informer that is watched has its first list in the cache and the controller has
-been told of it.
+is back; no sync starts before every informer that is watched has its first list in the cache. Handlers of one's own
+(:meth:`Controller.handle`) may remember what they are told, and have been told of that list as well by then.
 """
 
 from __future__ import annotations
@@ -183,15 +183,21 @@ class Controller:
 
     def watch_mapped(self, informer: SharedIndexInformer[Any], keys_of: KeysOf, *predicates: Predicate) -> Controller:
         """Sync whatever `keys_of` says: each change of an object adds the keys that it gives for it."""
-        return self.handle(informer, EnqueueKeys(self.queue.add, keys_of, predicates))
+        self._listen(informer, EnqueueKeys(self.queue.add, keys_of, predicates))
+        # It remembers nothing but keys. So the first of them are synced while those of thousands of other objects are
+        # still on their way to the queue; kube-controller-manager waits for the caches alone, too.
+        self._registrations.append(informer)
+        return self
 
     def handle(self, informer: SharedIndexInformer[T], handler: ResourceEventHandler[T]) -> Controller:
-        """Have a handler of one's own told of each change, and wait for it as for the other sources."""
+        """Have a handler of one's own told of each change. No sync starts before it was told of the first list."""
+        self._registrations.append(self._listen(informer, handler))
+        return self
+
+    def _listen(self, informer: SharedIndexInformer[T], handler: ResourceEventHandler[T]) -> _Registration:
         self._informers.append(informer)
         self._gate = self._gate or getattr(informer, "key_gate", None)
-        source = Source(getattr(informer, "name", ""), handler)
-        self._registrations.append(informer.add_event_handler(source))
-        return self
+        return informer.add_event_handler(Source(getattr(informer, "name", ""), handler))
 
     def wait_for(self, informer: SharedIndexInformer[Any]) -> Controller:
         """Have no sync start before this informer has its first list. For caches that a sync only reads."""

@@ -263,6 +263,70 @@ async def test_the_buffer_grows_without_bound_and_gives_its_memory_back() -> Non
     assert listener.pending.__sizeof__() < full / 100
 
 
+async def test_of_what_was_there_before_it_a_listener_is_told_some_at_a_time_and_others_have_their_turn_between() -> (
+    None
+):
+    clock = FakeClock()
+    order: list[str] = []
+
+    async def other() -> None:
+        while True:
+            order.append("other")
+            await anyio.lowlevel.checkpoint()
+            if len(order) > 1000:
+                await anyio.sleep_forever()
+
+    listener = listener_of(ResourceEventHandlerFuncs(lambda _: order.append("call")))
+    listener.tell_of_all([A] * 600)
+    async with running(listener.run), running(other):
+        await clock.settle()
+
+    assert order.count("call") == 600
+    assert order.index("other") <= 256
+    turns = [len(calls) for calls in "".join(it[0] for it in order).split("o") if calls]
+    assert max(turns) == 256
+    assert listener.untold == 0
+
+
+async def test_changes_and_the_end_of_the_list_come_after_all_that_was_there_before() -> None:
+    told, clock = Told(), FakeClock()
+    there = [obj(f"o{number}", 1) for number in range(600)]
+    listener = listener_of(told)
+    listener.tell_of_all(there)
+    tell(listener, (SYNCED, None, None), (DELETE, there[-1], None))
+    assert listener.untold >= 602
+    synced_after: list[int] = []
+
+    async def note_when_synced() -> None:
+        await listener.wait_synced()
+        synced_after.append(len(told.told))
+
+    async with running(note_when_synced), running(listener.run):
+        await clock.settle()
+
+    assert synced_after[0] >= 600
+    assert told.taken() == [f"initial add o{number}@1" for number in range(600)] + ["delete o599@1"]
+
+
+async def test_a_listener_that_is_removed_while_it_hears_of_what_was_there_before_hears_no_more() -> None:
+    clock = FakeClock()
+    calls = 0
+
+    def call(_: Any) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 300:
+            listener.remove()
+
+    listener = listener_of(ResourceEventHandlerFuncs(call))
+    listener.tell_of_all([A] * 600)
+    async with running(listener.run):
+        await clock.settle()
+
+    assert calls == 300
+    assert listener.untold == 0
+
+
 def test_handlers_are_added_and_removed_without_looking_at_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     processor: SharedProcessor[Any] = SharedProcessor(FakeClock())
     rebuilt: list[int] = []

@@ -22,15 +22,20 @@ class _Registration:
 class FakeInformer:
     """Keeps its handlers; the test calls them."""
 
-    def __init__(self, *, synced: bool = True) -> None:
+    def __init__(self, *, synced: bool = True, told: bool = True) -> None:
         self.synced = anyio.Event()
+        #: Set when its handlers have been told of the first list.
+        self.told = self.synced if told else anyio.Event()
         if synced:
             self.synced.set()
         self._handlers: list[ResourceEventHandler[Any]] = []
 
     def add_event_handler(self, handler: ResourceEventHandler[Any]) -> Any:
         self._handlers.append(handler)
-        return _Registration(self.synced)
+        return _Registration(self.told)
+
+    async def wait_synced(self) -> None:
+        await self.synced.wait()
 
     def add(self, obj: Any) -> None:
         for handler in self._handlers:

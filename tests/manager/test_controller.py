@@ -15,7 +15,7 @@ import pytest
 import structlog.testing
 from prometheus_client import REGISTRY
 
-from kinformer.cache import DeletedFinalStateUnknown
+from kinformer.cache import DeletedFinalStateUnknown, ResourceEventHandlerFuncs
 from kinformer.client import ServerUnreachable
 from kinformer.clock import FakeClock
 from kinformer.manager import (
@@ -227,6 +227,29 @@ async def test_no_sync_starts_before_every_cache_is_complete(syncs: Syncs) -> No
         await anyio.wait_all_tasks_blocked()
         assert (syncs.keys, controller.has_synced) == (["ns/a"], True)
     assert not controller.has_synced
+
+
+async def test_the_first_keys_are_synced_while_others_are_on_their_way_to_the_queue(syncs: Syncs) -> None:
+    informer: Any = FakeInformer(told=False)
+    async with running(Controller("test", syncs).watch(informer)):
+        informer.add(obj("first"))
+        await anyio.wait_all_tasks_blocked()
+
+        assert syncs.keys == ["ns/first"]
+
+
+async def test_no_sync_starts_before_a_handler_of_ones_own_was_told_of_the_first_list(syncs: Syncs) -> None:
+    informer: Any = FakeInformer(told=False)
+    controller = Controller("test", syncs)
+    controller.handle(informer, ResourceEventHandlerFuncs(lambda _: controller.queue.add("k")))
+    async with running(controller):
+        informer.add(obj("first"))
+        await anyio.wait_all_tasks_blocked()
+        assert syncs.keys == []
+
+        informer.told.set()
+        await anyio.wait_all_tasks_blocked()
+        assert syncs.keys == ["k"]
 
 
 async def test_a_sync_that_raises_is_tried_again_later_each_time(syncs: Syncs) -> None:

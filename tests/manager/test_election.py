@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -26,6 +26,9 @@ class Candidate:
     def __init__(self, client: Client, clock: FakeClock, identity: str) -> None:
         self.clock = clock
         self.synced: list[str] = []
+        #: What was not told yet to the controller when each sync began, and what is to happen at which of them.
+        self.untold_at: list[int] = []
+        self.at_sync: dict[int, Callable[[], object]] = {}
         self.asked: list[str] = []
         self.watches_go_on = anyio.Event()
         self.watches_go_on.set()
@@ -44,6 +47,11 @@ class Candidate:
     def _make(self, context: ControllerContext) -> Controller:
         async def sync(key: str) -> None:
             self.synced.append(key)
+            (informer,) = self.manager.context.informers.informers.values()
+            self.untold_at.append(informer.untold)
+            if happens := self.at_sync.get(len(self.synced)):
+                happens()
+                await anyio.lowlevel.checkpoint()
 
         self.controller = Controller("noted", sync, clock=context.clock)
         return self.controller.watch(context.informers.informer_for(V1ConfigMap))
@@ -182,6 +190,68 @@ async def test_at_take_over_every_object_is_synced_and_nothing_is_listed(world: 
     # To see whether the cache is as new as the claim, one object at most is listed.
     assert {"GET /api/v1/configmaps", "WATCH /api/v1/configmaps"} >= set(new)
     assert new.count("GET /api/v1/configmaps") <= 1
+
+
+async def test_at_take_over_the_first_objects_are_synced_while_the_last_ones_are_not_queued(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kinformer.cache.processor._AT_ONCE", 2)
+    leader = await world.start("a")
+    for number in range(12):
+        await world.create(f"map-{number}")
+    follower = await world.start("b")
+    follower.untold_at.clear()
+
+    await world.stop(leader)
+    await eventually(lambda: len(follower.synced) == 12, world.clock, seconds=10)
+
+    assert follower.untold_at[0] >= 8
+    assert sorted(follower.synced) == sorted(f"default/map-{number}" for number in range(12))
+
+
+async def test_when_a_leader_ends_in_the_middle_of_its_take_over_the_next_one_syncs_everything(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kinformer.cache.processor._AT_ONCE", 2)
+    first = await world.start("a")
+    for number in range(12):
+        await world.create(f"map-{number}")
+    second = await world.start("b")
+    await turn(world.clock, 5)
+    second.at_sync[3] = second.scope.cancel
+
+    await world.stop(first)
+    await eventually(lambda: second.ended, world.clock, seconds=10)
+    assert len(second.synced) == 3
+    assert second.untold_at[-1] > 0
+    third = await world.start("c")
+    await eventually(lambda: len(third.synced) >= 12, world.clock, seconds=30)
+
+    assert sorted(third.synced) == sorted(f"default/map-{number}" for number in range(12))
+
+
+async def test_a_follower_whose_turn_comes_after_a_take_over_that_broke_off_had_nothing_queued(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kinformer.cache.processor._AT_ONCE", 2)
+    first = await world.start("a")
+    for number in range(12):
+        await world.create(f"map-{number}")
+    others = [await world.start(name) for name in "bc"]
+    await turn(world.clock, 5)
+    for other in others:
+        other.at_sync[3] = other.scope.cancel
+
+    await world.stop(first)
+    await eventually(lambda: any(other.ended for other in others), world.clock, seconds=10)
+    broke_off, stood_by = sorted(others, key=lambda other: not other.ended)
+    stood_by.at_sync.clear()
+    assert len(broke_off.synced) == 3
+    assert (stood_by.synced, len(stood_by.controller.queue)) == ([], 0)
+    await world.create("meanwhile")
+    await eventually(lambda: len(stood_by.synced) >= 13, world.clock, seconds=30)
+
+    assert {"default/meanwhile", *(f"default/map-{number}" for number in range(12))} == set(stood_by.synced)
 
 
 @pytest.mark.parametrize("noted", [True, False], ids=["it left a note", "it left none"])
