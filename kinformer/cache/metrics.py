@@ -12,7 +12,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import accumulate
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 from weakref import ref
 
 from prometheus_client import REGISTRY, Counter, Gauge
