@@ -7,11 +7,16 @@ is old, or is shared with others that have no say.
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Final, Protocol
 
 from kinformer.clock import Clock, RealClock
 
-__all__ = ("RateLimiter", "TokenBucket")
+__all__ = ("MAX_IN_FLIGHT", "RateLimiter", "TokenBucket")
+
+#: Requests at once, and so connections for them. A thousand creates over TLS took 1.0 s and 0.33 ms of CPU each with
+#: 32, 1.6 s and 0.42 ms with 128 (answers after 3 ms; after 20 ms: 1.8 s and 2.5 s): a connection costs as much CPU as
+#: three requests, and one process does not send faster than 32 connections take.
+MAX_IN_FLIGHT: Final = 32
 
 
 class RateLimiter(Protocol):

@@ -24,11 +24,11 @@ from yarl import URL
 from kinformer.client.answers import DEFAULT_MAX_ANSWER, BodyReader, check_encoding, read_body
 from kinformer.client.causes import BROKEN, cause_of
 from kinformer.client.config import Endpoint
-from kinformer.client.connection import Body, Connector, body_of
+from kinformer.client.connection import IDLE_LIMIT, Body, Connector, body_of
 from kinformer.client.credentials import Identity, checked_header
 from kinformer.client.dechunker import Piece
 from kinformer.client.errors import ClientError, ConfigError, ConnectionLost, DecodeError
-from kinformer.client.flow_control import RateLimiter
+from kinformer.client.flow_control import MAX_IN_FLIGHT, RateLimiter
 from kinformer.client.metrics import HostMetrics
 from kinformer.client.reachability import OutageOptions, Reachability
 from kinformer.client.status import About
@@ -49,8 +49,8 @@ class Transport:
     :param user_agent: how the server's logs call this client
     :param headers: sent with every request to this server, and to no other
     :param read_timeout: seconds without a byte after which an answer is given up; None: never
-    :param max_in_flight: requests at once; more wait their turn, so that a thousand tasks do not open a thousand
-        connections. Watches are not counted
+    :param max_in_flight: requests at once, each on a connection of its own; more wait their turn. Watches are not
+        counted
     :param compression: let the server compress large answers, for networks that are slower than gzip
     :param max_answer: bytes of one answer that are held at once; a larger one is an error
     :param outage: what is done while the server cannot be reached
@@ -65,7 +65,7 @@ class Transport:
         headers: Mapping[str, str] | None = None,
         limiter: RateLimiter | None = None,
         read_timeout: float | None = 65.0,
-        max_in_flight: int = 128,
+        max_in_flight: int = MAX_IN_FLIGHT,
         compression: bool = False,
         max_answer: int = DEFAULT_MAX_ANSWER,
         outage: OutageOptions | None = None,
@@ -99,7 +99,7 @@ class Transport:
         self._options: dict[str, Any] = {}
 
     async def __aenter__(self) -> Transport:
-        connector = Connector(limit=0)
+        connector = Connector(limit=0, keepalive_timeout=IDLE_LIMIT)
         self._session = aiohttp.ClientSession(
             connector=connector,
             cookie_jar=aiohttp.DummyCookieJar(),

@@ -342,6 +342,21 @@ async def test_what_is_not_there_is_named(server: ScriptedServer, client: Client
         await client.request("GET", "/nope")
 
 
+async def test_a_thousand_tasks_open_no_more_than_32_connections(server: ScriptedServer) -> None:
+    streams = [server.stream() for _ in range(33)]
+    async with connect(url=server.url) as client, anyio.create_task_group() as tasks:
+        for _ in range(33):
+            tasks.start_soon(client.request, "GET", "/x")
+        await server.wait_for_requests(32)
+        await anyio.wait_all_tasks_blocked()
+        assert len(server.requests) == 32
+
+        await streams[0].end()
+        await server.wait_for_requests(33)
+        for stream in streams[1:]:
+            await stream.end()
+
+
 async def test_only_so_many_requests_are_under_way_at_once(server: ScriptedServer) -> None:
     streams = [server.stream(), server.stream(), server.stream()]
     async with connect(url=server.url, max_in_flight=2) as client, anyio.create_task_group() as tasks:
