@@ -7,8 +7,11 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+import anyio
+
 from kinformer.cache import SharedIndexInformer
 from kinformer.client import Client, ClientError, Conflict, NotFound
+from kinformer.clock import Clock
 from kinformer.logs import get_logger
 from kinformer.models import V1Namespace
 from kinformer_controllers.groupquota.group_quota import (
@@ -22,6 +25,7 @@ from kinformer_controllers.groupquota.group_quota import (
 from kinformer_controllers.groupquota.record import EMPTY
 from kinformer_controllers.groupquota.reservations import ReservationLedger
 from kinformer_controllers.groupquota.sightings import Sightings
+from kinformer_controllers.groupquota.turns import Turns
 from kinformer_controllers.shared.quota.limits import Quota, with_status
 
 __all__ = ("GroupQuotaAccessor", "InvalidQuota", "Namespaces", "RecordLost")
@@ -110,7 +114,12 @@ class GroupQuotaAccessor:
         namespaces: Namespaces,
         ledger: ReservationLedger,
         sightings: Sightings,
+        clock: Clock,
     ) -> None:
+        self._clock = clock
+        self._turns = Turns(ledger.prefix, clock)
+        # Set when a quota has another version.
+        self._changed = anyio.Event()
         self._server = client.resource(dict, GROUP_QUOTAS, namespaced=False, kind=KIND)
         self._informer = informer
         self._namespaces = namespaces
@@ -133,7 +142,21 @@ class GroupQuotaAccessor:
     async def update(self, quota: Quota) -> None:
         """Write a charge, and its reservation with it."""
         assert isinstance(quota, GroupQuota), "it was given out by get()"
+        began = self._clock.monotonic()
         await self.write(replace(quota, record=self._ledger.to_write(quota)))
+        self._turns.wrote(quota.name, self._clock.monotonic() - began)
+
+    def pause(self, quota: Quota, patience: float) -> float:
+        """See :meth:`~kinformer_controllers.shared.quota.admission.QuotaAccessor.pause`."""
+        return self._turns.pause(quota.name, patience)
+
+    async def wait(self, seconds: float) -> None:
+        """See :meth:`~kinformer_controllers.shared.quota.admission.QuotaAccessor.wait`."""
+        timer = self._clock.call_later(seconds, self._notify)
+        try:
+            await self._changed.wait()
+        finally:
+            timer.cancel()
 
     async def is_current(self, quotas: Sequence[Quota]) -> bool:
         """See :meth:`~kinformer_controllers.shared.quota.admission.QuotaAccessor.is_current`."""
@@ -163,6 +186,7 @@ class GroupQuotaAccessor:
             self._read.pop(name, None)
             self._unsure.discard(name)
             self._sightings.forget(name)
+            self._turns.forget(name)
             return None
         written = self._written.get(name)
         if written is None:
@@ -268,8 +292,15 @@ class GroupQuotaAccessor:
             quota = InvalidQuota(obj, error, self._namespaces)
         else:
             self._sightings.know(name, before, quota.record)
+            self._turns.saw(name, (id_ for id_ in quota.record.reservations if id_ not in before.reservations))
+        self._notify()
         self._read[name] = version, quota
         return quota
+
+    def _notify(self) -> None:
+        """Wake whoever waits for its turn."""
+        self._changed.set()
+        self._changed = anyio.Event()
 
 
 def _version(obj: Mapping[str, Any]) -> int:

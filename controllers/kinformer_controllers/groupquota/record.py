@@ -112,11 +112,11 @@ class Record:
     reservations: Mapping[str, Reservation] = field(default_factory=dict)
     counted: Mapping[GroupResource, int] = field(default_factory=dict)
     is_kept: bool = True
+    #: Bytes that the reservations take. Kept: each request that is charged asks for it.
+    size: int = field(init=False, repr=False, compare=False)
 
-    @property
-    def size(self) -> int:
-        """Bytes that the reservations take."""
-        return sum(one.size for one in self.reservations.values())
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size", sum(one.size for one in self.reservations.values()))
 
     def amounts(self) -> ResourceList:
         """All that is reserved."""

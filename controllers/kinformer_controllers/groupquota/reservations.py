@@ -61,6 +61,7 @@ class ReservationLedger:
     """
     :param seconds: how long a reservation stands at most
     :param limit: bytes that the reservations of one quota take at most
+    :ivar prefix: what the ids of this replica's reservations begin with, before a dash
     :ivar leads: whether this replica ends the reservations of stored objects
     :ivar withdrawn: told of each quota of which something is to be taken back
     :ivar updated: told of each quota of which the reservation of an update was ended: whether the update itself was
@@ -69,6 +70,7 @@ class ReservationLedger:
 
     def __init__(self, seconds: float, clock: Clock, sightings: Sightings, *, limit: int = RECORD_LIMIT) -> None:
         self.seconds = seconds
+        self.prefix = secrets.token_hex(4)
         self.leads = False
         self.withdrawn: Callable[[str], object] = lambda _: None
         self.updated: Callable[[str], object] = lambda _: None
@@ -76,7 +78,7 @@ class ReservationLedger:
         self._sightings = sightings
         self._limit = limit
         self._lock = anyio.Lock()
-        self._prefix, self._numbers = secrets.token_hex(4), itertools.count()
+        self._numbers = itertools.count()
         # By quota and id: to be written with the quota's next charge.
         self._pending: defaultdict[str, dict[str, Reservation]] = defaultdict(dict)
         # By quota: ids that are to be taken back, if they are in the record, and since when.
@@ -112,7 +114,7 @@ class ReservationLedger:
         """
         charge = holder.kept
         if charge is None:
-            charge = holder.kept = _Charge(f"{self._prefix}-{next(self._numbers):x}")
+            charge = holder.kept = _Charge(f"{self.prefix}-{next(self._numbers):x}")
         assert isinstance(charge, _Charge), "a holder is this ledger's, or nobody's"
         made = {}
         for old, new in zip(before, after, strict=True):
@@ -130,7 +132,7 @@ class ReservationLedger:
 
     def inherited(self, amounts: ResourceList) -> Reservation:
         """For what somebody has charged who kept no record: nothing but its time ends it."""
-        id_ = f"{self._prefix}-{next(self._numbers):x}"
+        id_ = f"{self.prefix}-{next(self._numbers):x}"
         return Reservation(id_, GroupResource("", ""), "", "", "", "", amounts, self._expiry())
 
     def _expiry(self) -> str:

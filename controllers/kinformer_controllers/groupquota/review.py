@@ -83,11 +83,19 @@ def read_timeout(text: str, default: float) -> float:
     return min(seconds, _LONGEST) if seconds > 0 else default
 
 
-def answer(uid: str, code: int = 200, reason: str = "", message: str = "") -> bytes:
-    """Yes, or with a code that is not 200, no and why."""
+def answer(uid: str, code: int = 200, reason: str = "", message: str = "", retry_after: int = 0) -> bytes:
+    """
+    Yes, or with a code that is not 200, no and why.
+
+    :param retry_after: seconds after which the request may be made again. An API server passes them on as Retry-After,
+        and client-go then makes it again
+    """
     response: dict[str, Any] = {"uid": uid, "allowed": code == 200}
     if code != 200:
-        response["status"] = {"status": "Failure", "code": code, "reason": reason, "message": message}
+        refusal: dict[str, Any] = {"status": "Failure", "code": code, "reason": reason, "message": message}
+        if retry_after:
+            refusal["details"] = {"retryAfterSeconds": retry_after}
+        response["status"] = refusal
     return _encode({"apiVersion": _VERSION, "kind": "AdmissionReview", "response": response})
 
 

@@ -1,7 +1,8 @@
 """The decision: an AdmissionRequest is charged to the GroupQuotas that are about it, or refused.
 
 What cannot be decided is refused: with the API server away a charge cannot be written, so that nothing gets through
-that needs one. What no GroupQuota is about is let through all the same.
+that needs one. Such a refusal says how soon to ask again, which client-go does by itself. What no GroupQuota is about
+is let through all the same.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import msgspec
 
 from kinformer.cache.tasks import plain_task_group
 from kinformer.client import Client
-from kinformer.client.errors import ClientError
+from kinformer.client.errors import ClientError, Conflict
 from kinformer.clock import Clock, RealClock
 from kinformer.informers import SharedInformerFactory
 from kinformer.leaderelection import LeadershipLost
@@ -55,6 +56,9 @@ MARGIN: Final = 2.0
 # Seconds between two questions whether the API server answers, and until it should have.
 _ASK_PERIOD, _PATIENCE = 1.0, 2.0
 
+# Seconds until a request is to be made again that was not decided about.
+_RETRY_AFTER: Final = 1
+
 #: Seconds that a charge is reserved at most. A request may take a minute, its object an informer's delay more.
 RESERVATION: Final = 90.0
 
@@ -62,11 +66,13 @@ RESERVATION: Final = 90.0
 class Decision(NamedTuple):
     """
     :param code: 200 for yes, else the HTTP status that the answer to the request is to have
+    :param retry_after: seconds after which the same request may well be admitted; 0 if there is nothing to wait for
     """
 
     code: int = 200
     reason: str = ""
     message: str = ""
+    retry_after: int = 0
 
 
 _YES: Final = Decision()
@@ -106,7 +112,7 @@ class QuotaWebhook:
         counting = self._registry_for_counting()
         sightings = Sightings(counting, reservation, self._clock)
         self.ledger = ReservationLedger(reservation, self._clock, sightings)
-        self.accessor = GroupQuotaAccessor(client, quotas, self.namespaces, self.ledger, sightings)
+        self.accessor = GroupQuotaAccessor(client, quotas, self.namespaces, self.ledger, sightings, self._clock)
         self.withdrawer = Withdrawer(self.accessor, self.ledger, self._clock)
         self.evaluator = QuotaEvaluator(
             self.accessor,
@@ -208,7 +214,7 @@ class QuotaWebhook:
         if not asked.namespace or resource == GroupResource("", "namespaces"):
             return _YES
         if not self.has_synced:
-            return Decision(503, "ServiceUnavailable", "GroupQuotas are not known yet")
+            return _undecided(503, "GroupQuotas are not known yet")
         seconds = timeout - min(MARGIN, timeout / 2)
         try:
             request = _request(asked, asked.object, resource)
@@ -217,13 +223,15 @@ class QuotaWebhook:
             return Decision(403, "Forbidden", str(refusal))
         except (UncoveredScopes, ValueError) as error:
             return Decision(422, "Invalid", f"quota cannot be computed: {error}")
-        except EvaluationTimedOut as error:
-            return Decision(504, "Timeout", str(error))
+        except EvaluationTimedOut:
+            return _undecided(504, f"quota could not be charged within {seconds:g} s")
+        except Conflict:
+            return _undecided(504, f"quota could not be charged within {seconds:g} s: others changed it at each try")
         except NoRoom as error:
-            return Decision(503, "ServiceUnavailable", f"quota cannot be charged: {error}")
+            return _undecided(503, f"quota cannot be charged: {error}")
         except ClientError as error:
             log.warning("request_not_checked", namespace=asked.namespace, name=asked.name, error=str(error))
-            return Decision(503, "ServiceUnavailable", f"quota cannot be checked: {error}")
+            return _undecided(503, f"quota cannot be checked: {error}")
         except Exception as error:  # whatever somebody sends: it is answered, and refused
             log.exception("request_not_understood", namespace=asked.namespace, name=asked.name)
             return Decision(500, "InternalError", f"quota cannot be computed: {type(error).__name__}")
@@ -258,6 +266,12 @@ class QuotaWebhook:
         except GroupQuotaError as error:
             return Decision(422, "Invalid", f'GroupQuota "{asked.name}" is invalid: {error}')
         return _YES
+
+
+def _undecided(code: int, why: str) -> Decision:
+    """No, but not because a quota is used up."""
+    reason = "Timeout" if code == 504 else "ServiceUnavailable"
+    return Decision(code, reason, f"{why}; try again later", _RETRY_AFTER)
 
 
 def _request(asked: AdmissionRequest, obj: dict[str, Any], resource: GroupResource) -> Request:

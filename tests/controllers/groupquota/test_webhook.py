@@ -224,7 +224,9 @@ async def test_it_serves_https_with_the_certificate_it_is_given(tmp_path: Path) 
                 assert alive.status == 200
             asked = review("pods", "shop-1", make_pod("a"))
             async with session.post(f"https://localhost:{server.port}/validate", json=asked, ssl=trusted) as answered:
-                assert (await answered.json())["response"]["status"]["message"] == "GroupQuotas are not known yet"
+                status = (await answered.json())["response"]["status"]
+                assert status["message"] == "GroupQuotas are not known yet; try again later"
+                assert status["details"] == {"retryAfterSeconds": 1}
         tasks.cancel_scope.cancel()
     with pytest.raises(OptionError, match="not a certificate and its key"):
         tls_context(certificate_file, tmp_path / "missing.key")

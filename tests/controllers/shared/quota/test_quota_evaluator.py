@@ -56,6 +56,12 @@ class Accessor:
     async def is_current(self, quotas: Sequence[Quota]) -> bool:
         return True
 
+    def pause(self, quota: Quota, patience: float) -> float:
+        return 0.0
+
+    async def wait(self, seconds: float) -> None:
+        """Nobody else charges these."""
+
     async def update(self, quota: Quota) -> None:
         await anyio.lowlevel.checkpoint()
         await self.writing.wait()

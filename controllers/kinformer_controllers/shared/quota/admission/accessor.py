@@ -36,6 +36,16 @@ class QuotaAccessor(Protocol):
         :raises ClientError: if it cannot be written
         """
 
+    def pause(self, quota: Quota, patience: float) -> float:
+        """
+        Seconds until it is this process's turn to charge a quota; 0 if it is now.
+
+        :param patience: what is left of the time of the request that has waited longest, from 1 down to 0
+        """
+
+    async def wait(self, seconds: float) -> None:
+        """Return after so many seconds, or as soon as :meth:`pause` may say something else."""
+
     async def is_current(self, quotas: Sequence[Quota]) -> bool:
         """
         Look whether these, which have refused something, are still as they were read.
@@ -80,6 +90,13 @@ class ResourceQuotaAccessor:
             # Somebody else has written, and the cache may be slow to say so: the next try would meet it again.
             self._written[key] = await self._quotas.get(quota.name, quota.namespace)
             raise
+
+    def pause(self, quota: Quota, patience: float) -> float:
+        """0: as in kube-apiserver, there are no turns."""
+        return 0.0
+
+    async def wait(self, seconds: float) -> None:
+        """Return at once."""
 
     async def is_current(self, quotas: Sequence[Quota]) -> bool:
         """True: as in kube-apiserver, a refusal is not looked into."""

@@ -2,10 +2,12 @@
 
 Requests of one namespace would only conflict with each other. So they wait together, and one worker at a time checks
 all that wait for a namespace, one after the other against the running usage, and writes each quota once for all of
-them. When a write meets a conflict, the quotas that it concerns are read again and those requests checked again, with
-whoever has come meanwhile, after a short while that chance has a say in: several evaluators that charge one quota come
-by turns. They go on until a request's own time is nearly over. (Kubernetes gives up after three conflicts, whatever
-time is left.)
+them. Whoever comes while a write is under way is in the next one.
+
+When a write meets a conflict, the quotas that it concerns are read again and those requests checked again, with whoever
+has come meanwhile, after a short random pause. The pause is the shorter, the less of its time the oldest request has
+left. They go on until a request's own time is nearly over. (Kubernetes gives up after three conflicts, whatever time is
+left.) An accessor whose quotas others charge as well can say whose turn it is (:meth:`~.QuotaAccessor.pause`).
 
 A refusal may rest on what a cache tells late. So it is given only by quotas that have been looked at anew, where the
 accessor does that.
@@ -129,8 +131,8 @@ class QuotaEvaluator:
             return
         if not (request.has_moved or self._evaluator(request.resource).handles(request)):
             return
-        seconds = self._timeout if timeout is None else timeout
-        waiter = Waiter(request, self._clock.monotonic() + seconds)
+        seconds, now = self._timeout if timeout is None else timeout, self._clock.monotonic()
+        waiter = Waiter(request, now, now + seconds)
         batch = self._batch_of(request)
         self._waiting[batch].append(waiter)
         self._queue.add(batch)
@@ -190,7 +192,7 @@ class QuotaEvaluator:
             try:
                 with time_limit(max(left, 0.0), self._clock):
                     async with self._reservations.charging():
-                        failure = await self._try(batch, waiting)
+                        failure, turn = await self._try(batch, waiting)
             except EvaluationTimedOut:
                 return  # All who wait have been told.
             seconds = 0.0
@@ -199,7 +201,7 @@ class QuotaEvaluator:
                 if tries > RETRIES and not isinstance(failure, Conflict | NoRoom):
                     self._refuse(waiting, failure)
                     return
-                seconds = self._random() * pause
+                seconds = self._random() * pause * self._patience(waiting)
                 pause = min(pause * 2, _LONGEST_PAUSE)
                 nearly_over = self._clock.monotonic() + seconds + SPARE
                 for waiter in waiting:
@@ -209,36 +211,47 @@ class QuotaEvaluator:
                 if not waiter.undecided:
                     waiter.done.set()
             if still_waiting(waiting):
-                await self._clock.sleep(seconds)
+                if turn > 0 and failure is None:
+                    await self._accessor.wait(turn)
+                else:
+                    await self._clock.sleep(seconds)
                 waiters[:] = [*still_waiting(waiters), *still_waiting(self._waiting.pop(batch, ()))]
 
-    async def _try(self, batch: str, waiters: Sequence[Waiter]) -> Exception | None:
+    def _patience(self, waiters: Iterable[Waiter]) -> float:
+        """What is left of the time of whoever has waited longest, from 1 down to 0."""
+        now = self._clock.monotonic()
+        return min((waiter.left(now) for waiter in waiters), default=1.0)
+
+    async def _try(self, batch: str, waiters: Sequence[Waiter]) -> tuple[Exception | None, float]:
         """
         Read the quotas and charge them once.
 
-        :return: why some could not be charged, who still wait; None if all is done that can be done now
+        :return: why some could not be charged, who still wait, or None; and the seconds until it is the turn of others
+            who wait, or 0
         """
         try:
             quotas = await self._accessor.get(batch)
         except Exception as error:  # whatever it is: nobody goes through who could not be checked
             log.warning("quotas_not_read", batch=batch, error=str(error))
             self._refuse(waiters, error)
-            return None
+            return None, 0.0
         if not quotas and not self._limited:
             decide(waiters, None)
-            return None
+            return None, 0.0
         plan = self._plan(quotas, waiters)
         if plan.refused:
             if not await self._confirm(plan):
-                return None  # Something has changed: all are checked again, at once.
+                return None, 0.0  # Something has changed: all are checked again, at once.
             for waiter, refusal in plan.refused:
                 self._refuse([waiter], refusal)
-        return await self._write(plan) or plan.full
+        return await self._write(plan) or plan.full, plan.turn
 
     def _plan(self, quotas: Sequence[Quota], waiters: Sequence[Waiter]) -> _Plan:
         """Check all who wait, one after the other against what those before them leave."""
         plan = _Plan(quotas)
-        for waiter in still_waiting(waiters):
+        waiting = still_waiting(waiters)
+        patience, pauses = self._patience(waiting), dict[str, float]()
+        for waiter in waiting:
             request, holder = waiter.request, waiter.holder
             running = plan.running
             if holder.kept is not None:
@@ -250,6 +263,12 @@ class QuotaEvaluator:
                 after = check_request(running, request, self._evaluator(request.resource), self._limited)
                 if request.dry_run or not (charges := changed(running, after)):
                     waiter.result = None
+                    continue
+                for quota in charges:
+                    if quota.name not in pauses:
+                        pauses[quota.name] = self._accessor.pause(quota, patience)
+                if (pause := max(pauses[quota.name] for quota in charges)) > 0:
+                    plan.turn = min(plan.turn or pause, pause)
                     continue
                 self._reservations.reserve(holder, request, running, after)
             except QuotaRefused as refusal:
@@ -324,6 +343,8 @@ class _Plan:
     refused: list[tuple[Waiter, QuotaRefused]] = field(default_factory=list)
     #: Why somebody was not charged who may be later.
     full: NoRoom | None = None
+    #: Seconds until it is the turn of somebody who was not charged for that reason; 0 if there is nobody.
+    turn: float = 0.0
 
     def __post_init__(self) -> None:
         self.running = list(self.before)

@@ -80,10 +80,12 @@ class Waiter:
     """
     One request that waits.
 
-    :param deadline: when its time is over, on the evaluator's clock
+    :param came: when it began to wait, on the evaluator's clock
+    :param deadline: when its time is over
     """
 
     request: Request
+    came: float
     deadline: float
     #: Why it is refused; None if it is let through.
     result: Exception | None = field(default_factory=lambda: Undecided("DEFAULT DENY"))
@@ -95,6 +97,11 @@ class Waiter:
     charged: set[str] = field(default_factory=set)
     #: Whether quotas that refuse it have been looked at anew: what they say then is the answer.
     is_confirmed: bool = False
+
+    def left(self, now: float) -> float:
+        """How much of its time is left, from 1 down to 0."""
+        seconds = self.deadline - self.came
+        return min(max((self.deadline - now) / seconds, 0.0), 1.0) if seconds > 0 else 0.0
 
     @property
     def undecided(self) -> bool:

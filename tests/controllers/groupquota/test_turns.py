@@ -1,0 +1,112 @@
+"""Turns: who of several busy replicas writes a quota next, told from whose reservations were added to it."""
+
+from __future__ import annotations
+
+import pytest
+
+from kinformer.clock import FakeClock
+from kinformer_controllers.groupquota.turns import Turns
+
+#: Seconds that a write takes in these tests, and the slot that Turns makes of it.
+WRITE, SLOT = 0.01, 0.04
+
+
+class Replicas:
+    """Some that write one quota, each with its own view of whose turn it is."""
+
+    def __init__(self, *names: str) -> None:
+        self.clock = FakeClock()
+        self.turns = {name: Turns(name, self.clock) for name in names}
+        self._numbers = 0
+
+    def write(self, name: str) -> None:
+        """One of them charges the quota, and all others see it."""
+        self.clock.turn(WRITE)
+        self._numbers += 1
+        self.turns[name].wrote("g", WRITE)
+        for other, turns in self.turns.items():
+            if other != name:
+                turns.saw("g", [f"{name}-{self._numbers:x}"])
+
+    def pauses(self, **options: float) -> dict[str, float]:
+        return {name: pytest.approx(turns.pause("g", **options)) for name, turns in self.turns.items()}
+
+
+def test_whoever_has_not_written_for_the_longest_time_is_next_and_the_others_wait_a_slot_for_each_before_them() -> None:
+    it = Replicas("a", "b", "c")
+    for name in ("b", "c", "a"):
+        it.write(name)
+    assert it.pauses() == {"b": 0, "c": SLOT, "a": 2 * SLOT}
+    it.write("b")
+    assert it.pauses() == {"c": 0, "a": SLOT, "b": 2 * SLOT}
+
+
+def test_a_replica_that_nobody_has_seen_write_yet_is_first() -> None:
+    it = Replicas("a", "b", "new")
+    it.write("a")
+    it.write("b")
+    it.turns["new"] = Turns("new", it.clock)
+    assert it.pauses()["new"] == 0
+
+
+def test_a_slot_counts_from_the_last_write_so_that_replicas_that_are_not_busy_wait_for_nobody() -> None:
+    it = Replicas("a", "b", "c")
+    for name in it.turns:
+        it.write(name)
+    it.clock.turn(2 * SLOT)
+    assert it.pauses() == {"a": 0, "b": 0, "c": 0}
+
+
+def test_each_replica_waits_twice_for_one_that_is_dead() -> None:
+    it = Replicas("a", "dead", "c")
+    for name in it.turns:
+        it.write(name)
+    assert it.pauses()["c"] == 2 * SLOT
+    it.turns.pop("dead")
+    waits = []
+    for _ in range(4):
+        for name in ("a", "c"):
+            waits.append(it.turns[name].pause("g"))
+            it.clock.turn(waits[-1])
+            it.write(name)
+    assert waits == pytest.approx([0, SLOT, SLOT, SLOT, SLOT, 0, 0, 0], abs=1e-9)
+
+
+def test_a_request_that_has_little_time_left_waits_for_a_shorter_slot() -> None:
+    it = Replicas("a", "b", "c")
+    for name in it.turns:
+        it.write(name)
+    assert it.pauses(patience=0.25) == {"a": 0, "b": SLOT / 4, "c": SLOT / 2}
+    assert it.pauses(patience=0.0) == {"a": 0, "b": 0, "c": 0}
+
+
+def test_who_writes_alone_leaves_room_now_and_then_for_others_that_nobody_knows_of() -> None:
+    it = Replicas("a")
+    pauses = []
+    for _ in range(200):
+        pauses.append(it.turns["a"].pause("g"))
+        it.clock.turn(pauses[-1])
+        it.write("a")
+    gaps = [number for number, pause in enumerate(pauses) if pause > 0]
+    assert [pauses[number] for number in gaps] == pytest.approx([SLOT / 2] * len(gaps))
+    # Each ten slots, or forty writes.
+    assert 3 <= len(gaps) <= 5
+    assert sum(pauses) < 0.06 * 200 * WRITE
+
+
+def test_who_has_paused_anyway_leaves_no_room_besides() -> None:
+    it = Replicas("a")
+    for _ in range(100):
+        assert it.turns["a"].pause("g") == 0
+        it.write("a")
+        it.clock.turn(SLOT)
+
+
+def test_quotas_have_turns_of_their_own() -> None:
+    it = Replicas("a", "b")
+    for name in ("a", "b", "a"):
+        it.write(name)
+    assert it.turns["a"].pause("g") > 0
+    assert it.turns["a"].pause("other") == 0
+    it.turns["a"].forget("g")
+    assert it.turns["a"].pause("g") == 0
