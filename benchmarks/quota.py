@@ -1,12 +1,12 @@
-"""What quotas cost: ``python -m benchmarks.quota [recount] [full] [webhook]``.
+"""What recounting quotas costs: ``python -m benchmarks.quota [recount] [full]``.
 
 - ``recount``: one quota in a namespace of 10,000 pods. Once with a cache that was filled from the recorded pods, and
   once with an informer that has listed them over HTTP from an embedded server in another process. The first time no pod
   has been looked at; from then on what each version of a pod uses is remembered. Besides: pods whose statuses another
   controller has read before, and pods of which no two are alike;
-- ``full``: every quota of 1,000 namespaces with 100,000 pods in all, and the longest time that the event loop was held;
-- ``webhook``: AdmissionReviews over HTTPS, each charged to a GroupQuota. The webhook, the API server that it writes to
-  and who asks are a process each. What the webhook manages on one core is told by its CPU time, whatever else runs.
+- ``full``: every quota of 1,000 namespaces with 100,000 pods in all, and the longest time that the event loop was held.
+
+What the webhook for quotas over many namespaces manages is another benchmark: ``benchmarks.quota_webhook``.
 
 The pods are recorded ones, of some templates as pods are, 0.9 KiB of JSON each and most of them running. The cycle
 collector is off, as a controller manager runs. A first recount cannot be repeated: each is that of new objects.
@@ -15,27 +15,20 @@ collector is off, as a controller manager runs. A first recount cannot be repeat
 from __future__ import annotations
 
 import argparse
-import asyncio
 import gc
 import gzip
 import json
-import os
-import ssl
 import statistics
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import anyio
 import anyio.lowlevel
 import structlog
-import yaml
 
+from benchmarks.replication import server_of_its_own
 from kinformer.cache import NAMESPACE_INDEX, Indexer, ListWatch, SharedIndexInformer, namespace_index_func
 from kinformer.client import Client, connect
 from kinformer.meta import accessor_for
@@ -54,12 +47,10 @@ from kinformer_controllers.resourcequota.recount import Recounter
 from kinformer_controllers.shared.quota import InformerSource, PodEvaluator, Registry
 
 ROOT = Path(__file__).parents[1]
-CRD = ROOT / "docs" / "controllers" / "quota-webhook" / "crd.yaml"
 RECORDED = ROOT / "tests" / "golden" / "streams" / "pods_list.json.gz"
 HARD = {"pods": "1k", "requests.cpu": "1k", "requests.memory": "10Ti"}
-#: How often what can be measured only once is measured, each time with new objects.
+#: How often something is measured that can be measured only once, each time with new objects.
 ROUNDS = 7
-WEBHOOK = "from kinformer_controllers.groupquota.command import quota_webhook; quota_webhook()"
 
 
 class Pods:
@@ -121,7 +112,7 @@ async def recount(pods: int = 10_000) -> None:
             return InformerSource(cache)  # type: ignore[arg-type]  # as above
 
         await _recount(f"{pods:,} pods, {label}", filled)
-    with apiserver() as kubeconfig:
+    with server_of_its_own() as kubeconfig:
         async with connect(kubeconfig) as client, anyio.create_task_group() as tasks:
             await _create(client, Pods(pods, 1).indexer.list())
             sources = []
@@ -211,163 +202,12 @@ async def full(pods: int = 100_000, namespaces: int = 1000) -> None:
         )
 
 
-# --- the webhook
-
-
-@contextmanager
-def process(*command: str, ready: Callable[[str], bool]) -> Iterator[tuple[int, str]]:
-    """A process, once it has said that it is ready: its id and what it said."""
-    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    try:
-        assert running.stdout is not None
-        line = running.stdout.readline()
-        while not ready(line):
-            if not line:
-                raise SystemExit(f"{' '.join(command[:4])} ended early")
-            line = running.stdout.readline()
-        yield running.pid, line
-    finally:
-        running.terminate()
-        running.wait()
-
-
-@contextmanager
-def apiserver() -> Iterator[str]:
-    """An embedded server in a process of its own: the kubeconfig for it."""
-    with tempfile.TemporaryDirectory() as folder:
-        kubeconfig = Path(folder) / "kubeconfig"
-        kinformer = str(Path(sys.executable).with_name("kinformer"))
-        command = [kinformer, "apiserver", "--port", "0", "--kubeconfig-out", str(kubeconfig)]
-        with process(*command, ready=lambda _: kubeconfig.exists()):
-            yield str(kubeconfig)
-
-
-def cpu_seconds(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-async def webhook(requests: int = 6000, connections: int = 64, rate: int = 750, seconds: float = 6.0) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        key, certificate = (str(Path(folder) / name) for name in ("tls.key", "tls.crt"))
-        subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
-        curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1"]
-        openssl = ["openssl", "req", "-x509", *curve, "-keyout", key, "-out", certificate, *subject]
-        await anyio.run_process(openssl)
-        with apiserver() as kubeconfig:
-            async with connect(kubeconfig) as client:
-                definitions: Any = client.resource(dict, ("apiextensions.k8s.io", "v1", "customresourcedefinitions"))
-                await definitions.create(yaml.safe_load(CRD.read_text()))
-                quotas: Any = client.resource(dict, ("quota.kinformer.dev", "v1", "groupquotas"), namespaced=False)
-                spec = {"namespaceSelector": {}, "hard": {"pods": "1M", "requests.cpu": "1M"}}
-                await quotas.create(
-                    {
-                        "apiVersion": "quota.kinformer.dev/v1",
-                        "kind": "GroupQuota",
-                        "metadata": {"name": "g"},
-                        "spec": spec,
-                    }
-                )
-                flags = ["--kubeconfig", kubeconfig, "--tls-cert-file", certificate, "--tls-private-key-file", key]
-                hook = [sys.executable, "-u", "-c", WEBHOOK, *flags, "--host", "127.0.0.1", "--port", "0"]
-                with process(*hook, ready=lambda line: line.startswith("serving")) as (pid, said):
-                    port = int(said.split("/validate")[0].rpartition(":")[2])
-                    await _counted(quotas)
-                    tls = ssl.create_default_context(cafile=certificate)
-                    await _throughput(port, tls, pid, requests, connections)
-                    await _latency(port, tls, pid, rate, seconds, connections)
-                    used = (await quotas.get("g"))["status"]["used"]["pods"]
-                    print(f"charged in the end: {used} pods")
-
-
-async def _counted(quotas: Any) -> None:
-    """Return once the quota is in force."""
-    async with quotas.watch() as events:
-        async for batch in events:
-            if any(event.object.get("status", {}).get("used") for event in batch):
-                return
-
-
-async def _throughput(port: int, tls: ssl.SSLContext, pid: int, requests: int, connections: int) -> None:
-    numbers = iter(range(requests))
-
-    async def work() -> None:
-        ask = await _connection(port, tls)
-        for number in numbers:
-            await ask(number)
-
-    began, cpu = time.perf_counter(), cpu_seconds(pid)
-    await asyncio.gather(*(work() for _ in range(connections)))
-    took, used = time.perf_counter() - began, cpu_seconds(pid) - cpu
-    print(
-        f"webhook, {connections} connections: {requests / took:,.0f} requests/s; "
-        f"{requests / used:,.0f} a CPU-second of the webhook"
-    )
-
-
-async def _latency(port: int, tls: ssl.SSLContext, pid: int, rate: int, seconds: float, connections: int) -> None:
-    """Requests at a steady rate, however long the answers take."""
-    times: list[float] = []
-    free: asyncio.Queue[Any] = asyncio.Queue()
-    for _ in range(connections):
-        free.put_nowait(await _connection(port, tls))
-
-    async def one(number: int, due: float) -> None:
-        ask = await free.get()
-        await ask(number)
-        times.append(time.perf_counter() - due)
-        free.put_nowait(ask)
-
-    began, cpu = time.perf_counter(), cpu_seconds(pid)
-    async with asyncio.TaskGroup() as tasks:
-        for number in range(int(rate * seconds)):
-            due = began + number / rate
-            await asyncio.sleep(max(due - time.perf_counter(), 0))
-            tasks.create_task(one(1_000_000 + number, due))
-    times.sort()
-    p50, p99 = (times[int(len(times) * share)] * 1000 for share in (0.5, 0.99))
-    load = (cpu_seconds(pid) - cpu) / (time.perf_counter() - began)
-    print(f"webhook at {rate} requests/s: p50 {p50:.1f} ms, p99 {p99:.1f} ms, {load:.0%} of a core")
-
-
-async def _connection(port: int, tls: ssl.SSLContext) -> Callable[[int], Awaitable[None]]:
-    reader, writer = await asyncio.open_connection("localhost", port, ssl=tls)
-
-    async def ask(number: int) -> None:
-        body = json.dumps(_review(number)).encode()
-        head = (
-            f"POST /validate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
-        )
-        writer.write(head.encode() + b"\r\n" + body)
-        answer = await reader.readuntil(b"\r\n\r\n")
-        length = next(line for line in answer.lower().split(b"\r\n") if line.startswith(b"content-length:"))
-        response = await reader.readexactly(int(length.partition(b":")[2]))
-        if b'"allowed":true' not in response:
-            raise SystemExit(response.decode())
-
-    return ask
-
-
-def _review(number: int) -> dict[str, Any]:
-    containers = [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}}}]
-    metadata = {"name": f"pod-{number}", "namespace": "default", "uid": f"uid-{number}", "labels": {"app": "web"}}
-    request = {
-        "uid": str(number),
-        "operation": "CREATE",
-        "resource": {"group": "", "version": "v1", "resource": "pods"},
-        "namespace": "default",
-        "name": metadata["name"],
-        "object": {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": containers}},
-    }
-    return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="*", default=["recount", "full", "webhook"])
+    parser.add_argument("what", nargs="*", default=["recount", "full"])
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
     gc.disable()
-    known: dict[str, Callable[[], Awaitable[None]]] = {"recount": recount, "full": full, "webhook": webhook}
+    known: dict[str, Callable[[], Awaitable[None]]] = {"recount": recount, "full": full}
     for name in parser.parse_args().what:
         if name not in known:
             parser.error(f"unknown benchmark {name!r}: want some of {', '.join(known)}")
