@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from kinformer.cli.flags import duration
+from kinformer.cli.groups import FlagGroup, duration_flag, lease_times_of, switch, with_flags
 
 if TYPE_CHECKING:
     from kinformer.manager import LeaderElection
@@ -19,7 +19,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
-class ElectionFlags:
+class ElectionFlags(FlagGroup):
     """The flags, under the names that click gives them."""
 
     leader_elect: bool
@@ -31,11 +31,6 @@ class ElectionFlags:
     leader_elect_resource_namespace: str
     leader_elect_coordinated: bool
 
-    @classmethod
-    def taken_from(cls, options: dict[str, Any]) -> ElectionFlags:
-        """Take them out of a command's options."""
-        return cls(**{field.name: options.pop(field.name) for field in fields(cls)})
-
     @property
     def lease(self) -> str:
         return f"{self.leader_elect_resource_namespace}/{self.leader_elect_resource_name}"
@@ -43,20 +38,20 @@ class ElectionFlags:
 
 def leader_election_flags(command: F) -> F:
     """Give a command the flags of :class:`ElectionFlags`."""
-    flags = (
-        click.option(
+    return with_flags(
+        command,
+        switch(
             "--leader-elect",
-            type=bool,
-            is_flag=False,
-            flag_value=True,
-            default=False,
-            metavar="[=BOOL]",
-            help="Do nothing until this process holds a Lease: for several of them, of which one works.  [off: "
+            "Do nothing until this process holds a Lease: for several of them, of which one works.  [off: "
             "kube-controller-manager's is on]",
         ),
-        _seconds("lease-duration", "15s", "How long others wait for a leader that renews its Lease no more."),
-        _seconds("renew-deadline", "10s", "How long the leader tries to renew its Lease before it ends."),
-        _seconds("retry-period", "2s", "How long everybody waits between tries."),
+        duration_flag(
+            "--leader-elect-lease-duration", "15s", "How long others wait for a leader that renews its Lease no more."
+        ),
+        duration_flag(
+            "--leader-elect-renew-deadline", "10s", "How long the leader tries to renew its Lease before it ends."
+        ),
+        duration_flag("--leader-elect-retry-period", "2s", "How long everybody waits between tries."),
         click.option(
             "--leader-elect-resource-lock",
             type=click.Choice(["leases"]),
@@ -73,25 +68,11 @@ def leader_election_flags(command: F) -> F:
         click.option(
             "--leader-elect-resource-namespace", default="kube-system", show_default=True, help="The Lease's namespace."
         ),
-        click.option(
+        switch(
             "--leader-elect-coordinated",
-            type=bool,
-            is_flag=False,
-            flag_value=True,
-            default=False,
-            metavar="[=BOOL]",
-            help="Let the control plane choose the leader, by LeaseCandidates. The API server needs the feature "
+            "Let the control plane choose the leader, by LeaseCandidates. The API server needs the feature "
             "gate CoordinatedLeaderElection.  [off]",
         ),
-    )
-    for flag in reversed(flags):
-        command = flag(command)
-    return command
-
-
-def _seconds(name: str, default: str, help_: str) -> Callable[[F], F]:
-    return click.option(
-        f"--leader-elect-{name}", type=duration, default=default, show_default=True, metavar="DURATION", help=help_
     )
 
 
@@ -101,7 +82,6 @@ def leader_election_of(flags: ElectionFlags) -> LeaderElection | None:
 
     :raises OptionError: if the flags do not fit together, or name no Lease
     """
-    from kinformer.leaderelection import ElectionOptionError, ElectionOptions
     from kinformer.manager import LeaderElection, OptionError
     from kinformer.meta.validation import dns1123_label_errors, dns1123_subdomain_errors
 
@@ -112,10 +92,10 @@ def leader_election_of(flags: ElectionFlags) -> LeaderElection | None:
         raise OptionError(f"--leader-elect-resource-name is {name!r}: {problems[0]}")
     if problems := dns1123_label_errors(namespace):
         raise OptionError(f"--leader-elect-resource-namespace is {namespace!r}: {problems[0]}")
-    try:
-        times = ElectionOptions(
-            flags.leader_elect_lease_duration, flags.leader_elect_renew_deadline, flags.leader_elect_retry_period
-        )
-    except ElectionOptionError as error:
-        raise OptionError(f"--leader-elect: {error}") from error
+    times = lease_times_of(
+        "--leader-elect",
+        flags.leader_elect_lease_duration,
+        flags.leader_elect_renew_deadline,
+        flags.leader_elect_retry_period,
+    )
     return LeaderElection(name=name, namespace=namespace, options=times, coordinated=flags.leader_elect_coordinated)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+
+from kinformer.cli.groups import FlagGroup, with_flags
 
 __all__ = ("RemoteFlags", "remote_flags")
 
@@ -17,7 +19,7 @@ _DEFAULT = "127.0.0.1:8080"
 
 
 @dataclass(frozen=True, slots=True)
-class RemoteFlags:
+class RemoteFlags(FlagGroup):
     """The flags, under the names that click gives them."""
 
     address: str
@@ -26,15 +28,11 @@ class RemoteFlags:
     certificate_authority: Path | None
     insecure_skip_tls_verify: bool
 
-    @classmethod
-    def taken_from(cls, options: dict[str, Any]) -> RemoteFlags:
-        """Take them out of a command's options."""
-        return cls(**{field.name: options.pop(field.name) for field in fields(cls)})
-
 
 def remote_flags(command: F) -> F:
     """Give a command the flags of :class:`RemoteFlags`."""
-    flags = (
+    return with_flags(
+        command,
         click.option(
             "--address",
             default=_DEFAULT,
@@ -59,6 +57,3 @@ def remote_flags(command: F) -> F:
         ),
         click.option("--insecure-skip-tls-verify", is_flag=True, help="Believe any certificate."),
     )
-    for flag in reversed(flags):
-        command = flag(command)
-    return command

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from kinformer.cli.flags import NAMES
+from kinformer.cli.groups import FlagGroup, switch, with_flags
 
 if TYPE_CHECKING:
     from kinformer.manager import SecureServing
@@ -21,7 +22,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
-class ServingFlags:
+class ServingFlags(FlagGroup):
     """The flags, under the names that click gives them."""
 
     metrics_bind_address: str
@@ -32,15 +33,11 @@ class ServingFlags:
     tls_private_key_file: Path | None
     authorization_always_allow_paths: str
 
-    @classmethod
-    def taken_from(cls, options: dict[str, Any]) -> ServingFlags:
-        """Take them out of a command's options."""
-        return cls(**{field.name: options.pop(field.name) for field in fields(cls)})
-
 
 def serving_flags(command: F) -> F:
     """Give a command the flags of :class:`ServingFlags`."""
-    flags = (
+    return with_flags(
+        command,
         click.option(
             "--metrics-bind-address",
             default="",
@@ -48,14 +45,10 @@ def serving_flags(command: F) -> F:
             help="Serve metrics, health and the status pages here: over plain HTTP and to everybody on loopback, over "
             "TLS and to whom the API server lets elsewhere.",
         ),
-        click.option(
+        switch(
             "--metrics-secure",
-            type=bool,
-            is_flag=False,
-            flag_value=True,
+            "TLS and access rules for --metrics-bind-address.  [on, but for loopback]",
             default=None,
-            metavar="[=BOOL]",
-            help="TLS and access rules for --metrics-bind-address.  [on, but for loopback]",
         ),
         click.option(
             "--secure-port",
@@ -88,9 +81,6 @@ def serving_flags(command: F) -> F:
             "all that begin so.",
         ),
     )
-    for flag in reversed(flags):
-        command = flag(command)
-    return command
 
 
 def address_of(flags: ServingFlags) -> tuple[str, int] | None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from kinformer.cli.flags import duration
+from kinformer.cli.groups import FlagGroup, duration_flag, lease_times_of, with_flags
 
 if TYPE_CHECKING:
     from kinformer.sharding import Sharding
@@ -19,7 +19,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
-class ShardingFlags:
+class ShardingFlags(FlagGroup):
     """The flags, under the names that click gives them."""
 
     shards: int
@@ -30,15 +30,11 @@ class ShardingFlags:
     shard_renew_deadline: float
     shard_retry_period: float
 
-    @classmethod
-    def taken_from(cls, options: dict[str, Any]) -> ShardingFlags:
-        """Take them out of a command's options."""
-        return cls(**{field.name: options.pop(field.name) for field in fields(cls)})
-
 
 def sharding_flags(command: F) -> F:
     """Give a command the flags of :class:`ShardingFlags`."""
-    flags = (
+    return with_flags(
+        command,
         click.option(
             "--shards",
             type=int,
@@ -57,18 +53,11 @@ def sharding_flags(command: F) -> F:
             help="The name of the group, and of the Lease that says who owns which shard.",
         ),
         click.option("--shard-namespace", default="kube-system", show_default=True, help="The Leases' namespace."),
-        _seconds("lease-duration", "15s", "How long others wait for a member that renews its Lease no more."),
-        _seconds("renew-deadline", "10s", "How long a member tries to renew its Lease before it ends."),
-        _seconds("retry-period", "2s", "How often a member renews its Lease, and looks at the others."),
-    )
-    for flag in reversed(flags):
-        command = flag(command)
-    return command
-
-
-def _seconds(name: str, default: str, help_: str) -> Callable[[F], F]:
-    return click.option(
-        f"--shard-{name}", type=duration, default=default, show_default=True, metavar="DURATION", help=help_
+        duration_flag(
+            "--shard-lease-duration", "15s", "How long others wait for a member that renews its Lease no more."
+        ),
+        duration_flag("--shard-renew-deadline", "10s", "How long a member tries to renew its Lease before it ends."),
+        duration_flag("--shard-retry-period", "2s", "How often a member renews its Lease, and looks at the others."),
     )
 
 
@@ -80,7 +69,6 @@ def sharding_of(flags: ShardingFlags) -> Sharding | None:
     """
     if not flags.shards:
         return None
-    from kinformer.leaderelection import ElectionOptionError, ElectionOptions
     from kinformer.manager import OptionError
     from kinformer.meta.validation import dns1123_label_errors, dns1123_subdomain_errors
     from kinformer.sharding import Sharding, ShardOptionError
@@ -92,10 +80,7 @@ def sharding_of(flags: ShardingFlags) -> Sharding | None:
         raise OptionError(f"--shard-namespace is {flags.shard_namespace!r}: {problems[0]}")
     if flags.shard_member_identity and (problems := dns1123_subdomain_errors(flags.shard_member_identity)):
         raise OptionError(f"--shard-member-identity is {flags.shard_member_identity!r}: {problems[0]}")
-    try:
-        times = ElectionOptions(flags.shard_lease_duration, flags.shard_renew_deadline, flags.shard_retry_period)
-    except ElectionOptionError as error:
-        raise OptionError(f"--shard: {error}") from error
+    times = lease_times_of("--shard", flags.shard_lease_duration, flags.shard_renew_deadline, flags.shard_retry_period)
     try:
         return Sharding(
             shards=flags.shards,
