@@ -21,7 +21,7 @@ from typing import Protocol
 import anyio
 import anyio.lowlevel
 
-__all__ = ("Clock", "FakeClock", "RealClock", "Timer")
+__all__ = ("Clock", "FakeClock", "RealClock", "Timer", "sleep_by_timer")
 
 
 class Timer(Protocol):
@@ -49,6 +49,19 @@ class Clock(Protocol):
 
     async def sleep(self, seconds: float) -> None:
         """Return once so many seconds have passed; at once, but not before others had their turn, for none or less."""
+
+
+async def sleep_by_timer(clock: Clock, seconds: float) -> None:
+    """Sleep on a clock whose time is not the event loop's: what the ``sleep`` of such a clock does."""
+    if seconds <= 0:
+        await anyio.lowlevel.checkpoint()
+        return
+    woken = anyio.Event()
+    timer = clock.call_later(seconds, woken.set)
+    try:
+        await woken.wait()
+    finally:
+        timer.cancel()
 
 
 class RealClock:
@@ -103,15 +116,7 @@ class FakeClock:
         return timer
 
     async def sleep(self, seconds: float) -> None:
-        if seconds <= 0:
-            await anyio.lowlevel.checkpoint()
-            return
-        woken = anyio.Event()
-        timer = self.call_later(seconds, woken.set)
-        try:
-            await woken.wait()
-        finally:
-            timer.cancel()
+        await sleep_by_timer(self, seconds)
 
     @property
     def next_due(self) -> float | None:

@@ -17,7 +17,7 @@ import anyio
 
 from kinformer.client import Client, ConnectionLost, ServerUnreachable, connect
 from kinformer.client.transport import BodyStream, Transport
-from kinformer.clock import Clock, FakeClock, Timer
+from kinformer.clock import Clock, FakeClock, Timer, sleep_by_timer
 from kinformer.envtest import ApiServer
 from kinformer.leaderelection import ElectionOptions, LeadershipLost
 from kinformer.manager import Controller, ControllerContext, LeaderElection, Manager
@@ -77,15 +77,7 @@ class ProcessClock:
         return timer
 
     async def sleep(self, seconds: float) -> None:
-        if seconds <= 0:
-            await anyio.lowlevel.checkpoint()
-            return
-        woken = anyio.Event()
-        timer = self.call_later(seconds, woken.set)
-        try:
-            await woken.wait()
-        finally:
-            timer.cancel()
+        await sleep_by_timer(self, seconds)
 
     def stop(self) -> None:
         """Let timers fall due, and fire none."""

@@ -25,7 +25,7 @@ from typing import Any, Final
 import anyio
 
 from kinformer.client import ClientError
-from kinformer.clock import Clock, FakeClock, Timer
+from kinformer.clock import Clock, FakeClock, Timer, sleep_by_timer
 from kinformer.leaderelection import ElectionOptions, guarded_client
 from kinformer.sharding import MembershipLost, Ranges, Sharding, ShardMember
 from kinformer.sharding.gate import RangeState
@@ -80,15 +80,7 @@ class OwnClock:
         return timer
 
     async def sleep(self, seconds: float) -> None:
-        if seconds <= 0:
-            await anyio.lowlevel.checkpoint()
-            return
-        event = anyio.Event()
-        timer = self.call_later(seconds, event.set)
-        try:
-            await event.wait()
-        finally:
-            timer.cancel()
+        await sleep_by_timer(self, seconds)
 
     def stop(self) -> None:
         """As SIGSTOP does."""
