@@ -15,7 +15,6 @@ from kinformer.client import NotFound, Resource
 from kinformer.logs import get_logger
 from kinformer.manager import SyncError
 from kinformer.meta import GroupResource, GroupVersionKind, new_controller_ref
-from kinformer.meta.validation import dns1123_subdomain_errors
 from kinformer.models import V1EndpointSlice, V1ObjectMeta, V1Service
 from kinformer_controllers.endpointslice.endpoints import (
     NO_HINTS,
@@ -40,6 +39,7 @@ from kinformer_controllers.shared.services.service import (
     has_cluster_ip,
     port_resolver,
 )
+from kinformer_controllers.shared.services.slices import slice_name_prefix
 from kinformer_controllers.shared.services.trigger_time import format_trigger_time
 from kinformer_controllers.shared.waiting.consistency import ConsistencyStore
 from kinformer_controllers.shared.writing.pods import is_namespace_terminating
@@ -296,7 +296,7 @@ def _new_slice(
         api_version="discovery.k8s.io/v1",
         kind="EndpointSlice",
         metadata=V1ObjectMeta(
-            generate_name=_name_prefix(meta.name),
+            generate_name=slice_name_prefix(meta.name),
             namespace=meta.namespace,
             labels=labels,
             owner_references=[new_controller_ref(service, _SERVICE)],
@@ -346,9 +346,3 @@ def _annotate(slice_: V1EndpointSlice, triggered: datetime | None) -> None:
     if triggered is not None:
         annotations[TRIGGER_TIME_ANNOTATION] = format_trigger_time(triggered)
     slice_.metadata.annotations = annotations
-
-
-def _name_prefix(service_name: str) -> str:
-    """With a dash where that leaves room for one."""
-    prefix = f"{service_name}-"
-    return service_name if dns1123_subdomain_errors(f"{prefix[:-2]}a") else prefix

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kinformer.meta import GroupVersionKind, new_controller_ref
-from kinformer.meta.validation import dns1123_subdomain_errors
 from kinformer.models import (
     DiscoveryV1EndpointPort,
     V1Endpoint,
@@ -25,6 +24,7 @@ from kinformer.models import (
     V1ObjectMeta,
 )
 from kinformer_controllers.shared.services.repacking import repack
+from kinformer_controllers.shared.services.slices import slice_name_prefix
 
 __all__ = ("MANAGED_BY", "MANAGER", "SERVICE_NAME", "Mirror", "is_mirrored_slice", "mirror", "should_mirror")
 
@@ -152,7 +152,7 @@ def _slice(endpoints: V1Endpoints, key: _Key, wanted: list[V1Endpoint]) -> V1End
         api_version="discovery.k8s.io/v1",
         kind="EndpointSlice",
         metadata=V1ObjectMeta(
-            generate_name=_prefix(meta.name),
+            generate_name=slice_name_prefix(meta.name),
             namespace=meta.namespace,
             labels={**(meta.labels or {}), SERVICE_NAME: meta.name, MANAGED_BY: MANAGER},
             annotations=annotations or None,
@@ -211,9 +211,3 @@ def _port_key(ports: Iterable[Any]) -> _Ports:
 
 def _ports_of(slice_: V1EndpointSlice) -> _Ports:
     return _port_key(slice_.ports or ())
-
-
-def _prefix(name: str) -> str:
-    """With a dash where that leaves room for one."""
-    prefix = f"{name}-"
-    return name if dns1123_subdomain_errors(f"{prefix[:-2]}a") else prefix

@@ -21,7 +21,7 @@ from kinformer_controllers.pvcprotection.usage import keeps_claim
 from kinformer_controllers.shared.volumes.pods import add_claim_index, claims_of, is_pod_done, pods_of_claim
 from kinformer_controllers.shared.writing.finalizers import (
     add_finalizers_patch,
-    has_finalizer,
+    is_finalizer_due,
     remove_finalizers_patch,
 )
 
@@ -81,7 +81,7 @@ class ClaimProtection:
 
 def needs_a_look(old: Any, claim: Any) -> bool:
     """Whether a claim lacks the finalizer, or has it and is being deleted."""
-    return claim is not None and has_finalizer(claim, FINALIZER) == (claim.metadata.deletion_timestamp is not None)
+    return claim is not None and is_finalizer_due(claim, FINALIZER)
 
 
 class PodHandler:

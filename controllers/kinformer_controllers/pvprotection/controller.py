@@ -16,7 +16,7 @@ from kinformer.manager import Controller, ControllerContext
 from kinformer.models import V1PersistentVolume
 from kinformer_controllers.shared.writing.finalizers import (
     add_finalizers_patch,
-    has_finalizer,
+    is_finalizer_due,
     remove_finalizers_patch,
 )
 
@@ -63,4 +63,4 @@ class VolumeProtection:
 
 def needs_a_look(old: Any, volume: Any) -> bool:
     """Whether a volume lacks the finalizer, or has it and is being deleted."""
-    return volume is not None and has_finalizer(volume, FINALIZER) == (volume.metadata.deletion_timestamp is not None)
+    return volume is not None and is_finalizer_due(volume, FINALIZER)

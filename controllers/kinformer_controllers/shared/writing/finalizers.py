@@ -7,11 +7,22 @@ from typing import Any
 
 from kinformer.meta import accessor_of
 
-__all__ = ("add_finalizers_patch", "has_finalizer", "remove_finalizers_patch", "without_finalizers")
+__all__ = (
+    "add_finalizers_patch",
+    "has_finalizer",
+    "is_finalizer_due",
+    "remove_finalizers_patch",
+    "without_finalizers",
+)
 
 
 def has_finalizer(obj: Any, finalizer: str) -> bool:
     return finalizer in accessor_of(obj).finalizers(obj)
+
+
+def is_finalizer_due(obj: Any, finalizer: str) -> bool:
+    """Whether a finalizer has to be put on an object that lacks it, or can perhaps be taken off one that is deleted."""
+    return has_finalizer(obj, finalizer) == (accessor_of(obj).is_being_deleted(obj))
 
 
 def without_finalizers(finalizers: Iterable[str] | None, *removed: str) -> list[str]:
