@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 
-import anyio
 import pytest
 
-from kinformer.client import connect
-from kinformer.envtest import ApiServer
-from kinformer.envtest.nodes import FakeNodes
-from kinformer.manager import Manager
+from tests.controllers.kubectl import Kubectl, kubectl_beside, needs_kubectl
 
 pytest.importorskip("cryptography", reason="kubectl sends tokens over TLS only")
-pytestmark = pytest.mark.skipif(shutil.which("kubectl") is None, reason="there is no kubectl here")
-
-Kubectl = Callable[..., Awaitable[str]]
+pytestmark = needs_kubectl
 
 MANIFEST = """
 apiVersion: apps/v1
@@ -34,20 +27,8 @@ spec:
 
 @pytest.fixture
 async def kubectl(tmp_path: Path) -> AsyncIterator[Kubectl]:
-    config = tmp_path / "config"
-    async with ApiServer(tls=True) as server:
-        server.write_kubeconfig(config)
-
-        async def run(*arguments: str, stdin: str = "") -> str:
-            home = {"HOME": str(tmp_path), "KUBECONFIG": str(config), "PATH": "/usr/bin:/bin:/usr/local/bin"}
-            done = await anyio.run_process(["kubectl", *arguments], input=stdin.encode(), check=False, env=home)
-            return (done.stdout + done.stderr).decode()
-
-        async with connect(kubeconfig=config) as client, anyio.create_task_group() as tasks:
-            tasks.start_soon(FakeNodes(client, 1).run)
-            tasks.start_soon(Manager(client, controllers=["statefulset", "daemonset"]).run)
-            yield run
-            tasks.cancel_scope.cancel()
+    async with kubectl_beside(tmp_path, "statefulset", "daemonset") as run:
+        yield run
 
 
 @pytest.mark.parametrize(
