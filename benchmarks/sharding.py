@@ -19,7 +19,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -86,7 +86,8 @@ class Cluster:
         await self.until_all_pods()
 
     async def until_all_pods(self) -> None:
-        while len((await self.client.resource(dict, V1Pod).list()).items) < self.replicas * len(self.names):  # noqa: ASYNC110
+        pods, wanted = self.client.resource(dict, V1Pod), self.replicas * len(self.names)
+        while len((await pods.list()).items) < wanted:  # noqa: ASYNC110 - a watch would be one more for the server
             await anyio.sleep(0.5)
 
     async def owners(self) -> tuple[str, ...]:
@@ -152,7 +153,10 @@ async def measure(counts: list[int], namespaces: int, sets: int, replicas: int) 
     with server_of_its_own() as kubeconfig, TemporaryDirectory() as folder, ended(members):
         async with connect(kubeconfig) as client:
             cluster = Cluster(client, namespaces, sets, replicas)
-            start: Callable[[int], Member] = lambda n: Member(kubeconfig, n, Path(folder) / f"{n}.log")  # noqa: E731
+
+            def start(number: int) -> Member:
+                return Member(kubeconfig, number, Path(folder) / f"{number}.log")
+
             members.append(start(0))
             await cluster.until_owned_by(members)
             await settle(members)

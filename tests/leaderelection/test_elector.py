@@ -322,7 +322,10 @@ async def test_an_elector_runs_once() -> None:
 async def test_the_metric_says_whether_this_process_leads() -> None:
     shared, clock = Shared(), FakeClock()
     candidate = Candidate(shared, clock, "measured")
-    value = lambda: REGISTRY.get_sample_value("leader_election_master_status", {"name": "measured"})  # noqa: E731
+
+    def value() -> float | None:
+        return REGISTRY.get_sample_value("leader_election_master_status", {"name": "measured"})
+
     assert value() == 0
     async with running(candidate):
         await clock.advance(1)

@@ -20,9 +20,9 @@ T = TypeVar("T")
 
 
 class Latest(Generic[T]):
-    def __init__(self, cached: Indexer[Any]) -> None:
+    def __init__(self, cached: Indexer[T]) -> None:
         self._cached = cached
-        self._written: dict[str, Any] = {}
+        self._written: dict[str, T] = {}
 
     def get(self, key: str) -> T | None:
         """The newest state, None if the object is gone."""
@@ -49,17 +49,17 @@ class Latest(Generic[T]):
         """Note that an object is gone; returns its last state, which may be one that was written and not seen."""
         written = self._written.pop(key, None)
         if written is not None and is_older(_version(seen), _version(written)) and _uid(written) == _uid(seen):
-            return written  # type: ignore[no-any-return]
+            return written
         return seen
 
-    def _newest(self, key: str, cached: Any) -> T | None:
+    def _newest(self, key: str, cached: T | None) -> T | None:
         written = self._written.get(key)
         if written is None:
-            return cached  # type: ignore[no-any-return]
+            return cached
         if cached is not None and _uid(written) == _uid(cached) and is_older(_version(cached), _version(written)):
-            return written  # type: ignore[no-any-return]
+            return written
         del self._written[key]
-        return cached  # type: ignore[no-any-return]
+        return cached
 
 
 def _version(obj: Any) -> str:

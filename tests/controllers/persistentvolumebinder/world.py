@@ -132,11 +132,13 @@ class World(Cluster):
 
     def now(self, name: str = "v") -> V1PersistentVolume:
         """A volume as the server has it."""
-        return self.on_server(V1PersistentVolume, name)  # type: ignore[no-any-return]
+        volume: V1PersistentVolume = self.on_server(V1PersistentVolume, name)
+        return volume
 
     def claim_now(self, name: str = "c") -> V1PersistentVolumeClaim:
         """A claim as the server has it."""
-        return self.on_server(V1PersistentVolumeClaim, f"ns/{name}")  # type: ignore[no-any-return]
+        claim: V1PersistentVolumeClaim = self.on_server(V1PersistentVolumeClaim, f"ns/{name}")
+        return claim
 
     @property
     def writes(self) -> list[str]:

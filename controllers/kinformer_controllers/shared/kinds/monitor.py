@@ -7,6 +7,7 @@ own until it is missing again: its server may be away for a moment without sayin
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -40,28 +41,28 @@ def kinds_with(served: Served, verbs: Collection[str]) -> dict[GroupResource, Ap
     return found
 
 
-class Follower:
-    """What somebody does about each kind; to be derived from."""
+class Follower(ABC):
+    """What somebody does about each kind."""
 
+    @abstractmethod
     def choose(self, served: Served) -> Mapping[GroupResource, ApiResource]:
         """Which kinds are followed."""
-        raise NotImplementedError
 
+    @abstractmethod
     def informer_of(self, kind: ApiResource) -> Borrowed:
         """The informer to follow a kind with."""
-        raise NotImplementedError
 
+    @abstractmethod
     def handler_of(self, kind: ApiResource, informer: SharedIndexInformer[Any]) -> ResourceEventHandler[Any]:
         """What is told of a kind's objects from now on."""
-        raise NotImplementedError
 
-    def found(self, kind: ApiResource) -> None:
+    def found(self, kind: ApiResource) -> None:  # noqa: B027 - not everybody wants to know
         """A kind's objects are known."""
 
-    def lost(self, kind: ApiResource) -> None:
+    def lost(self, kind: ApiResource) -> None:  # noqa: B027 - as above
         """A kind is followed no longer."""
 
-    def failed(self) -> None:
+    def failed(self) -> None:  # noqa: B027 - as above
         """A discovery failed, or not all objects were known in time."""
 
 

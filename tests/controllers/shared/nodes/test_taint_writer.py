@@ -62,15 +62,16 @@ class Writer(NodeWriter):
         super().__init__(server, clock, random=lambda: 0.0)  # type: ignore[arg-type]
 
 
+class TurnedBySleep(FakeClock):
+    """A clock that whoever sleeps turns."""
+
+    async def sleep(self, seconds: float) -> None:
+        self.turn(seconds)
+
+
 @pytest.fixture
 def clock() -> FakeClock:
-    clock = FakeClock()
-
-    async def sleep(seconds: float) -> None:
-        clock.turn(seconds)
-
-    clock_with_sleep: Any = SimpleNamespace(monotonic=clock.monotonic, now=clock.now, sleep=sleep)
-    return clock_with_sleep  # type: ignore[no-any-return]
+    return TurnedBySleep()
 
 
 async def test_taints_are_added_with_one_patch_of_the_version_that_was_read(clock: FakeClock) -> None:
