@@ -54,9 +54,9 @@ class QuotaQueues:
         self._primary.add(key)
 
     def add_all(self) -> None:
-        """Recount everything."""
-        for key in self._quotas.list_keys():
-            self._primary.add(key)
+        """Recount everything, each quota once: an urgent one waits in the queue of those already."""
+        for quota in self._quotas.list():
+            self.add(quota)
 
     def replenish(self, resource: GroupResource, namespace: str) -> None:
         """Recount those of a namespace's quotas that limit a resource."""

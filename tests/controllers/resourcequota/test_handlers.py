@@ -118,3 +118,10 @@ def test_a_full_recount_is_of_everything() -> None:
     wired = Wired(quota("a"), quota("b", namespace="other"))
     wired.queues.add_all()
     assert sorted(wired.primary.keys) == ["ns/a", "other/b"]
+
+
+def test_in_a_full_recount_a_quota_that_is_urgent_is_queued_as_such_and_only_so() -> None:
+    used = dict.fromkeys(LIMITS, "0")
+    wired = Wired(quota("a", LIMITS), quota("b", LIMITS, LIMITS, used))
+    wired.queues.add_all()
+    assert wired.queued == (["ns/b"], ["ns/a"])

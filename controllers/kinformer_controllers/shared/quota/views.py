@@ -3,8 +3,7 @@
 An evaluator is given an informer's model, the JSON of an admission request, or an object that a test has made. Each is
 looked at through the same attributes, those of the models. A model whose spec and status nobody has read yet is still
 the server's bytes: of these only the fields below are decoded, and the model stays as it was, which makes a recount
-several times faster than one that builds every object. For one that has been read, bytes are made of it again: that is
-quicker than it looks, and there is one way to look at all.
+several times faster than one that builds every object. Of what others have decoded, the same fields are taken over.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from kinformer.models import ResourceV1ResourceClaim, V1PersistentVolumeClaim, V1Pod, V1Service, encode
+from kinformer.models import ResourceV1ResourceClaim, V1PersistentVolumeClaim, V1Pod, V1Service
 
 __all__ = (
     "ClaimView",
@@ -72,9 +71,13 @@ class Condition(_View):
     reason: str | None = None
 
 
+class Selector(_View):
+    """That there is one is all that is asked."""
+
+
 class AffinityTerm(_View):
     namespaces: list[str] | None = None
-    namespace_selector: dict[str, Any] | None = None
+    namespace_selector: Selector | None = None
 
 
 class WeightedAffinityTerm(_View):
@@ -209,7 +212,7 @@ def _reader(model: type[Any], name: str, type_: type[Any]) -> Callable[[Any], An
     """What reads a spec or status off a model, decoded or not."""
     field = model.__lazy_fields__.get(name)
     peek = field.peek if field is not None else attrgetter(name)
-    decode, raw = msgspec.json.Decoder(type_).decode, msgspec.Raw
+    decode, convert, raw = msgspec.json.Decoder(type_).decode, msgspec.convert, msgspec.Raw
     # Never changed: the view of an object that has none.
     empty = type_()
 
@@ -217,7 +220,7 @@ def _reader(model: type[Any], name: str, type_: type[Any]) -> Callable[[Any], An
         value = peek(obj)
         if value is None:
             return empty
-        return decode(value if type(value) is raw else encode(value))
+        return decode(value) if type(value) is raw else convert(value, type_, from_attributes=True)
 
     return read
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from kinformer.cache import DeletedFinalStateUnknown
 from kinformer.models import V1Pod, V1Service
 from kinformer.workqueue import DelayingQueue
-from kinformer_controllers.shared.services.pod import EndpointPod, differs, endpoint_pod
+from kinformer_controllers.shared.services.pod import EndpointPod, EndpointPods, differs
 from kinformer_controllers.shared.services.selection import Selection
 
 __all__ = ("PodHandler", "ServiceHandler")
@@ -46,22 +46,26 @@ class PodHandler:
     """
     Told of pods: keeps the selection's up to date, and has the services synced that a change concerns.
 
+    :param pods: those of the informer that tells
     :param batch_period: seconds for which a service waits for further changes of its pods
     """
 
-    def __init__(self, queue: DelayingQueue[str], selection: Selection, batch_period: float) -> None:
+    def __init__(
+        self, queue: DelayingQueue[str], selection: Selection, pods: EndpointPods, batch_period: float
+    ) -> None:
         self._queue = queue
+        self._pods = pods
         self._selection = selection
         self._batch_period = batch_period
 
     def on_add(self, pod: V1Pod, is_in_initial_list: bool, /) -> None:
-        now = endpoint_pod(pod)
+        now = self._pods.read(pod)
         self._changed(self._selection.set_pod(now), now)
 
     def on_update(self, old: V1Pod, new: V1Pod, /) -> None:
         if new.metadata.resource_version == old.metadata.resource_version:
             return  # a resync, which services have of their own
-        now = endpoint_pod(new)
+        now = self._pods.read(new)
         self._changed(self._selection.set_pod(now), now)
 
     def on_delete(self, pod: V1Pod | DeletedFinalStateUnknown[V1Pod], /) -> None:
@@ -71,6 +75,7 @@ class PodHandler:
             key = f"{pod.metadata.namespace}/{pod.metadata.name}"
         gone = self._selection.drop_pod(key)
         if gone is not None:
+            self._pods.forget(gone)
             self._enqueue(self._selection.services_of(gone))
 
     def _changed(self, before: EndpointPod | None, now: EndpointPod) -> None:
@@ -88,5 +93,9 @@ class PodHandler:
             self._enqueue(services)
 
     def _enqueue(self, services: Iterable[str]) -> None:
+        if not self._batch_period:
+            for key in services:
+                self._queue.add(key)
+            return
         for key in services:
             self._queue.add_after(key, self._batch_period)

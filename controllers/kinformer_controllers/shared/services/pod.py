@@ -1,7 +1,9 @@
 """EndpointPod: what of a pod matters to services, and nothing else of it.
 
 A service of thousands of pods is synced each time that one of them changes. So a pod is read once, when it changes,
-into this form; a sync looks at nothing else. Whether a change matters is whether the form is another one.
+into this form; a sync looks at nothing else. Whether a change matters is whether the form is another one. The two
+controllers that look at pods so are told by the same informer, and share what the first of them has read
+(:class:`EndpointPods`).
 """
 
 from __future__ import annotations
@@ -9,13 +11,17 @@ from __future__ import annotations
 import ipaddress
 import re
 from datetime import datetime
+from typing import Any
+from weakref import WeakKeyDictionary
 
 import msgspec
 
-from kinformer.models import V1Container, V1EndpointAddress, V1ObjectReference, V1Pod
+from kinformer.cache import SharedIndexInformer
+from kinformer.models import V1EndpointAddress, V1ObjectReference, V1Pod
 from kinformer_controllers.shared.owning.status import is_pod_terminal, ready_condition
+from kinformer_controllers.shared.partly import partly
 
-__all__ = ("EndpointPod", "canonical_ip", "differs", "endpoint_pod", "is_ipv6")
+__all__ = ("EndpointPod", "EndpointPods", "canonical_ip", "differs", "endpoint_pod", "is_ipv6")
 
 _OCTET = r"(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)"
 _PLAIN_IPV4 = re.compile(rf"{_OCTET}(?:\.{_OCTET}){{3}}", re.ASCII)
@@ -70,9 +76,70 @@ class EndpointPod(msgspec.Struct, gc=False, eq=False):
         return V1EndpointAddress(ip=ip, hostname=hostname, node_name=self.node_name or None, target_ref=target)
 
 
+class EndpointPods:
+    """
+    The pods of one informer, each version read once, for all whom the informer tells of them.
+
+    It is asked in the informer's handlers only, and not from other threads.
+    """
+
+    def __init__(self) -> None:
+        self._read: dict[str, tuple[V1Pod, EndpointPod]] = {}
+
+    @classmethod
+    def of(cls, informer: SharedIndexInformer[V1Pod]) -> EndpointPods:
+        """The same for everybody who asks with this informer."""
+        found = _of_informers.get(informer)
+        if found is None:
+            found = _of_informers[informer] = cls()
+        return found
+
+    def read(self, pod: V1Pod) -> EndpointPod:
+        """The pod, read."""
+        uid = pod.metadata.uid or ""
+        known = self._read.get(uid)
+        # That very object: who is told later may be told of a version that others have left behind.
+        if known is not None and known[0] is pod:
+            return known[1]
+        now = endpoint_pod(pod)
+        self._read[uid] = pod, now
+        return now
+
+    def forget(self, pod: EndpointPod) -> None:
+        """It is gone."""
+        self._read.pop(pod.uid, None)
+
+
+_of_informers: WeakKeyDictionary[SharedIndexInformer[V1Pod], EndpointPods] = WeakKeyDictionary()
+
+
+class _Port(msgspec.Struct, rename="camel", gc=False):
+    container_port: int
+    name: str | None = None
+    protocol: str | None = None
+
+
+class _Container(msgspec.Struct, rename="camel", gc=False):
+    ports: list[_Port] | None = None
+    restart_policy: str | None = None
+
+
+class _Spec(msgspec.Struct, rename="camel", gc=False):
+    """What is read of a pod's spec: the rest of it stays the server's bytes, of which it is the larger part."""
+
+    node_name: str | None = None
+    hostname: str | None = None
+    subdomain: str | None = None
+    containers: list[_Container] | None = None
+    init_containers: list[_Container] | None = None
+
+
+_spec_of = partly(V1Pod, "spec", _Spec)
+
+
 def endpoint_pod(pod: V1Pod) -> EndpointPod:
     """Read a pod."""
-    meta, spec, status = pod.metadata, pod.spec, pod.status
+    meta, spec, status = pod.metadata, _spec_of(pod), pod.status
     ipv4: list[str] = []
     ipv6: list[str] = []
     has_ip = primary_ipv6 = False
@@ -102,7 +169,7 @@ def endpoint_pod(pod: V1Pod) -> EndpointPod:
         ready_changed=condition.last_transition_time if condition is not None else None,
         terminal=is_pod_terminal(pod),
         deleting=bool(meta.deletion_timestamp),
-        named_ports=_named_ports(pod),
+        named_ports=_named_ports(spec),
         target=("Pod", meta.uid or "", "", ""),
     )
 
@@ -132,7 +199,9 @@ def differs(before: EndpointPod, now: EndpointPod) -> bool:
 def canonical_ip(text: str) -> str:
     """An address in the one form that it is written in; ``""`` if it is none. Leading zeros in IPv4 are forgiven."""
     if ":" not in text:
-        text = text if _PLAIN_IPV4.fullmatch(text) else _LEADING_ZEROS.sub("", text)
+        if _PLAIN_IPV4.fullmatch(text):
+            return text
+        text = _LEADING_ZEROS.sub("", text)
         return text if _PLAIN_IPV4.fullmatch(text) else ""
     try:
         address = ipaddress.IPv6Address(text)
@@ -143,23 +212,24 @@ def canonical_ip(text: str) -> str:
 
 
 def is_ipv6(text: str) -> bool:
-    return ":" in canonical_ip(text)
+    return ":" in text and ":" in canonical_ip(text)
 
 
-def _named_ports(pod: V1Pod) -> dict[tuple[str, str], int]:
-    if pod.spec is None:
+def _named_ports(spec: Any) -> dict[tuple[str, str], int]:
+    if spec is None:
         return _NO_PORTS
     ports: dict[tuple[str, str], int] = {}
-    for container in pod.spec.containers or ():
-        _add_ports(ports, container)
-    for container in pod.spec.init_containers or ():
+    for container in spec.containers or ():
+        if container.ports:
+            _add_ports(ports, container.ports)
+    for container in spec.init_containers or ():
         # A sidecar, which runs beside the others; other init containers are gone by the time that anybody calls.
-        if container.restart_policy == "Always":
-            _add_ports(ports, container)
+        if container.ports and container.restart_policy == "Always":
+            _add_ports(ports, container.ports)
     return ports or _NO_PORTS
 
 
-def _add_ports(ports: dict[tuple[str, str], int], container: V1Container) -> None:
-    for port in container.ports or ():
+def _add_ports(ports: dict[tuple[str, str], int], declared: Any) -> None:
+    for port in declared:
         if port.name:
             ports.setdefault((port.name, port.protocol or "TCP"), port.container_port)

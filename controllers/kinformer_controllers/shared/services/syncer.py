@@ -16,7 +16,7 @@ from kinformer.informers import SharedInformerFactory
 from kinformer.manager import Controller
 from kinformer.models import V1Pod, V1Service
 from kinformer_controllers.shared.services.handlers import PodHandler, ServiceHandler
-from kinformer_controllers.shared.services.pod import EndpointPod
+from kinformer_controllers.shared.services.pod import EndpointPod, EndpointPods
 from kinformer_controllers.shared.services.selection import Selection
 from kinformer_controllers.shared.services.service import gets_endpoints
 from kinformer_controllers.shared.services.trigger_time import TriggerTimes
@@ -61,7 +61,8 @@ class ServiceSyncer(ABC, Generic[There]):
         """
         queue = self.controller.queue
         self.controller.handle(self._service_informer, ServiceHandler(queue, self.selection))
-        self.controller.handle(informers.informer_for(V1Pod), PodHandler(queue, self.selection, batch_period))
+        pods = informers.informer_for(V1Pod)
+        self.controller.handle(pods, PodHandler(queue, self.selection, EndpointPods.of(pods), batch_period))
 
     async def sync(self, key: str) -> float | None:
         """

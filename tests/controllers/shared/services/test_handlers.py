@@ -7,6 +7,7 @@ from kinformer.clock import FakeClock
 from kinformer.models import V1Pod
 from kinformer.workqueue import DelayingQueue
 from kinformer_controllers.shared.services.handlers import PodHandler, ServiceHandler
+from kinformer_controllers.shared.services.pod import EndpointPods
 from kinformer_controllers.shared.services.selection import Selection
 from tests.controllers.shared.services.world import make_pod, make_service
 
@@ -19,7 +20,7 @@ class Told:
         self.queue: DelayingQueue[str] = DelayingQueue(clock=self.clock)
         selection = Selection()
         self.services = ServiceHandler(self.queue, selection)
-        self.pods = PodHandler(self.queue, selection, batch_period)
+        self.pods = PodHandler(self.queue, selection, EndpointPods(), batch_period)
         self.services.on_add(make_service("web"), True)
         self.services.on_add(make_service("all", selector={"kind": "pod"}), True)
 

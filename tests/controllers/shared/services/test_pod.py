@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+from typing import Any, cast
+
+import msgspec
 import pytest
 
-from kinformer_controllers.shared.services.pod import canonical_ip, differs, endpoint_pod
+from kinformer.cache import ListWatch, SharedIndexInformer
+from kinformer.models import V1Pod, encode
+from kinformer_controllers.shared.services.pod import EndpointPods, canonical_ip, differs, endpoint_pod
 from tests.controllers.shared.services.world import make_pod
 
 
@@ -77,3 +82,41 @@ def test_this_change_alone_does_not(change: dict[str, object]) -> None:
     before = endpoint_pod(make_pod("a", "10.0.0.1"))
 
     assert not differs(before, endpoint_pod(make_pod("a", "10.0.0.1", **change)))  # type: ignore[arg-type]  # see above
+
+
+def test_a_pod_is_read_without_its_spec_being_decoded() -> None:
+    pod = make_pod("a", "10.0.0.1", containers=[{"name": "c", "ports": [{"name": "http", "containerPort": 8080}]}])
+    obj = msgspec.json.decode(encode(pod), type=V1Pod)
+    spec = V1Pod.__lazy_fields__["spec"]
+
+    read = endpoint_pod(obj)
+
+    assert read.named_ports == {("http", "TCP"): 8080}
+    assert type(spec.peek(obj)) is msgspec.Raw
+    assert obj.spec is not None  # decoded now, and read to the same
+    assert msgspec.structs.asdict(endpoint_pod(obj)) == msgspec.structs.asdict(read)
+
+
+def test_a_version_of_a_pod_is_read_once_for_all_handlers_of_an_informer() -> None:
+    pods, first, second = EndpointPods(), make_pod("a", "10.0.0.1"), make_pod("a", "10.0.0.2")
+    read = pods.read(first)
+
+    assert pods.read(first) is read
+    assert pods.read(second).ipv4 == ("10.0.0.2",)
+    # Whoever is told later is told of what was there then.
+    assert pods.read(first).ipv4 == ("10.0.0.1",)
+
+
+async def test_handlers_of_one_informer_share_what_was_read_and_those_of_another_do_not() -> None:
+    one, other = (SharedIndexInformer(ListWatch(cast("Any", None)), V1Pod) for _ in range(2))
+
+    assert EndpointPods.of(one) is EndpointPods.of(one)
+    assert EndpointPods.of(one) is not EndpointPods.of(other)
+
+
+def test_a_pod_that_is_gone_is_forgotten() -> None:
+    pods, pod = EndpointPods(), make_pod("a", "10.0.0.1")
+    read = pods.read(pod)
+    pods.forget(read)
+
+    assert pods.read(pod) is not read
