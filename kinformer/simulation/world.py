@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -37,7 +37,7 @@ from kinformer.meta.names import GroupResource
 from kinformer.simulation.determinism import deterministic
 from kinformer.simulation.faults import Faults, Injector
 from kinformer.simulation.history import History, What
-from kinformer.simulation.loop import OWNER, Owner, SimulatedLoop
+from kinformer.simulation.loop import OWNER, Deadlock, Livelock, Owner, SimulatedLoop
 from kinformer.simulation.network import Network, NetworkOptions
 from kinformer.simulation.oracles import Checks, Ending, Invariant, Oracles, Reference, Violation
 from kinformer.simulation.plan import Deviation, Plan, RestartServer
@@ -86,7 +86,8 @@ class RunResult:
     :param final_state: the objects in the end, by the names that records give them
     :param violations: what oracles and the scenario's own assertions have found
     :param reference: what other runs of the scenario are compared with
-    :param error: what ended the scenario, None if nothing did
+    :param counts: how often each point was passed at which something can go wrong, as the injector counts them
+    :param error: what ended the scenario, None if nothing did; a Deadlock or a Livelock if everything stood still
     :param errors: what nobody caught: in tasks, callbacks and processes
     :param orphans: tasks that were left when all had ended
     :param seconds: of virtual time
@@ -98,6 +99,7 @@ class RunResult:
     final_state: dict[str, dict[str, Any]] = field(default_factory=dict)
     violations: list[Violation] = field(default_factory=list)
     reference: Reference | None = None
+    counts: Mapping[Hashable, int] = field(default_factory=dict)
     error: BaseException | None = None
     errors: list[str] = field(default_factory=list)
     orphans: list[str] = field(default_factory=list)
@@ -195,6 +197,9 @@ class World(User):
         self.tell(actor, "write", f"{name}/{change.now.key}", self.relative(change.number), change.type)
         if name in UNCOUNTED:
             self.last_activity = before
+            return
+        if self._tasks is None:
+            # The server makes what each cluster has, before anybody is there.
             return
         if exchange is not None:
             exchange.changes += 1
@@ -399,23 +404,31 @@ def run_world(
     :param faults: rates of what may go wrong besides
     :param checks: which oracles look at it
     :param reference: what the run without deviations came to, if this is not that run
-    :raises Deadlock: if everybody waits for ever
-    :raises Livelock: if somebody asks for one more turn for ever
     """
     plan = plan or Plan()
     loop = SimulatedLoop(plan.seed)
+    worlds: list[World] = []
+
+    def made() -> World:
+        worlds.append(World(plan, faults, options or WorldOptions(), oracles, loop))
+        return worlds[0]
+
     oracles = Oracles(checks or Checks(), reference)
     collects = gc.isenabled()
     # When it runs, objects end and callbacks come at moments that no seed decides.
     gc.disable()
     try:
         with deterministic(_Time(loop), plan.seed):
-            world, result, ending = loop.run_and_close(
-                lambda: _play(scenario, World(plan, faults, options or WorldOptions(), oracles, loop))
-            )
+            result, ending = loop.run_and_close(lambda: _play(scenario, made()))
+    except (Deadlock, Livelock) as error:
+        # What happened until then is what a person has to look at.
+        result, ending = RunResult(plan, worlds[0].history, error=error), Ending(loop.now, worlds[0].state, False)
+        result.seconds = loop.now
     finally:
         if collects:
             gc.enable()
+    (world,) = worlds
+    result.plan, result.counts = world.injector.plan_as_it_happened, world.injector.counts
     result.errors = [repr(error) for process in world.processes.values() for error in process.errors]
     result.errors += [f"{each.get('message')}: {each.get('exception')!r}" for each in loop.errors]
     result.steps = loop.steps
@@ -425,11 +438,10 @@ def run_world(
     return result
 
 
-async def _play(scenario: Scenario, world: World) -> tuple[World, RunResult, Ending]:
+async def _play(scenario: Scenario, world: World) -> tuple[RunResult, Ending]:
     result = RunResult(world.plan, world.history)
     ending = await world.run(scenario, result)
-    result.plan = world.injector.plan_as_it_happened
     result.orphans = sorted(
         task.get_name() for task in asyncio.all_tasks(world.loop) if task is not asyncio.current_task()
     )
-    return world, result, ending
+    return result, ending

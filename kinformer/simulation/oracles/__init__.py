@@ -13,6 +13,7 @@ leader         who lost the lease writes no more
 churn          nothing is created or deleted more often than without faults, beyond a bound
 leftovers      no task is left behind, no exception goes unhandled
 invariants     what the scenario asserts, always or in the end
+scenario       the scenario ends without an error of its own
 =============  ========================================================================================================
 
 The world makes :class:`Oracles` for a run, gives it each record right after it was appended, and asks it at the end.
@@ -57,6 +58,7 @@ ORACLES = (
     "churn",
     "leftovers",
     "invariants",
+    "scenario",
 )
 """The names of all oracles."""
 

@@ -1,0 +1,284 @@
+"""Exploration: many runs of one scenario, by seed or by one deviation after the other, and what they found.
+
+A scenario goes in. :func:`explore` plays it once for each seed, with faults by their rates. :func:`systematic` plays
+it once for each single deviation that the run without faults has a place for: every crash point, every event hidden,
+every restart onto every earlier version, as Sieve does. A run in which an oracle speaks up is shrunk to the fewest
+deviations, and comes out as a :class:`Failure`, which says how to play it again.
+
+The result is the same with any number of processes: runs are judged in the order of their seeds.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import pickle
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+
+from kinformer.simulation.faults import Faults
+from kinformer.simulation.history import History
+from kinformer.simulation.oracles import Violation
+from kinformer.simulation.plan import Plan
+from kinformer.simulation.shrink import shrink
+from kinformer.simulation.single import single_deviations
+from kinformer.simulation.timeline import text_timeline
+from kinformer.simulation.trial import Outcome, Trial
+
+__all__ = ("Failure", "NotShareable", "Report", "Run", "explore", "replay", "systematic")
+
+
+class NotShareable(TypeError):
+    """A scenario cannot be handed to other processes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """
+    One run, as far as others need to know of it.
+
+    :param plan: as it happened
+    :param oracles: the names of those that spoke up
+    :param seconds: of virtual time
+    :param records: how many its history has
+    """
+
+    plan: Plan
+    oracles: frozenset[str] = frozenset()
+    seconds: float = 0.0
+    records: int = 0
+
+    @classmethod
+    def of(cls, outcome: Outcome) -> Run:
+        oracles = frozenset(violation.oracle for violation in outcome.violations)
+        return cls(outcome.plan, oracles, outcome.seconds, len(outcome.history))
+
+
+@dataclass(frozen=True)
+class Failure:
+    """
+    A plan under which something is wrong.
+
+    :param plan: the smallest that was found
+    :param found: the plan as it was found first
+    :param tries: how many plans were played to make it smaller
+    """
+
+    plan: Plan
+    violations: Sequence[Violation]
+    history: History
+    found: Plan
+    tries: int = 0
+
+    @property
+    def summary(self) -> str:
+        """What is wrong, and the plan."""
+        count = len(self.violations)
+        lines = [
+            "Something is wrong without any fault:"
+            if not self.plan.deviations and not self.found.deviations
+            else f"{count} thing{' is' if count == 1 else 's are'} wrong under this plan:",
+            "",
+            f"    {self.plan}",
+            "",
+            *(f"  {violation}" for violation in self.violations[:10]),
+        ]
+        if count > 10:
+            lines.append(f"  … and {count - 10} more")
+        if self.found != self.plan:
+            lines += ["", f"Found as {self.found} ({self.tries} runs made it smaller)."]
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return f"{self.summary}\n\n{text_timeline(self.history.records, self.violations)}"
+
+
+@dataclass
+class Report:
+    """
+    What an exploration came to.
+
+    :param happened: how often each kind of deviation happened
+    :param failed: in how many runs each oracle spoke up
+    """
+
+    runs: int = 0
+    failing: int = 0
+    failures: list[Failure] = field(default_factory=list)
+    seconds: float = 0.0
+    records: int = 0
+    happened: Counter[str] = field(default_factory=Counter)
+    failed: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def is_clean(self) -> bool:
+        return not self.failures
+
+    def add(self, run: Run) -> None:
+        """Count a run."""
+        self.runs += 1
+        self.failing += bool(run.oracles)
+        self.seconds += run.seconds
+        self.records += run.records
+        self.happened.update(type(deviation).__name__ for deviation in run.plan.deviations)
+        self.failed.update(run.oracles)
+
+
+OnRun = Callable[[Run], object]
+"""Is told of each run, in the order of the seeds."""
+
+
+def explore(
+    trial: Trial,
+    seeds: Iterable[int],
+    *,
+    faults: Faults | None = None,
+    jobs: int = 1,
+    stop_after: int = 1,
+    shrinking: int = 400,
+    on_run: OnRun | None = None,
+) -> Report:
+    """
+    Play a scenario once for each seed, with faults by their rates.
+
+    :param faults: the rates; those of :class:`Faults` if None
+    :param jobs: in how many processes
+    :param stop_after: end when so many different failures were found
+    :param shrinking: how many runs may be spent on making a failure smaller
+    :param on_run: is told of each run
+    :raises ScenarioError: if the scenario cannot be played at all
+    :raises NotShareable: if there are several processes, and the scenario cannot be imported in them
+    """
+    plans = ((Plan(seed), faults or Faults()) for seed in seeds)
+    return _explore(trial, plans, jobs, stop_after, shrinking, on_run)
+
+
+def systematic(
+    trial: Trial,
+    *,
+    kinds: Sequence[str] = ("crash", "hide", "restart"),
+    most: int | None = None,
+    jobs: int = 1,
+    stop_after: int = 1,
+    shrinking: int = 400,
+    on_run: OnRun | None = None,
+) -> Report:
+    """
+    Play a scenario once for each single deviation that it has a place for.
+
+    :param kinds: of deviations, of those that :func:`~kinformer.simulation.single.single_deviations` knows
+    :param most: at most so many of each kind, evenly spread; all if None
+    :raises ScenarioError: if the scenario cannot be played at all
+    :raises NotShareable: if there are several processes, and the scenario cannot be imported in them
+    :raises ValueError: if there is no such kind
+    """
+    deviations = single_deviations(trial.undisturbed, kinds, most)
+    plans = ((Plan(0, (deviation,)), None) for deviation in deviations)
+    return _explore(trial, plans, jobs, stop_after, shrinking, on_run)
+
+
+def replay(trial: Trial, plan: Plan) -> Report:
+    """Play one plan, as it is."""
+    report = Report()
+    outcome = trial.play(plan)
+    report.add(Run.of(outcome))
+    if not outcome.is_clean:
+        report.failures.append(Failure(plan, outcome.violations, outcome.history, plan))
+    return report
+
+
+_Task = tuple[Plan, Faults | None]
+
+
+def _explore(
+    trial: Trial, tasks: Iterable[_Task], jobs: int, stop_after: int, shrinking: int, on_run: OnRun | None
+) -> Report:
+    report = Report()
+    first = trial.undisturbed
+    if not first.is_clean:
+        # Each other run would fail as well: there is nothing to explore.
+        report.add(Run.of(first))
+        report.failures.append(Failure(first.plan, first.violations, first.history, first.plan))
+        return report
+    with _runner(trial, jobs) as runs:
+        for run in runs(tasks):
+            report.add(run)
+            if on_run is not None:
+                on_run(run)
+            if not run.oracles or any(_is_like(failure, run) for failure in report.failures):
+                continue
+            report.failures.append(_shrunk(trial, run, shrinking))
+            if len(report.failures) >= stop_after:
+                break
+    return report
+
+
+def _is_like(failure: Failure, run: Run) -> bool:
+    """Whether a person would take a run for one more of a failure: the same oracle, after faults of the same kinds."""
+    kinds = {type(deviation) for deviation in failure.plan.deviations}
+    return kinds <= {type(deviation) for deviation in run.plan.deviations} and not run.oracles.isdisjoint(
+        violation.oracle for violation in failure.violations
+    )
+
+
+def _shrunk(trial: Trial, run: Run, most: int) -> Failure:
+    """The failure of a run, with as small a plan as is found in so many tries."""
+
+    def fails(plan: Plan) -> bool:
+        return not run.oracles.isdisjoint(violation.oracle for violation in trial.play(plan).violations)
+
+    found = shrink(run.plan, fails, most=most)
+    last = trial.play(found.plan)
+    return Failure(found.plan, last.violations, last.history, run.plan, found.tries)
+
+
+# -- several processes ------------------------------------------------------------------------------------------------
+
+_AT_ONCE = 8
+_trial: Trial | None = None
+
+
+def _begin(pickled: bytes) -> None:
+    global _trial
+    _trial = pickle.loads(pickled)
+    # The reference is played anew: that costs one run, and needs nothing else to be handed over.
+    assert _trial is not None
+    _ = _trial.reference
+
+
+def _play_here(tasks: list[_Task]) -> list[Run]:
+    assert _trial is not None
+    return [Run.of(_trial.play(plan, faults)) for plan, faults in tasks]
+
+
+@contextmanager
+def _runner(trial: Trial, jobs: int) -> Iterator[Callable[[Iterable[_Task]], Iterator[Run]]]:
+    """What plays plans one after the other, or several at once, and gives their runs in the plans' order."""
+    if jobs <= 1:
+        yield lambda tasks: (Run.of(trial.play(plan, faults)) for plan, faults in tasks)
+        return
+    try:
+        pickled = pickle.dumps(Trial(trial.scenario, trial.checks, trial.options))
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise NotShareable(f"several processes need a scenario that can be imported: {error}") from error
+    # A process that is forked would have this one's threads' locks, and none of its threads.
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin, initargs=(pickled,))
+    try:
+        yield partial(_in_order, pool, jobs)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _in_order(pool: ProcessPoolExecutor, jobs: int, tasks: Iterable[_Task]) -> Iterator[Run]:
+    """No more is handed out than keeps all processes busy: the first failure may end it all."""
+    left = iter(tasks)
+    batches: Iterator[list[_Task]] = iter(lambda: list(islice(left, _AT_ONCE)), [])
+    waiting = [pool.submit(_play_here, batch) for batch in islice(batches, jobs * 2)]
+    while waiting:
+        yield from waiting.pop(0).result()
+        waiting += [pool.submit(_play_here, batch) for batch in islice(batches, 1)]
