@@ -27,6 +27,7 @@ from kinformer.manager.selection import UnknownControllerError, select_controlle
 from kinformer.manager.serving import SecureServing
 from kinformer.manager.sources import EnqueueKeys, KeysOf, own_key, owner_keys
 from kinformer.manager.starting import ControllerNotStarted
+from kinformer.manager.syncs import RequeueAfter, SyncTimeout, TerminalError
 from kinformer.options import OptionError
 from kinformer.sharding import MembershipLost, ShardCountConflict, Sharding
 
@@ -48,12 +49,15 @@ __all__ = (
     "NotAsync",
     "OptionError",
     "Predicate",
+    "RequeueAfter",
     "Runnable",
     "SecureServing",
     "ShardCountConflict",
     "Sharding",
     "Sync",
     "SyncError",
+    "SyncTimeout",
+    "TerminalError",
     "UnknownControllerError",
     "annotations_changed",
     "any_of",

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol, TypeVar
 
@@ -36,6 +36,7 @@ from kinformer.client.errors import Conflict, ServerUnreachable
 from kinformer.clock import Clock, RealClock
 from kinformer.logs import get_logger
 from kinformer.manager.history import History, NotedQueue, Source
+from kinformer.manager.lanes import Lanes
 from kinformer.manager.metrics import ControllerMetrics
 from kinformer.manager.predicates import Predicate
 from kinformer.manager.sources import EnqueueKeys, KeysOf, own_key, owner_keys
@@ -44,6 +45,8 @@ from kinformer.manager.syncs import (
     NotAsync,
     Sync,
     SyncError,
+    SyncTimeout,
+    TerminalError,
     check_async,
     error_text,
     is_of_the_world,
@@ -65,6 +68,16 @@ class _Registration(Protocol):
     async def wait_synced(self) -> None: ...
 
 
+class _CaughtUp:
+    """Is synced once a controller has caught up."""
+
+    def __init__(self, controller: Controller) -> None:
+        self._controller = controller
+
+    async def wait_synced(self) -> None:
+        await self._controller.caught_up.wait()
+
+
 class Controller:
     """
     Event sources, a queue and workers around a `sync` function.
@@ -75,6 +88,12 @@ class Controller:
     :param workers: how many keys are synced at once
     :param queue_name: what the queue's metrics call it, if not `name`
     :param limiter: how long a key that failed has to wait; client-go's default if None
+    :param limits: for kinds of errors, how long a key that failed so has to wait: that of the class that comes first
+        in the error's own order of classes; `limiter` for all others
+    :param prioritize: have keys of the first list and of resyncs wait behind all others
+    :param sync_timeout: seconds after which a sync is cancelled and counts as failed; None: never
+    :param starts_after: the names of controllers of the same manager: no sync starts before each of those that run has
+        synced everything that its first lists brought, once
     :param shard_by: where processes share the keys out between them, what a key's shard is told by: its namespace, or
         the whole of a key that has none, if this is not given. None: every process syncs every key, for a sync that
         writes nothing
@@ -89,22 +108,42 @@ class Controller:
         workers: int = 1,
         queue_name: str = "",
         limiter: RateLimiter[str] | None = None,
+        limits: Mapping[type[BaseException], RateLimiter[str]] | None = None,
+        prioritize: bool = False,
+        sync_timeout: float | None = None,
+        starts_after: Collection[str] = (),
         shard_by: Callable[[str], str] | None = text_of_key,
         clock: Clock | None = None,
     ) -> None:
         if workers < 1:
             raise ValueError(f"controller {name} has {workers} workers: want at least 1")
+        if sync_timeout is not None and sync_timeout <= 0:
+            raise ValueError(f"controller {name} has a sync_timeout of {sync_timeout:g} s: want more than 0, or None")
         check_async(name, sync)
         self.name = name
+        #: The controllers that it waits for, by their names.
+        self.starts_after = tuple(starts_after)
         self.workers = workers
         self._clock = clock or RealClock()
         #: Why keys were synced, and how that ended.
         self.history = History(self._clock)
         #: For what the event sources below cannot say: ``controller.queue.add(key)``.
-        self.queue = NotedQueue(queue_name or name, self.history, limiter=limiter, clock=self._clock)
+        self.queue = NotedQueue(
+            queue_name or name,
+            self.history,
+            limiter=limiter,
+            clock=self._clock,
+            lanes=Lanes() if prioritize else None,
+        )
         self._sync = sync
+        self._limits = dict(limits or {})
+        self._timeout = sync_timeout
         self._metrics = ControllerMetrics(name, workers)
         self._registrations: list[_Registration] = []
+        self._awaited: list[Controller] = []
+        #: The handlers: what the first lists brought is in the queue once they have all been told.
+        self._told: list[_Registration] = []
+        self._later = self.queue.add_slowly if prioritize else self.queue.add
         self._informers: list[SharedIndexInformer[Any]] = []
         self._shard_by = shard_by
         self._gate: KeyGate | None = None
@@ -122,6 +161,9 @@ class Controller:
         #: Set once caches are complete and the workers have started.
         self.started = anyio.Event()
         self._ended = anyio.Event()
+        #: Set once everything that the first lists brought was synced once, well or not.
+        self.caught_up = anyio.Event()
+        self._was_told = False
         self._refused_answers: set[str] = set()
 
     @property
@@ -183,7 +225,8 @@ class Controller:
 
     def watch_mapped(self, informer: SharedIndexInformer[Any], keys_of: KeysOf, *predicates: Predicate) -> Controller:
         """Sync whatever `keys_of` says: each change of an object adds the keys that it gives for it."""
-        self._listen(informer, EnqueueKeys(self.queue.add, keys_of, predicates))
+        told = self._listen(informer, EnqueueKeys(self.queue.add, keys_of, predicates, later=self._later))
+        self._told.append(told)
         # It remembers nothing but keys. So the first of them are synced while those of thousands of other objects are
         # still on their way to the queue; kube-controller-manager waits for the caches alone, too.
         self._registrations.append(informer)
@@ -191,7 +234,9 @@ class Controller:
 
     def handle(self, informer: SharedIndexInformer[T], handler: ResourceEventHandler[T]) -> Controller:
         """Have a handler of one's own told of each change. No sync starts before it was told of the first list."""
-        self._registrations.append(self._listen(informer, handler))
+        told = self._listen(informer, handler)
+        self._told.append(told)
+        self._registrations.append(told)
         return self
 
     def _listen(self, informer: SharedIndexInformer[T], handler: ResourceEventHandler[T]) -> _Registration:
@@ -204,6 +249,17 @@ class Controller:
         self._registrations.append(informer)
         self._read.append(informer)
         return self
+
+    def wait_for_controller(self, other: Controller) -> Controller:
+        """Have no sync start before another controller has synced everything that its first lists brought, once."""
+        self._registrations.append(_CaughtUp(other))
+        self._awaited.append(other)
+        return self
+
+    @property
+    def awaited(self) -> list[str]:
+        """The names of the controllers that it still waits for."""
+        return [other.name for other in self._awaited if not other.caught_up.is_set()]
 
     async def run(self) -> None:
         """
@@ -273,8 +329,19 @@ class Controller:
         self._log.info("controller_started", workers=self.workers)
         with warn_when_blocked():
             async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._catch_up, name=f"first pass of controller {self.name}")
                 for _ in range(self.workers):
                     tasks.start_soon(self._work, name=f"worker of controller {self.name}")
+
+    async def _catch_up(self) -> None:
+        for told in self._told:
+            await told.wait_synced()
+        self._was_told = True
+        self._look_whether_caught_up()
+
+    def _look_whether_caught_up(self) -> None:
+        if self._was_told and not self._running and not len(self.queue):
+            self.caught_up.set()
 
     async def _work(self) -> None:
         while True:
@@ -294,11 +361,14 @@ class Controller:
                         with self._metrics.active.track_inprogress():
                             await self._sync_key(key)
                     else:
-                        self.queue.forget(key)
+                        self._forget(key)
             finally:
                 self._running.discard(key)
                 if not self._running and self._idle is not None:
                     self._idle.set()
+            # After the key is done: one that was added meanwhile is in the queue again.
+            if not self.caught_up.is_set():
+                self._look_whether_caught_up()
 
     def _entered(self, key: str) -> AbstractContextManager[bool]:
         """Whether this process may sync a key now."""
@@ -309,8 +379,35 @@ class Controller:
 
     def _again(self, key: str) -> None:
         """Sync a key now: what it failed for is over, and was not its fault."""
-        self.queue.forget(key)
+        self._forget(key)
         self.queue.add(key)
+
+    def _retry(self, key: str, error: BaseException) -> None:
+        """Sync a key again, when the limiter of this kind of error says so."""
+        for class_ in type(error).__mro__ if self._limits else ():
+            if (limiter := self._limits.get(class_)) is not None:
+                self.queue.add_after(key, limiter.when(key))
+                return
+        self.queue.add_rate_limited(key)
+
+    def _forget(self, key: str) -> None:
+        """The next failure of a key is its first."""
+        self.queue.forget(key)
+        for limiter in self._limits.values():
+            limiter.forget(key)
+
+    async def _in_time(self, answer: Awaitable[T], seconds: float) -> T:
+        """
+        :raises SyncTimeout: if it takes longer
+        """
+        with anyio.CancelScope() as scope:
+            timer = self._clock.call_later(seconds, scope.cancel)
+            try:
+                return await answer
+            finally:
+                timer.cancel()
+        self._metrics.timeouts.inc()
+        raise SyncTimeout(seconds)
 
     async def _sync_key(self, key: str) -> None:
         failure = ""
@@ -318,19 +415,25 @@ class Controller:
             answer: Any = self._sync(key)
             if not inspect.isawaitable(answer):
                 raise NotAsync(self.name, self._sync)
-            after = await answer
+            after = await (answer if self._timeout is None else self._in_time(answer, self._timeout))
         except Conflict as error:
             # Somebody else wrote first, which optimistic locking is for: nothing has gone wrong, nothing is to be done.
             self._metrics.sync_failed()
             failure = error_text(error)
             self._log.debug("sync_conflicted", key=key, error=failure)
-            self.queue.add_rate_limited(key)
+            self._retry(key, error)
+        except TerminalError as error:
+            self._metrics.sync_failed()
+            self._metrics.terminal.inc()
+            failure = error_text(error)
+            self._log.error("sync_failed_for_good", key=key, error=failure)
+            self._forget(key)
         except ServerUnreachable as error:
             self._metrics.sync_failed()
             told = error.reachability is not None  # once for everybody
             failure = error_text(error)
             (self._log.debug if told else self._log.error)("sync_failed", key=key, error=failure)
-            self.queue.add_rate_limited(key)
+            self._retry(key, error)
             if error.reachability is not None:
                 error.reachability.call_when_back((id(self), key), functools.partial(self._again, key))
         except BaseException as error:  # whatever a sync raises, the other keys are to be synced
@@ -340,9 +443,9 @@ class Controller:
             self._metrics.sync_failed()
             tell = self._log.error if is_of_the_world(error) else self._log.exception
             tell("sync_failed", key=key, error=failure)
-            self.queue.add_rate_limited(key)
+            self._retry(key, error)
         else:
-            self.queue.forget(key)
+            self._forget(key)
             try:
                 seconds = seconds_of(self.name, after)
             except AnswerError as error:

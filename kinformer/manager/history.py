@@ -23,6 +23,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from kinformer.cache import DeletedFinalStateUnknown, ResourceEventHandler
 from kinformer.clock import Clock
+from kinformer.manager.lanes import Lanes
 from kinformer.meta import accessor_of
 from kinformer.workqueue import MetricsProvider, QueueMetrics, RateLimiter, RateLimitingQueue, default_provider
 from kinformer.workqueue.waiting import Waiting
@@ -311,6 +312,7 @@ class NotedQueue(RateLimitingQueue[str]):
     A queue whose history tells what was added because its time had come.
 
     :param history: of this queue alone
+    :param lanes: the order of the keys, if it is not that of their arrival
     """
 
     def __init__(
@@ -320,8 +322,10 @@ class NotedQueue(RateLimitingQueue[str]):
         *,
         limiter: RateLimiter[str] | None = None,
         clock: Clock | None = None,
+        lanes: Lanes | None = None,
     ) -> None:
-        super().__init__(name, limiter=limiter, clock=clock, metrics=history)
+        super().__init__(name, limiter=limiter, clock=clock, metrics=history, order=lanes)
+        self._lanes = lanes
         self._noted = history
         self._delay = _Delay(history)
         self._waiting = Waiting(self._clock, self._time_has_come)
@@ -332,6 +336,18 @@ class NotedQueue(RateLimitingQueue[str]):
         if seconds > 0 and item not in self._delayed and (source := _telling.get()) is not None:
             self._delayed[item] = source.trigger(item, self._clock.monotonic())
         super().add_after(item, seconds)
+
+    def add_slowly(self, item: str) -> None:
+        """Add a key that may wait behind all others, where the queue has lanes for that."""
+        lanes = self._lanes
+        if lanes is None:
+            self.add(item)
+            return
+        lanes.slowly = True
+        try:
+            self.add(item)
+        finally:
+            lanes.slowly = False
 
     def due_in(self, key: str) -> float | None:
         """Seconds until a key that waits is added, None if it does not wait."""

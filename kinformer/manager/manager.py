@@ -42,6 +42,7 @@ from kinformer.manager.health import PING, HealthCheck
 from kinformer.manager.inspection import PAGE_PATHS, Inspector
 from kinformer.manager.loading import make_controllers
 from kinformer.manager.names import find_name
+from kinformer.manager.ordering import order_starts
 from kinformer.manager.selection import UnknownControllerError
 from kinformer.manager.serving import SecureServing, StatusPages
 from kinformer.manager.serving.access import Access
@@ -82,8 +83,8 @@ class Manager:
     :ivar failed: controllers that were selected and cannot be loaded, by name
     :raises UnknownControllerError: if one is asked for that is not known
     :raises ControllerLoadError: if none of those that are selected can be loaded, or one that is required cannot
-    :raises OptionError: if an option is not known, or has a value of the wrong type; or if a controller cannot be
-        sharded
+    :raises OptionError: if an option is not known, or has a value of the wrong type; if a controller cannot be
+        sharded; or if controllers start after each other
     """
 
     def __init__(
@@ -123,6 +124,7 @@ class Manager:
         self.context = ControllerContext(client, informers, given, clock)
         #: Those that were selected, by name.
         self.controllers, self._builtin, self.failed = make_controllers(controllers, known, self.context)
+        order_starts(self.controllers)
         if self.shards is not None:
             self.shards.check(self.controllers)
         # The Lease of the cluster's own is the one to be elected for: then it does not run beside us, or we wait.

@@ -21,6 +21,16 @@ _ERRORS: Final = Counter(
     "Syncs of a controller that raised",
     ("controller",),
 )
+_TERMINAL: Final = Counter(
+    "controller_runtime_terminal_reconcile_errors_total",
+    "Syncs of a controller that raised and are not tried again before the object changes",
+    ("controller",),
+)
+_TIMEOUTS: Final = Counter(
+    "controller_runtime_reconcile_timeouts_total",
+    "Syncs of a controller that took too long and were cancelled",
+    ("controller",),
+)
 _SECONDS: Final = Histogram(
     "controller_runtime_reconcile_time_seconds",
     "Seconds that a sync of a controller took",
@@ -42,13 +52,14 @@ _ACTIVE: Final = Gauge(
 class ControllerMetrics:
     """One controller's share of them, looked up once."""
 
-    __slots__ = ("active", "failed", "requeued", "seconds", "succeeded")
+    __slots__ = ("active", "failed", "requeued", "seconds", "succeeded", "terminal", "timeouts")
 
     def __init__(self, name: str, workers: int) -> None:
         self.active = _ACTIVE.labels(name)
         self.seconds = _SECONDS.labels(name)
         self.succeeded = _TOTAL.labels(name, "success")
         self.requeued = _TOTAL.labels(name, "requeue_after")
+        self.terminal, self.timeouts = _TERMINAL.labels(name), _TIMEOUTS.labels(name)
         self.failed = _TOTAL.labels(name, "error"), _ERRORS.labels(name)
         _WORKERS.labels(name).set(workers)
 

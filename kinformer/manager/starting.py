@@ -102,6 +102,9 @@ class Starting:
         if waited < self.timeout:
             return ""
         late = "; ".join(_named(informer) for informer in _late(parts))
+        awaited = ", ".join(dict.fromkeys(name for part in parts for name in part.awaited))
+        if awaited and not late:
+            late = f"the controllers that it starts after ({awaited})"
         return f"not synced within {self.timeout:g} s: {late or 'its handlers'}"
 
 

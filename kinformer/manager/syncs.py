@@ -6,15 +6,44 @@ import functools
 import inspect
 import math
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from kinformer.backoff import jittered
 from kinformer.client.errors import ClientError
 
-__all__ = ("AnswerError", "NotAsync", "Sync", "SyncError", "check_async", "error_text", "is_of_the_world", "seconds_of")
+__all__ = (
+    "AnswerError",
+    "NotAsync",
+    "RequeueAfter",
+    "Sync",
+    "SyncError",
+    "SyncTimeout",
+    "TerminalError",
+    "check_async",
+    "error_text",
+    "is_of_the_world",
+    "seconds_of",
+)
 
 #: Brings one object, by its key, to where it should be. Returns after how long to look again, or None.
-Sync = Callable[[str], Awaitable["float | timedelta | None"]]
+Sync = Callable[[str], Awaitable["float | timedelta | RequeueAfter | None"]]
+
+
+@dataclass(frozen=True, slots=True)
+class RequeueAfter:
+    """
+    What a sync returns to be called again after some time, a little different each time.
+
+    So a thousand objects that were looked at together are not looked at together again.
+
+    :param seconds: the least
+    :param jitter: the largest share of it that chance adds: 0.1 for up to a tenth more
+    """
+
+    seconds: float
+    jitter: float = 0.1
 
 
 class SyncError(Exception):
@@ -23,6 +52,26 @@ class SyncError(Exception):
 
     The client's errors are logged without a traceback, too; any other exception is taken for a mistake of the code.
     """
+
+
+class TerminalError(SyncError):
+    """
+    What a sync raises when trying again does not help before the object changes: its spec is wrong, say.
+
+    The key is not tried again by itself. It is logged, counted, and shown as the key's last error
+    (controller-runtime's ``TerminalError``).
+    """
+
+
+class SyncTimeout(SyncError):
+    """
+    A sync took longer than its controller lets it, and was cancelled. It is tried again.
+
+    :param seconds: how long it was let
+    """
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"the sync took longer than {seconds:g} s and was cancelled")
 
 
 class NotAsync(TypeError):
@@ -51,7 +100,7 @@ class AnswerError(TypeError):
         self.what = repr(answer) if type(answer) in (bool, float) else type(answer).__name__
         super().__init__(
             f"the sync of controller {name} returned {self.what}: "
-            "want None, or seconds or a timedelta after which to sync the key again"
+            "want None, or seconds, a timedelta or a RequeueAfter, after which to sync the key again"
         )
 
 
@@ -79,6 +128,8 @@ def seconds_of(name: str, answer: object) -> float | None:
         return None
     if isinstance(answer, timedelta):
         return answer.total_seconds()
+    if isinstance(answer, RequeueAfter):
+        return jittered(answer.seconds, answer.jitter)
     if isinstance(answer, (int, float)) and not isinstance(answer, bool) and math.isfinite(answer):
         return answer
     raise AnswerError(name, answer)

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
@@ -32,6 +31,7 @@ from kinformer.client import Client
 from kinformer.client.errors import ApiError
 from kinformer.manager.checks import parts_of
 from kinformer.manager.controller import Controller
+from kinformer.manager.syncs import RequeueAfter, Sync
 
 if TYPE_CHECKING:
     from kinformer.client.transport import Transport
@@ -74,12 +74,10 @@ class Tracing:
         """Have a span around each sync of one controller."""
         controller.wrap_sync(lambda sync: self._traced(controller, sync))
 
-    def _traced(
-        self, controller: Controller, sync: Callable[[str], Awaitable[float | timedelta | None]]
-    ) -> Callable[[str], Awaitable[float | timedelta | None]]:
+    def _traced(self, controller: Controller, sync: Sync) -> Sync:
         name = f"sync {controller.name}"
 
-        async def traced(key: str) -> float | timedelta | None:
+        async def traced(key: str) -> float | timedelta | RequeueAfter | None:
             attributes, version = self._trigger(controller, key)
             written_in = self._writes.get(version)
             links = [] if written_in is None else [Link(written_in)]
@@ -94,8 +92,7 @@ class Tracing:
                     if written_in is None and (written_in := self._writes.get(version)) is not None:
                         span.add_link(written_in)
                 if after is not None:
-                    seconds = after.total_seconds() if isinstance(after, timedelta) else after
-                    span.set_attribute("kinformer.requeue_after", seconds)
+                    span.set_attribute("kinformer.requeue_after", _least_seconds(after))
                 return after
 
         return traced
@@ -164,3 +161,9 @@ class _TracedTransport:
     async def request(self, method: str, path: str, **request: Any) -> bytes:
         """See :meth:`Transport.request`."""
         return await self._tracing._request(self._transport, method, path, request)
+
+
+def _least_seconds(after: float | timedelta | RequeueAfter) -> float:
+    if isinstance(after, RequeueAfter):
+        return after.seconds
+    return after.total_seconds() if isinstance(after, timedelta) else after
