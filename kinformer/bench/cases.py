@@ -43,6 +43,9 @@ _Update = Callable[[Any, Any], object]
 
 Way: TypeAlias = Literal["streaming list", "pages"]
 
+#: Whether many pods have labels and owner in common, or no two have.
+Pods: TypeAlias = Literal["alike", "no two alike"]
+
 _PODS = GroupVersionResource("", "v1", "pods")
 _ONE_PAGE = ListOptions(limit=500)
 
@@ -179,6 +182,7 @@ async def informing(
     *,
     indexers: Indexers[Any] | None = None,
     handlers: int = 1,
+    alike: bool = True,
     on_update: Callable[[Any, Any], Any] | None = None,
     beside: Callable[[], Coroutine[Any, Any, None]] | None = None,
     **options: Any,
@@ -186,12 +190,18 @@ async def informing(
     """
     An informer that has synced.
 
+    :param handlers: how many there are: one of the mode, and others that do nothing
+    :param alike: whether many pods have labels and owner in common; see :func:`kinformer.bench.pods.pod`
     :param beside: what else is to run from just before the first list
     """
     how = MODES[mode]
     if indexers is None:
         indexers = {NAMESPACE_INDEX: namespace_index_func(accessor_for(how.type))}
-    async with replay(objects) as server, connect(url=server.url) as client, anyio.create_task_group() as tasks:
+    async with (
+        replay(objects, alike=alike) as server,
+        connect(url=server.url) as client,
+        anyio.create_task_group() as tasks,
+    ):
         resource = client.resource(how.type, _PODS)
         # A list of one page: what is made once (types, decoders, connections) is not what is measured.
         await resource.list(options=_ONE_PAGE)
@@ -233,8 +243,8 @@ async def changing(mode: str, objects: int = 10_000, events: int = 100_000) -> F
     return await throughput(mode, objects, events, status=True)
 
 
-async def first_sync(mode: str, objects: int, way: Way = "streaming list") -> Figures:
-    async with informing(objects, mode, use_watch_list=way == "streaming list") as bench:
+async def first_sync(mode: str, objects: int, way: Way = "streaming list", pods: Pods = "alike") -> Figures:
+    async with informing(objects, mode, use_watch_list=way == "streaming list", alike=pods == "alike") as bench:
         return bench.synced
 
 

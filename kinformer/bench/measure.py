@@ -55,9 +55,13 @@ class Replay:
 
 
 @asynccontextmanager
-async def replay(objects: int) -> AsyncIterator[Replay]:
-    """A replay server with so many pods, for as long as the block runs."""
-    command = [sys.executable, "-m", "kinformer.bench.replay", str(objects)]
+async def replay(objects: int, *, alike: bool = True) -> AsyncIterator[Replay]:
+    """
+    A replay server with so many pods, for as long as the block runs.
+
+    :param alike: whether many pods have labels and owner in common; see :func:`kinformer.bench.pods.pod`
+    """
+    command = [sys.executable, "-m", "kinformer.bench.replay", str(objects), *([] if alike else ["unlike"])]
     async with await anyio.open_process(command, stderr=None) as process:
         try:
             assert process.stdout is not None

@@ -27,31 +27,38 @@ class PodBytes:
         return b"%b%d%b" % (self.head, version, self.tail)
 
 
-def pod_bytes(number: int) -> PodBytes:
+def pod_bytes(number: int, *, alike: bool = True) -> PodBytes:
     """The bytes of :func:`pod`."""
     head, tail = _templates()
-    values = _values(number)
+    values = _values(number, alike=alike)
     return PodBytes((head % values).encode(), (tail % values).encode())
 
 
-def pod(number: int, version: str) -> dict[str, Any]:
-    """The pod of that number; the same number, the same pod."""
-    return _pod({**_values(number), _VERSION: version})
+def pod(number: int, version: str, *, alike: bool = True) -> dict[str, Any]:
+    """
+    The pod of that number; the same number, the same pod.
+
+    :param alike: whether it is of one of 500 applications, whose pods have labels, owner and images in common; else it
+        is of one of its own, and no string of these is in another pod
+    """
+    return _pod({**_values(number, alike=alike), _VERSION: version})
 
 
-def _values(number: int) -> dict[str, str]:
+def _values(number: int, *, alike: bool = True) -> dict[str, str]:
     """All in which one pod differs from another."""
-    app, node = f"app-{number % 500:03d}", number % 1000
+    of, node = number % 500 if alike else number, number % 1000
+    app = f"app-{of:03d}"
+    tier = "backend" if number % 3 else "frontend"
     return {
         "name": f"web-{number:07d}",
         "namespace": f"team-{number % 100:02d}",
         "uid": f"6f0e1c1e-0000-4000-8000-{number:012x}",
         "app": app,
         "instance": f"{app}-{number % 7}",
-        "hash": f"{number % 500:010x}",
-        "tier": "backend" if number % 3 else "frontend",
+        "hash": f"{of:010x}",
+        "tier": tier if alike else f"{tier}-{number}",
         "checksum": f"{number:064x}",
-        "owner": f"6f0e1c1e-0000-4000-9000-{number % 500:012x}",
+        "owner": f"6f0e1c1e-0000-4000-9000-{of:012x}",
         "node": f"node-{node:04d}",
         "host_ip": f"192.168.{node >> 8}.{node & 255}",
         "ip": f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}",

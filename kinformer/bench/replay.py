@@ -1,9 +1,9 @@
 """The replay server: what an API server would send to an informer of pods, as fast as the informer reads it.
 
-It runs in a process of its own (``python -m kinformer.bench.replay``) and knows just enough HTTP for a list, paged or
-not, a streaming list and a watch. A watch of pods brings something when ``/load`` is told how many events to send and
-at which rate; there are three pieces of ready bytes to each event. How fast it can be is shown by a reader that throws
-away what it reads (:meth:`kinformer.bench.measure.Replay.raw_rate`). Other clients ask first what there is, so there
+It runs in a process of its own (``python -m kinformer.bench.replay PODS [unlike]``) and knows just enough HTTP for a
+list, paged or not, a streaming list and a watch. A watch of pods brings something when ``/load`` is told how many
+events to send and at which rate; there are three pieces of ready bytes to each event. How fast it can be is shown by a
+reader that throws away what it reads (:meth:`kinformer.bench.measure.Replay.raw_rate`). Other clients ask first what there is, so there
 are a version, the discovery of the core group, and namespaces, none of them.
 
 It ends when its standard input does, if that is a pipe: it never outlives whoever started it.
@@ -78,15 +78,17 @@ class Load:
 class ReplayServer:
     """
     :param objects: how many pods there are
+    :param alike: whether many pods have labels and owner in common; see :func:`kinformer.bench.pods.pod`
     """
 
     objects: int
+    alike: bool = True
     pods: list[PodBytes] = field(init=False)
     _loads: asyncio.Queue[Load] = field(init=False, default_factory=asyncio.Queue)
     _version: int = field(init=False)
 
     def __post_init__(self) -> None:
-        self.pods = [pod_bytes(number) for number in range(self.objects)]
+        self.pods = [pod_bytes(number, alike=self.alike) for number in range(self.objects)]
         self._version = 1_000_000_000 + self.objects
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -212,8 +214,8 @@ class ReplayServer:
         writer.writelines((b"%x\r\n" % len(data), data, b"\r\n"))
 
 
-async def _main(objects: int) -> None:
-    replay = ReplayServer(objects)
+async def _main(objects: int, *, alike: bool) -> None:
+    replay = ReplayServer(objects, alike)
     server = await asyncio.start_server(replay.serve, "127.0.0.1", 0, limit=1 << 20)
     print(server.sockets[0].getsockname()[1], flush=True)  # noqa: T201  # whoever started this reads the port here
     serving = asyncio.ensure_future(server.serve_forever())
@@ -226,6 +228,6 @@ async def _main(objects: int) -> None:
 
 if __name__ == "__main__":
     try:
-        asyncio.run(_main(int(sys.argv[1])))
+        asyncio.run(_main(int(sys.argv[1]), alike="unlike" not in sys.argv[2:]))
     except KeyboardInterrupt:
         sys.exit(0)

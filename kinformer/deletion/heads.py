@@ -7,7 +7,6 @@ of the memory that its metadata take as a model, and is decoded in a third of th
 from __future__ import annotations
 
 import operator
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -15,6 +14,7 @@ import msgspec
 
 from kinformer.deletion.graph import Phase, ReferenceLike
 from kinformer.meta import accessor_for
+from kinformer.recurring import make_room, once
 
 __all__ = (
     "FOREGROUND",
@@ -83,14 +83,15 @@ _FIELDS: Final = ("namespace", "name", "uid", "ownerReferences", "finalizers", "
 
 def compact(head: Head) -> Head:
     """Have strings that recur from object to object be held once. An informer's transform."""
+    make_room()
     meta = head.metadata
     if meta.namespace is not None:
-        meta.namespace = sys.intern(meta.namespace)
+        meta.namespace = once(meta.namespace, meta.namespace)
     for reference in meta.owner_references or ():
-        reference.api_version = sys.intern(reference.api_version)
-        reference.kind = sys.intern(reference.kind)
-        reference.name = sys.intern(reference.name)
-        reference.uid = sys.intern(reference.uid)
+        reference.api_version = once(reference.api_version, reference.api_version)
+        reference.kind = once(reference.kind, reference.kind)
+        reference.name = once(reference.name, reference.name)
+        reference.uid = once(reference.uid, reference.uid)
     return head
 
 

@@ -7,7 +7,6 @@ that was there before is taken over from it, decoded where that one was.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
@@ -28,6 +27,7 @@ from kinformer.models._keeping_dicts import (
     succeed_dict_eagerly,
 )
 from kinformer.models._lazy import LazyField, Mark, fingerprint, fingerprint_of, marks_of
+from kinformer.recurring import make_room, once
 
 __all__ = ("OnChanged", "detacher_for", "interner_for", "successor_for")
 
@@ -268,27 +268,27 @@ def _intern(obj: Any) -> None:
     meta = obj.metadata
     if meta is None:
         return
-    intern = sys.intern
+    make_room()
     if meta.namespace is not None:
-        meta.namespace = intern(meta.namespace)
+        meta.namespace = once(meta.namespace, meta.namespace)
     if meta.generate_name is not None:
-        meta.generate_name = intern(meta.generate_name)
+        meta.generate_name = once(meta.generate_name, meta.generate_name)
     if labels := meta.labels:
-        for key in labels:
-            labels[key] = intern(labels[key])
+        for key, value in labels.items():
+            labels[key] = once(value, value)
     if annotations := meta.annotations:
         for key, value in annotations.items():
             if len(value) <= _SHORT:
-                annotations[key] = intern(value)
+                annotations[key] = once(value, value)
     for owner in meta.owner_references or ():
         if owner.api_version is not None:
-            owner.api_version = intern(owner.api_version)
+            owner.api_version = once(owner.api_version, owner.api_version)
         if owner.kind is not None:
-            owner.kind = intern(owner.kind)
+            owner.kind = once(owner.kind, owner.kind)
         if owner.uid is not None:
-            owner.uid = intern(owner.uid)
+            owner.uid = once(owner.uid, owner.uid)
         if owner.name is not None:
-            owner.name = intern(owner.name)
+            owner.name = once(owner.name, owner.name)
 
 
 def _keep(_: Any) -> None:

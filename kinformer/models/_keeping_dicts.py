@@ -15,6 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from kinformer.models._lazy_dict import LazyDict
+from kinformer.recurring import make_room, once
 
 __all__ = ("detach_dict", "detach_dict_eagerly", "intern_dict", "succeed_dict", "succeed_dict_eagerly")
 
@@ -87,12 +88,12 @@ def intern_dict(obj: Any) -> None:
     """Have strings that recur in many objects held once: the namespace, labels' values, short annotations."""
     if type(obj) is not LazyDict or type(meta := _peek_or(obj, "metadata")) is not LazyDict:
         return
-    intern = sys.intern
+    make_room()
     for name in ("namespace", "generateName"):
         if type(value := _peek_or(meta, name)) is str:
-            _poke(meta, name, intern(value))
+            _poke(meta, name, once(value, value))
     for name, longest in (("labels", sys.maxsize), ("annotations", _SHORT)):
         if type(texts := _peek_or(meta, name)) is dict:
             for key, value in texts.items():
                 if type(value) is str and len(value) <= longest:
-                    texts[key] = intern(value)
+                    texts[key] = once(value, value)

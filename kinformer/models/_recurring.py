@@ -7,44 +7,45 @@ in many pods, or is short and rare, is left alone; and so are all other kinds, o
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-__all__ = ("SHARERS",)
+from kinformer.recurring import make_room, once
 
-_shared = sys.intern
+__all__ = ("SHARERS",)
 
 
 def _share_pod_spec(spec: Any) -> None:
+    make_room()
     if spec.node_name is not None:
-        spec.node_name = _shared(spec.node_name)
+        spec.node_name = once(spec.node_name, spec.node_name)
     if spec.scheduler_name is not None:
-        spec.scheduler_name = _shared(spec.scheduler_name)
+        spec.scheduler_name = once(spec.scheduler_name, spec.scheduler_name)
     if spec.service_account_name is not None:
-        spec.service_account_name = _shared(spec.service_account_name)
+        spec.service_account_name = once(spec.service_account_name, spec.service_account_name)
     if spec.service_account is not None:  # what it was called before; the server sends both
-        spec.service_account = _shared(spec.service_account)
+        spec.service_account = once(spec.service_account, spec.service_account)
     for container in spec.containers or ():
         if container.image is not None:
-            container.image = _shared(container.image)
+            container.image = once(container.image, container.image)
         if container.image_pull_policy is not None:
-            container.image_pull_policy = _shared(container.image_pull_policy)
+            container.image_pull_policy = once(container.image_pull_policy, container.image_pull_policy)
 
 
 def _share_pod_status(status: Any) -> None:
+    make_room()
     if status.phase is not None:
-        status.phase = _shared(status.phase)
+        status.phase = once(status.phase, status.phase)
     if status.host_ip is not None:
-        status.host_ip = _shared(status.host_ip)
+        status.host_ip = once(status.host_ip, status.host_ip)
     for condition in status.conditions or ():
         if condition.type is not None and condition.status is not None:
-            condition.type = _shared(condition.type)
-            condition.status = _shared(condition.status)
+            condition.type = once(condition.type, condition.type)
+            condition.status = once(condition.status, condition.status)
     for container in status.container_statuses or ():
         if container.image is not None and container.image_id is not None:
-            container.image = _shared(container.image)
-            container.image_id = _shared(container.image_id)
+            container.image = once(container.image, container.image)
+            container.image_id = once(container.image_id, container.image_id)
 
 
 #: By the name of a model what has its strings that recur be those of all others.
