@@ -32,12 +32,13 @@ from kinformer.cache import (
     SharedIndexInformer,
 )
 from kinformer.cache.index import namespace_index_func
+from kinformer.cache.testing import FakeControllerSource
 from kinformer.client import ListOptions, connect
 from kinformer.meta import GroupVersionResource, accessor_for
 from kinformer.models import V1Pod
 from kinformer.workqueue import RateLimitingQueue
 
-__all__ = ("AS_GIVEN", "CASES", "MODES", "READS_MORE", "Bench", "Case", "informing")
+__all__ = ("AS_GIVEN", "CASES", "DICTS", "MODES", "READS_MORE", "Bench", "Case", "informing")
 
 _Update = Callable[[Any, Any], object]
 
@@ -184,13 +185,14 @@ async def informing(
     handlers: int = 1,
     alike: bool = True,
     on_update: Callable[[Any, Any], Any] | None = None,
+    others: Callable[[Any, Any], Any] = lambda old, new: None,
     beside: Callable[[], Coroutine[Any, Any, None]] | None = None,
     **options: Any,
 ) -> AsyncIterator[Bench]:
     """
     An informer that has synced.
 
-    :param handlers: how many there are: one of the mode, and others that do nothing
+    :param handlers: how many there are: one of the mode, and `others`
     :param alike: whether many pods have labels and owner in common; see :func:`kinformer.bench.pods.pod`
     :param beside: what else is to run from just before the first list
     """
@@ -212,7 +214,7 @@ async def informing(
         update = on_update or how.handler(bench.count)
         bench.registration = informer.add_event_handler(ResourceEventHandlerFuncs(update=update))
         for _ in range(handlers - 1):
-            informer.add_event_handler(ResourceEventHandlerFuncs(update=lambda old, new: None))
+            informer.add_event_handler(ResourceEventHandlerFuncs(update=others))
         if beside is not None:
             tasks.start_soon(beside)
         watch = Stopwatch()
@@ -266,6 +268,34 @@ async def raw_reader(objects: int = 10_000, events: int = 100_000) -> Figures:
 async def fan_out(handlers: int, objects: int = 10_000, events: int = 100_000) -> Figures:
     async with informing(objects, handlers=handlers) as bench:
         return await bench.load(events)
+
+
+async def readers(handlers: int, objects: int = 10_000, events: int = 100_000) -> Figures:
+    """Handlers as controllers have them: each reads metadata and one field."""
+
+    def read(_: Any, pod: Any) -> None:
+        _ = pod.metadata.resource_version, pod.metadata.labels, pod.spec.node_name
+
+    def read_and_count(_: Any, pod: Any) -> None:
+        read(_, pod)
+        bench.count()
+
+    async with informing(objects, handlers=handlers, on_update=read_and_count, others=read) as bench:
+        return await bench.load(events)
+
+
+async def adding(handlers: int) -> Figures:
+    """What it takes to add so many handlers to an informer that runs."""
+    informer = SharedIndexInformer(FakeControllerSource(), dict)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(informer.run)
+        await informer.wait_synced()
+        watch = Stopwatch()
+        for _ in range(handlers):
+            informer.add_event_handler(ResourceEventHandlerFuncs(update=lambda old, new: None))
+        cpu = watch.cpu
+        tasks.cancel_scope.cancel()
+    return {"CPU seconds": round(cpu, 3), "us CPU each": round(cpu / handlers * 1e6, 1)}
 
 
 async def indexes(count: int, objects: int = 10_000, events: int = 100_000) -> Figures:
@@ -488,7 +518,8 @@ CASES = {
     "memory": Case(
         "Memory that a cached pod takes, and the peak of a sync over what stays",
         first_sync,
-        tuple({"mode": mode, "objects": 10_000} for mode in MODES if mode not in (READS_MORE, DICTS_READ_MORE)),
+        tuple({"mode": mode, "objects": 10_000} for mode in MODES if mode not in (READS_MORE, DICTS_READ_MORE))
+        + _each("mode", (AS_GIVEN, DICTS), objects=10_000, pods="no two alike"),
         _each("mode", (AS_GIVEN, DICTS), objects=2_000),
         ("KiB/object",),
         lower_is_better=True,
@@ -499,6 +530,21 @@ CASES = {
         _each("handlers", (1, 10, 100)),
         _each("handlers", (1, 10), events=10_000),
         ("events/CPU-s",),
+    ),
+    "readers": Case(
+        "Handlers of several controllers, each of which reads metadata and one field",
+        readers,
+        _each("handlers", (1, 5)),
+        _each("handlers", (1, 5), events=10_000),
+        ("events/CPU-s",),
+    ),
+    "adding": Case(
+        "Adding handlers to an informer",
+        adding,
+        _each("handlers", (1_000, 4_000)),
+        _each("handlers", (100, 400)),
+        ("us CPU each",),
+        lower_is_better=True,
     ),
     "indexes": Case(
         "Indexes", indexes, _each("count", (0, 1, 5)), _each("count", (0, 5), events=10_000), ("events/CPU-s",)

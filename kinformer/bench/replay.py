@@ -3,8 +3,8 @@
 It runs in a process of its own (``python -m kinformer.bench.replay PODS [unlike]``) and knows just enough HTTP for a
 list, paged or not, a streaming list and a watch. A watch of pods brings something when ``/load`` is told how many
 events to send and at which rate; there are three pieces of ready bytes to each event. How fast it can be is shown by a
-reader that throws away what it reads (:meth:`kinformer.bench.measure.Replay.raw_rate`). Other clients ask first what there is, so there
-are a version, the discovery of the core group, and namespaces, none of them.
+reader that throws away what it reads (:meth:`kinformer.bench.measure.Replay.raw_rate`). Other clients ask first what
+there is, so there are a version, the discovery of the core group, and namespaces, none of them.
 
 It ends when its standard input does, if that is a pipe: it never outlives whoever started it.
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
+from types import FrameType
 from typing import Any
 
 import anyio
@@ -13,6 +14,8 @@ from structlog.testing import capture_logs
 from kinformer.cache import metrics
 from kinformer.cache.handlers import ResourceEventHandlerFuncs
 from kinformer.cache.processor import ADD, DELETE, SYNCED, UPDATE, ProcessorListener, SharedProcessor
+from kinformer.cache.shared_informer import SharedIndexInformer
+from kinformer.cache.testing import FakeControllerSource
 from kinformer.clock import FakeClock
 from tests.cache.informers import Told, running
 from tests.cache.scripted import obj
@@ -445,3 +448,59 @@ async def test_waiting_for_a_handler_to_sync_ends_when_it_has_been_told_all() ->
         tell(listener, (SYNCED, None, None))
 
     assert listener.has_synced
+
+
+def test_a_further_handler_is_added_for_the_same_whether_there_are_few_or_many() -> None:
+    processor: SharedProcessor[Any] = SharedProcessor(FakeClock())
+    executed = 0
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal executed
+        frame.f_trace_opcodes = True
+        executed += event == "opcode"
+        return trace
+
+    def added(handlers: int) -> int:
+        nonlocal executed
+        listeners = [listener_of(ResourceEventHandlerFuncs()) for _ in range(handlers)]
+        executed = 0
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            for listener in listeners:
+                processor.add(listener)
+        finally:
+            sys.settrace(before)
+        return executed
+
+    few = added(100)
+    added(1000)
+
+    assert few > 100
+    assert added(100) == few
+
+
+def test_informers_take_handlers_for_the_same_whether_there_are_few_or_many() -> None:
+    informer: SharedIndexInformer[dict[str, Any]] = SharedIndexInformer(FakeControllerSource(), dict, clock=FakeClock())
+    calls = 0
+
+    def count(*_: Any) -> None:
+        nonlocal calls
+        calls += 1
+
+    def added(handlers: int) -> int:
+        nonlocal calls
+        calls = 0
+        before = sys.getprofile()
+        sys.setprofile(count)
+        try:
+            for _ in range(handlers):
+                informer.add_event_handler(ResourceEventHandlerFuncs())
+        finally:
+            sys.setprofile(before)
+        return calls
+
+    few = added(100)
+    added(1000)
+
+    assert added(100) <= few * 1.1
