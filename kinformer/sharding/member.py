@@ -321,7 +321,9 @@ class ShardMember:
             self._lose("others took its ranges")
             return True
         self.guard.table_until = began + self._options.write_duration
-        self._sightings.look(seen.members, table.members, now)
+        # Where there is no table any more, whoever was seen may own something.
+        owners = table.members if seen.table is not None else self._sightings.names
+        self._sightings.look(seen.members, owners, now)
         live = self._sightings.live(now)
         live = live - {self.name} if self._leaving else live | {self.name}
         over = {name for name in self._sightings.names if self._sightings.is_over(name, now)}
@@ -336,8 +338,8 @@ class ShardMember:
 
     def _checked(self, seen: Seen) -> Table:
         if seen.table is None:
-            others = any(member.name != self.name for member in seen.members)
-            return Table.empty(len(self.ranges), waits=others)
+            others = {member.name for member in seen.members} | self._sightings.names
+            return Table.empty(len(self.ranges), waits=bool(others - {self.name}))
         if len(seen.table.owners) != len(self.ranges):
             raise ShardCountConflict(self.group, len(seen.table.owners), len(self.ranges))
         return seen.table

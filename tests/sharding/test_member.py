@@ -351,6 +351,26 @@ async def test_when_the_table_is_deleted_nobody_claims_before_all_who_owned_some
         assert opened(c) == frozenset(range(8))
 
 
+async def test_when_the_table_is_deleted_and_with_it_its_owners_lease_who_saw_that_one_waits_for_its_end() -> None:
+    async with a_group() as group:
+        a = group.start("a")
+        await group.clock.advance(1)
+        b = group.start("b")
+        await group.clock.advance(0.1)
+        assert opened(a) == frozenset(range(8))
+        group.lines["a"].is_cut = True  # it does not hear of what follows
+        del group.server.leases["a"]
+        del group.server.leases[GROUP]
+        await group.clock.advance(1)
+        assert a.guard.is_open
+        assert GROUP in group.server.leases
+        await group.clock.advance(13)
+        assert not opened(b)
+        assert not a.guard.is_open
+        await group.clock.advance(8)
+        assert opened(b) == frozenset(range(8))
+
+
 async def test_one_who_comes_with_another_number_of_shards_is_told_so() -> None:
     async with a_group() as group:
         group.start("a")

@@ -38,7 +38,7 @@ async def test_no_key_is_ever_in_two_running_syncs() -> None:
 
 
 # Each of these was a mistake once, or nearly.
-@pytest.mark.parametrize("seed", [340, 3689, 12732, 13142])
+@pytest.mark.parametrize("seed", [340, 3689, 12732, 13142, 26809])
 async def test_schedules_that_found_something_find_it_no_more(seed: int) -> None:
     assert await first_failure(range(seed, seed + 1)) is None
 
