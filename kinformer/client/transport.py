@@ -11,7 +11,7 @@ error of this request: whatever aiohttp makes of it becomes a :exc:`ClientError`
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -134,6 +134,7 @@ class Transport:
         about: About = _NOTHING,
         retries: int = MAX_RETRIES,
         reader: BodyReader | None = None,
+        answered: Callable[[int], object] | None = None,
     ) -> bytes:
         """
         Ask for something and return the body of the answer.
@@ -142,6 +143,7 @@ class Transport:
         :param body: JSON, unless `headers` name another Content-Type
         :param retries: how often it is sent again at most
         :param reader: is given the body as it comes, instead
+        :param answered: is given the status code of each answer, those included after which it is sent again
         :raises ApiError: if the server refuses
         :raises ServerUnreachable: if there is no connection to it
         :raises ConnectionLost: if the connection breaks before the answer is complete
@@ -163,6 +165,8 @@ class Transport:
                     continue
                 except (ValueError, RecursionError, ArithmeticError) as error:
                     raise _not_understood(tries.url, error) from error
+                if answered is not None:
+                    answered(response.status)
                 if 200 <= response.status < 300:
                     return data
                 await tries.refused(response, data)

@@ -124,12 +124,15 @@ class Tracing:
         with self._tracer.start_as_current_span(
             method, kind=SpanKind.CLIENT, attributes=attributes, record_exception=False, set_status_on_exception=False
         ) as span:
+
+            def answered(status: int) -> None:
+                span.set_attribute("http.response.status_code", status)
+
             headers = dict(request.pop("headers", None) or {})
             propagate.inject(headers)
             try:
-                answer = await transport.request(method, path, headers=headers, **request)
+                answer = await transport.request(method, path, headers=headers, answered=answered, **request)
             except ApiError as error:
-                span.set_attribute("http.response.status_code", error.code)
                 span.set_attribute("error.type", error.reason or str(error.code))
                 span.set_status(Status(StatusCode.ERROR, error.reason))
                 raise

@@ -25,7 +25,9 @@ NAMESPACES = [f"team-{number:02d}" for number in range(12)]
 class Process:
     """One manager, what it has synced, and the means to have it stop answering."""
 
-    def __init__(self, world: World, name: str, controllers: dict[str, Any] | None) -> None:
+    def __init__(
+        self, world: World, name: str, controllers: dict[str, Any] | None, by_uid: tuple[type[Any], ...] = ()
+    ) -> None:
         self.world = world
         self.synced: list[str] = []
         self.running: set[str] = set()
@@ -40,7 +42,7 @@ class Process:
             known=controllers or {"noted": self._make},
             controllers=["*"],
             clock=world.clock,
-            sharding=Sharding(identity=name),
+            sharding=Sharding(identity=name, by_uid=by_uid),
         )
 
     def _make(self, context: ControllerContext) -> Controller:
@@ -99,8 +101,10 @@ class World:
         self.collided: list[str] = []
         self.start_soon = tasks.start_soon
 
-    def start(self, name: str, controllers: dict[str, Any] | None = None) -> Process:
-        process = Process(self, name, controllers)
+    def start(
+        self, name: str, controllers: dict[str, Any] | None = None, by_uid: tuple[type[Any], ...] = ()
+    ) -> Process:
+        process = Process(self, name, controllers, by_uid)
         self.processes.append(process)
         self.start_soon(process.run)
         return process
@@ -319,6 +323,43 @@ async def test_replica_sets_of_many_namespaces_have_their_pods_and_no_more_while
 
         assert await all_have(2)
         assert c.cached(V1Pod) == {f"{pod.metadata.namespace}/{pod.metadata.name}" for pod in (await pods.list()).items}
+
+
+async def test_objects_that_are_held_by_uid_are_divided_though_all_are_in_one_namespace() -> None:
+    synced: dict[str, set[str]] = {"a": set(), "b": set()}
+
+    def make(name: str, context: ControllerContext) -> Controller:
+        async def sync(key: str) -> None:
+            synced[name].add(key)
+
+        maps = context.informers.informer_for(V1ConfigMap)
+        controller = Controller("by-uid", sync, shard_by=lambda key: key.partition(" ")[0], clock=context.clock)
+        return controller.watch_mapped(maps, lambda it: [f"{it.metadata.uid} {it.metadata.name}"])
+
+    async with a_world() as world:
+        members = [
+            world.start(name, {"by-uid": partial(make, name)}, by_uid=(V1ConfigMap, V1Node)) for name in ("a", "b")
+        ]
+        await world.until_shared(*members)
+        keys = set()
+        for number in range(40):
+            made = V1ConfigMap(metadata=V1ObjectMeta(name=f"map-{number}", namespace="default"))
+            made = await world.client.resource(V1ConfigMap).create(made)
+            keys.add(f"{made.metadata.uid} {made.metadata.name}")
+        await eventually(lambda: synced["a"] | synced["b"] >= keys, world.clock)
+
+        a, b = (member.cached(V1ConfigMap) for member in members)
+        assert a
+        assert b
+        assert a.isdisjoint(b)
+        assert a | b == {f"default/map-{number}" for number in range(40)}
+        for cached, its in ((a, synced["a"]), (b, synced["b"])):
+            assert {f"default/{key.partition(' ')[2]}" for key in its} == cached
+
+        members[0].scope.cancel()
+        await world.until_shared(members[1])
+        await eventually(lambda: synced["b"] == keys, world.clock)
+        assert members[1].cached(V1ConfigMap) == a | b
 
 
 async def test_a_controller_that_looks_at_everything_cannot_be_sharded() -> None:

@@ -14,7 +14,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
-from kinformer.client import Client, NotFound, connect
+from kinformer.client import Client, NotFound, ServerUnreachable, connect
 from kinformer.clock import FakeClock
 from kinformer.envtest import ApiServer
 from kinformer.informers import SharedInformerFactory
@@ -112,6 +112,8 @@ async def test_a_sync_has_a_span_with_its_requests_below_it_and_is_linked_to_the
     assert first.links == ()  # the ConfigMap was not written by a traced client
     (post,) = [span for span in spans.named("POST") if "secrets" in str((span.attributes or {})["url.path"])]
     assert first.context is not None
+    assert (post.attributes or {})["http.response.status_code"] == 201
+    assert post.status.status_code is StatusCode.UNSET  # as OpenTelemetry wants it of a client's that went well
     assert post.context is not None
     assert post.parent is not None
     assert (post.kind, post.parent.span_id) == (SpanKind.CLIENT, first.context.span_id)
@@ -138,11 +140,24 @@ async def test_a_request_that_is_refused_and_a_sync_that_raises_say_why(client: 
     assert span.status.status_code is StatusCode.ERROR
     assert [event.name for event in span.events] == ["exception"]
     (get,) = spans.named("GET")
+    assert get.status.status_code is StatusCode.ERROR
     attributes = dict(get.attributes or {})
     assert attributes["http.response.status_code"] == 404
     assert attributes["error.type"] == "NotFound"
     assert attributes["url.path"] == "/api/v1/namespaces/default/configmaps/missing"
     assert attributes["server.address"] == "127.0.0.1"
+
+
+async def test_a_request_without_an_answer_has_an_error_and_no_status_code(spans: Spans) -> None:
+    async with connect(url="http://127.0.0.1:1") as client:
+        with pytest.raises(ServerUnreachable):
+            await spans.tracing.client(client).resource(V1ConfigMap).get("any", "default")
+
+    (get,) = spans.named("GET")
+    assert get.status.status_code is StatusCode.ERROR
+    attributes = dict(get.attributes or {})
+    assert "http.response.status_code" not in attributes
+    assert attributes["error.type"] == "ServerUnreachable"
 
 
 async def test_the_requests_of_a_span_carry_its_trace_to_the_server(client: Client, spans: Spans) -> None:
