@@ -43,10 +43,12 @@ async def over_committed(seeds: range, **options: Any) -> list[int]:
     return found
 
 
+@pytest.mark.timeout(300)
 async def test_without_the_comparison_of_versions_schedules_find_more_than_the_limit() -> None:
     assert len(await over_committed(range(20), compares=False)) > 3
 
 
+@pytest.mark.timeout(300)
 async def test_without_the_versions_that_a_cache_must_have_come_to_schedules_find_more_than_the_limit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -16,6 +16,9 @@ from tests.controllers.groupquota.setting import Setting, group_quota, setting, 
 from tests.controllers.groupquota.webhook_proxy import review
 from tests.controllers.shared.quota.serving import make_pod
 
+# Nothing here looks at the time of day. But one takes seconds of CPU, and the machine may have much other work.
+pytestmark = pytest.mark.timeout(300)
+
 
 @pytest.mark.parametrize("seed", range(3))
 async def test_no_recount_between_admission_and_storage_lets_two_through_one_place(seed: int) -> None:
