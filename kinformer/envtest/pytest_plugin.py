@@ -137,6 +137,12 @@ def _declare(name: str, func: Any) -> Any:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    # Those of kinformer.simulation stand here, so that its package is not imported where nobody simulates.
+    group = parser.getgroup("kinformer", "simulated worlds")
+    group.addoption("--simulate-plan", metavar="PLAN", help="Play this plan in tests with @simulate, and nothing else.")
+    group.addoption("--simulate-seeds", metavar="N", help="How many random runs a test with @simulate has.")
+    group.addoption("--simulate-first-seed", metavar="N", help="The seed at which these runs begin; 0 if not given.")
+    group.addoption("--simulate-pages", metavar="FOLDER", help="Write a page with a timeline for each failure here.")
     parser.addini(
         "kinformer_short_fixtures",
         "Whether kinformer's fixtures can be had as api_server, api_server_options, client and fake_nodes, too.",
