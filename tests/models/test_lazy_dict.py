@@ -17,6 +17,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from kinformer.client import Undecodable
 from kinformer.client.codec import ObjectCodec
+from kinformer.meta import accessor_for, accessor_of
+from kinformer.meta.patch import apply_json_patch, create_merge_patch, merge_patch
 from kinformer.models import (
     LazyDict,
     ObjectDecodeError,
@@ -543,3 +545,27 @@ def test_a_plain_dict_in_a_cache_is_left_as_it_is(other: dict[str, Any]) -> None
     successor_for(dict)(lazy(WIDGET), plain)
 
     assert plain == other
+
+
+# --- what the rest of the project does with it
+
+CHANGED = {**WIDGET, "spec": {"size": 4, "parts": [{"name": "a"}]}, "status": None}
+PATCHES: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "merge patch made": lambda obj: create_merge_patch(obj, CHANGED),
+    "merge patch made of what is before": lambda obj: create_merge_patch(CHANGED, obj),
+    "merge patch applied": lambda obj: merge_patch(obj, {"spec": {"size": 5}, "status": None}),
+    "JSON patch applied": lambda obj: apply_json_patch(obj, [{"op": "replace", "path": "/spec/size", "value": 5}]),
+    "names and versions": lambda obj: [
+        (accessor.key(obj), accessor.resource_version(obj), accessor.labels(obj), accessor.owner_references(obj))
+        for accessor in (accessor_for(dict), accessor_of(obj))
+    ],
+    "body of a request": lambda obj: json.loads(ObjectCodec(dict, "example.com/v1", "Widget").encode(obj)),
+}
+
+
+@pytest.mark.parametrize("what", PATCHES)
+def test_patches_accessors_and_requests_take_it_for_the_dict_that_it_is(what: str) -> None:
+    plain, widget = copy.deepcopy(WIDGET), lazy(WIDGET)
+
+    assert PATCHES[what](widget) == PATCHES[what](plain)
+    assert widget == plain
