@@ -105,6 +105,8 @@ class ListWatch(ListerWatcher[T]):
     What does not decode is told of, and stops nothing.
 
     :param namespace: empty for all
+    :param shard_selector: a share of them, where the server knows how to; elsewhere all of them
+    :param supports_watch_list: False where the client has lists compressed, which streaming ones never are
     :raises ValueError: if a selector cannot be parsed
     """
 
@@ -113,9 +115,12 @@ class ListWatch(ListerWatcher[T]):
     label_selector: str = ""
     field_selector: str = ""
     supports_watch_list: bool = True
+    shard_selector: str = ""
 
     def __post_init__(self) -> None:
-        ListOptions(label_selector=self.label_selector, field_selector=self.field_selector)
+        self._narrowed(ListOptions())
+        if getattr(self.resource, "compression", False):
+            object.__setattr__(self, "supports_watch_list", False)
 
     async def list(self, options: ListOptions) -> ObjectList[T]:
         return await self.resource.list(self.namespace, self._narrowed(options), leave_out=True)
@@ -133,4 +138,9 @@ class ListWatch(ListerWatcher[T]):
         return getattr(self.resource, "reachability", None)
 
     def _narrowed(self, options: ListOptions) -> ListOptions:
-        return replace(options, label_selector=self.label_selector, field_selector=self.field_selector)
+        return replace(
+            options,
+            label_selector=self.label_selector,
+            field_selector=self.field_selector,
+            shard_selector=self.shard_selector,
+        )

@@ -83,7 +83,8 @@ async def connect(
     :param read_timeout: seconds without a byte after which an answer is given up; watches have their own rule
     :param max_in_flight: requests at once, each on a connection of its own, watches not counted; more wait their
         turn. More than 32 are worth it only where an answer takes longer than 20 ms
-    :param compression: let the server compress large answers
+    :param compression: let the server compress large lists, for networks that are slower than gzip. Informers list
+        then rather than have the list streamed, since watches are never compressed
     :param max_answer: bytes of one answer that are held at once, 256 MiB if None; a larger one is an error. Informers
         read lists of any length as they come
     :param outage: what is done while the server cannot be reached
@@ -177,6 +178,7 @@ class Client:
         namespaced: bool | None = None,
         kind: str | None = None,
         metadata_only: bool = False,
+        drop_managed_fields: bool = False,
     ) -> Resource[T]:
         """
         The verbs of one kind of object, as `type_`: a model, a Struct of one's own, or dict.
@@ -186,14 +188,18 @@ class Client:
             decides for itself
         :param kind: what bodies that do not say are
         :param metadata_only: have the server send nothing but metadata (PartialObjectMetadata)
+        :param drop_managed_fields: ask the server to leave managedFields out, which are a third of many an object. Does
+            nothing where the server does not know how to (KEP-5958)
         :raises LookupError: if `gvr` is left out for a type that does not know where it is served
         """
         if isinstance(gvr, type):
             gvr = resource_for(gvr).gvr
-        key = (type_, gvr, namespaced, kind, metadata_only)
+        key = (type_, gvr, namespaced, kind, metadata_only, drop_managed_fields)
         found = self._resources.get(key)
         if found is None:
-            found = self._resources[key] = self._make(type_, gvr, namespaced, kind, metadata_only)
+            found = self._resources[key] = self._make(
+                type_, gvr, namespaced, kind, metadata_only=metadata_only, drop_managed_fields=drop_managed_fields
+            )
         return found
 
     def _make(
@@ -202,7 +208,7 @@ class Client:
         gvr: GroupVersionResource | tuple[str, str, str] | None,
         namespaced: bool | None,
         kind: str | None,
-        metadata_only: bool,
+        **options: bool,
     ) -> Resource[T]:
         known: ResourceInfo | None
         if gvr is None:
@@ -215,9 +221,7 @@ class Client:
             kind = known.kind if kind is None else kind
             namespaced = known.namespaced if namespaced is None else namespaced
         assert gvr is not None
-        return Resource(
-            self._transport, type_, gvr, kind=kind or "", namespaced=namespaced, metadata_only=metadata_only
-        )
+        return Resource(self._transport, type_, gvr, kind=kind or "", namespaced=namespaced, **options)
 
     async def resource_for_kind(self, kind: GroupVersionKind | GroupKind, type_: type[T]) -> Resource[T]:
         """

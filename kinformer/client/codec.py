@@ -34,10 +34,15 @@ __all__ = ("ObjectCodec", "PartialMeta", "PartialObject", "decode_as")
 T = TypeVar("T")
 
 
+class _ShardInfo(msgspec.Struct):
+    selector: str = ""
+
+
 class _ListMeta(msgspec.Struct, rename={"resource_version": "resourceVersion", "continue_token": "continue"}):
     resource_version: str = ""
     continue_token: str = ""
     remaining: int | None = msgspec.field(name="remainingItemCount", default=None)
+    shard: _ShardInfo | None = msgspec.field(name="shardInfo", default=None)
 
 
 class _List(msgspec.Struct, Generic[T]):
@@ -197,7 +202,8 @@ class ObjectCodec(Generic[T]):
             items, left_out = decode_each(raw_items, self._decode_one, self._called)
         if self._complete is not None:
             self._complete(items)
-        return ObjectList(items, meta.resource_version, meta.continue_token, meta.remaining, left_out)
+        shard = meta.shard.selector if meta.shard is not None else ""
+        return ObjectList(items, meta.resource_version, meta.continue_token, meta.remaining, left_out, shard)
 
     def _made(self, items: list[Any]) -> list[T]:
         """The objects that came as these."""

@@ -49,7 +49,10 @@ S = TypeVar("S")
 #: client-go's page size.
 PAGE_SIZE: Final = 500
 
-_METADATA_ONLY: Final = "application/json;as=PartialObjectMetadata{};g=meta.k8s.io;v=v1"
+_JSON: Final = "application/json"
+_METADATA_ONLY: Final = ";as=PartialObjectMetadata{};g=meta.k8s.io;v=v1"
+#: KEP-5958. API servers ignore parameters that they do not know.
+_DROP_MANAGED_FIELDS: Final = ";drop=metadata.managedFields"
 
 _EVERYTHING: Final = ListOptions()
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9._:-]+").fullmatch
@@ -71,6 +74,7 @@ class Resource(Generic[T]):
         kind: str = "",
         namespaced: bool | None = None,
         metadata_only: bool = False,
+        drop_managed_fields: bool = False,
     ):
         self.type = type_
         self.gvr = gvr
@@ -83,14 +87,21 @@ class Resource(Generic[T]):
         self._strategic = gvr in _builtin_gvrs()
         self._headers: dict[str, str] = {}
         self._list_headers: dict[str, str] = {}
-        if metadata_only:
-            self._headers = {"Accept": _METADATA_ONLY.format("")}
-            self._list_headers = {"Accept": _METADATA_ONLY.format("List")}
+        if metadata_only or drop_managed_fields:
+            form = _METADATA_ONLY if metadata_only else ""
+            drop = _DROP_MANAGED_FIELDS if drop_managed_fields else ""
+            self._headers = {"Accept": f"{_JSON}{form.format('')}{drop}"}
+            self._list_headers = {"Accept": f"{_JSON}{form.format('List')}{drop}"}
 
     @property
     def reachability(self) -> Reachability:
         """Whether the server can be reached."""
         return self._transport.reachability
+
+    @property
+    def compression(self) -> bool:
+        """Whether the server is asked to compress lists."""
+        return self._transport.compression
 
     def __repr__(self) -> str:
         return f"<Resource {self.gvr.group_resource} {self.gvr.version} as {self.type.__name__}>"
@@ -307,8 +318,14 @@ class Resource(Generic[T]):
         select: ListOptions = _EVERYTHING,
         **more: Unpack[ListParams],
     ) -> None:
-        """Delete all that `select` selects, everything in the namespace by default."""
+        """
+        Delete all that `select` selects, everything in the namespace by default.
+
+        :raises ValueError: if it has a shard selector: a server that does not know it would delete everything
+        """
         select = _with(select, more)
+        if select.shard_selector:
+            raise ValueError("a collection is not deleted by shard_selector: who does not know it would delete it all")
         path = self.path(namespace)
         await self._transport.request(
             "DELETE", path, params=select.params(), body=_delete_body(options), about=self._about_all

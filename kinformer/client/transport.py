@@ -51,7 +51,7 @@ class Transport:
     :param read_timeout: seconds without a byte after which an answer is given up; None: never
     :param max_in_flight: requests at once, each on a connection of its own; more wait their turn. Watches are not
         counted
-    :param compression: let the server compress large answers, for networks that are slower than gzip
+    :param compression: let the server compress large answers, for networks that are slower than gzip; never watches
     :param max_answer: bytes of one answer that are held at once; a larger one is an error
     :param outage: what is done while the server cannot be reached
     :raises ConfigError: if a header cannot be sent
@@ -79,7 +79,7 @@ class Transport:
         self.seen_warnings: set[str] = set()
         self.reachability = Reachability(endpoint.server, self.probe, self.clock, outage)
         self._in_flight = anyio.Semaphore(max_in_flight, fast_acquire=True)
-        self._compression = compression
+        self.compression = compression
         self._max_answer = max_answer
         self._session: aiohttp.ClientSession | None = None
         # Not the session's: those aiohttp sends to proxies, too, and wherever a redirect leads.
@@ -159,7 +159,7 @@ class Transport:
                 try:
                     async with self._in_flight:
                         response = await tries.send(headers, body)
-                        data = await read_body(response, reader, self._max_answer, compressed=self._compression)
+                        data = await read_body(response, reader, self._max_answer, compressed=self.compression)
                 except BROKEN as error:
                     await tries.broken(error)
                     continue
@@ -193,6 +193,8 @@ class Transport:
         :raises ConnectionLost: if it did not begin to answer
         :raises DecodeError: if no sense can be made of what it answered
         """
+        if self.compression:
+            headers = {**(headers or {}), "Accept-Encoding": "identity"}
         tries = Tries(self, "GET", self._url(path, params), about, retries, is_stream=True)
         while True:
             try:
@@ -200,7 +202,7 @@ class Transport:
                 if 200 <= response.status < 300:
                     check_encoding(response, compressed=False)
                     return BodyStream(response, str(tries.url))
-                data = await read_body(response, None, self._max_answer, compressed=self._compression)
+                data = await read_body(response, None, self._max_answer, compressed=self.compression)
             except BROKEN as error:
                 await tries.broken(error)
                 continue

@@ -17,6 +17,7 @@ import msgspec
 
 from kinformer.meta import SelectorError, parse_selector
 from kinformer.meta.fields import parse_field_selector
+from kinformer.meta.shards import ShardSelectorError, parse_shard_selector
 from kinformer.models import ObjectDecodeError
 
 __all__ = (
@@ -87,6 +88,8 @@ class ListOptions:
     :param timeout_seconds: the server ends the list or watch after so long
     :param allow_watch_bookmarks: ask for BOOKMARK events; a server may send none all the same
     :param send_initial_events: a streaming list: the watch begins with everything there is. None leaves it out
+    :param shard_selector: only a share of the objects, one of :func:`~kinformer.meta.shard_selectors` (KEP-5866, alpha
+        in Kubernetes 1.36). A server that does not know it gives all objects; :attr:`ObjectList.shard_selector` tells
     :raises ValueError: if a selector cannot be parsed
     """
 
@@ -99,11 +102,14 @@ class ListOptions:
     timeout_seconds: int | None = None
     allow_watch_bookmarks: bool = False
     send_initial_events: bool | None = None
+    shard_selector: str = ""
 
     def __post_init__(self) -> None:
         # Here, since a server that is asked by an informer is asked again and again.
         if self.label_selector or self.field_selector:
             _check_selectors(self.label_selector, self.field_selector)
+        if self.shard_selector:
+            _check_shard_selector(self.shard_selector)
 
     def params(self, *, watch: bool = False) -> dict[str, str]:
         """As a query string has them, what is empty left out."""
@@ -131,6 +137,7 @@ class ListParams(TypedDict, total=False):
     timeout_seconds: int | None
     allow_watch_bookmarks: bool
     send_initial_events: bool | None
+    shard_selector: str
 
 
 @functools.lru_cache(256)
@@ -145,6 +152,14 @@ def _check_selectors(label_selector: str, field_selector: str) -> None:
             raise SelectorError(f"{name} {text!r} cannot be parsed: {error}") from None
 
 
+@functools.lru_cache(256)
+def _check_shard_selector(text: str) -> None:
+    try:
+        parse_shard_selector(text)
+    except ShardSelectorError as error:
+        raise ShardSelectorError(f"shard_selector {text!r} cannot be parsed: {error}") from None
+
+
 _LIST_PARAMS: Final = {
     "label_selector": "labelSelector",
     "field_selector": "fieldSelector",
@@ -155,6 +170,7 @@ _LIST_PARAMS: Final = {
     "timeout_seconds": "timeoutSeconds",
     "allow_watch_bookmarks": "allowWatchBookmarks",
     "send_initial_events": "sendInitialEvents",
+    "shard_selector": "shardSelector",
 }
 
 
@@ -261,6 +277,7 @@ class ObjectList(Generic[T]):
     :param continue_token: where the next page begins, ``""`` when this was the last
     :param remaining_item_count: how many are still to come, where the server knows
     :param left_out: what does not fit the type, if that was to be left out
+    :param shard_selector: which share of the objects this is; ``""``: all of them, whatever was asked for
     """
 
     items: list[T] = field(default_factory=list)
@@ -268,6 +285,7 @@ class ObjectList(Generic[T]):
     continue_token: str = ""
     remaining_item_count: int | None = None
     left_out: list[Undecodable] = field(default_factory=list)
+    shard_selector: str = ""
 
 
 class WatchEvent(msgspec.Struct, Generic[T], gc=False):

@@ -230,7 +230,12 @@ class SharedInformerFactory:
         accessor = accessor_for(type_)
         lister_watcher: ListerWatcher[T] = ListWatch(
             self._client.resource(
-                type_, gvr, namespaced=namespaced, kind=kind, metadata_only=type_ is PartialObjectMetadata
+                type_,
+                gvr,
+                namespaced=namespaced,
+                kind=kind,
+                metadata_only=type_ is PartialObjectMetadata,
+                drop_managed_fields=not self._informer_options.get("keep_managed_fields", False),
             ),
             self._namespace if namespaced else "",
             self._label_selector,
@@ -258,7 +263,13 @@ class SharedInformerFactory:
     def _make_borrowed(
         self, type_: type[T], gvr: GroupVersionResource, namespaced: bool, transform: TransformFunc[T] | None
     ) -> SharedIndexInformer[T]:
-        resource = self._client.resource(type_, gvr, namespaced=namespaced, metadata_only=True)
+        resource = self._client.resource(
+            type_,
+            gvr,
+            namespaced=namespaced,
+            metadata_only=True,
+            drop_managed_fields=not self._informer_options.get("keep_managed_fields", False),
+        )
         return SharedIndexInformer(
             ListWatch(resource, self._namespace if namespaced else ""),
             type_,

@@ -29,6 +29,7 @@ from kinformer.meta.selectors import (
     parse_selector,
     selector_from_set,
 )
+from kinformer.meta.shards import ShardSelector, ShardSelectorError, parse_shard_selector, shard_selectors
 from kinformer.meta.versions import is_older
 
 __all__ = (
@@ -46,6 +47,8 @@ __all__ = (
     "QuantityError",
     "Selector",
     "SelectorError",
+    "ShardSelector",
+    "ShardSelectorError",
     "accessor_for",
     "accessor_of",
     "get_controller_of",
@@ -55,7 +58,9 @@ __all__ = (
     "meta_namespace_key",
     "new_controller_ref",
     "parse_selector",
+    "parse_shard_selector",
     "scaled_value",
     "selector_from_set",
+    "shard_selectors",
     "split_key",
 )

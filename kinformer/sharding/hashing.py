@@ -13,23 +13,13 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
+from kinformer.meta.shards import fnv1a_64
+
 __all__ = ("MOST_RANGES", "LEAST_RANGES", "Ranges", "fnv1a_64", "text_of_key")
 
 #: How many ranges there may be: enough to share them out evenly, few enough to stand in one Lease.
 LEAST_RANGES: Final = 64
 MOST_RANGES: Final = 256
-
-_OFFSET: Final = 0xCBF29CE484222325
-_PRIME: Final = 0x100000001B3
-_MASK: Final = 0xFFFFFFFFFFFFFFFF
-
-
-def fnv1a_64(text: str) -> int:
-    """The FNV-1a hash of a text's UTF-8 bytes: a number of 64 bits."""
-    number = _OFFSET
-    for byte in text.encode():
-        number = (number ^ byte) * _PRIME & _MASK
-    return number
 
 
 def text_of_key(key: str) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 
 from kinformer.cache import ListWatch
 from kinformer.client.types import ListOptions, ObjectList
+from kinformer.meta import shard_selectors
 
 
 class Resource:
@@ -41,6 +42,24 @@ async def test_everything_that_is_asked_for_is_narrowed_to_what_it_is_about() ->
         ("ns", ListOptions(resource_version="0", limit=500, **selectors)),
         ("ns", ListOptions(resource_version="1", allow_watch_bookmarks=True, **selectors)),
     ]
+
+
+async def test_a_share_of_the_objects_is_asked_for_in_lists_and_watches() -> None:
+    resource: Any = Resource()
+    shard = shard_selectors(2)[0]
+    narrowed: ListWatch[Any] = ListWatch(resource, shard_selector=shard)
+    await narrowed.list(ListOptions())
+    async with narrowed.watch(ListOptions()):
+        pass
+
+    assert [options.params()["shardSelector"] for _, options in resource.asked] == [shard, shard]
+
+
+def test_streaming_lists_are_not_asked_of_a_client_that_has_lists_compressed() -> None:
+    resource: Any = Resource()
+    resource.compression = True
+
+    assert not ListWatch(resource).supports_watch_list
 
 
 def test_a_client_supports_streaming_lists_unless_it_is_said_not_to() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import parse_qs
 
 import msgspec
 import pytest
@@ -23,9 +24,10 @@ from kinformer.client import (
     Status,
     TooManyRequests,
     UnsupportedMediaType,
+    connect,
 )
 from kinformer.informers import SharedInformerFactory
-from kinformer.meta import GroupVersionResource
+from kinformer.meta import GroupVersionResource, shard_selectors
 from kinformer.models import V1ConfigMap, V1Namespace, V1ObjectMeta, V1Pod, V1Scale
 from tests.client.conftest import ScriptedServer
 
@@ -399,6 +401,64 @@ async def test_metadata_alone(server: ScriptedServer, client: Client) -> None:
         partial.format("List"),
         partial.format(""),
     ]
+
+
+async def test_managed_fields_are_dropped_by_who_knows_how_to(server: ScriptedServer, client: Client) -> None:
+    server.answer({"metadata": {"name": "p"}})
+    server.answer({"metadata": {}, "items": []})
+    server.stream()
+    server.answer({"metadata": {"name": "p"}})
+    gvr = ("", "v1", "pods")
+    pods = client.resource(dict, gvr, drop_managed_fields=True)
+    assert pods is not client.resource(dict, gvr)
+
+    await pods.get("p", "ns")
+    await pods.list()
+    async with pods.watch():
+        pass
+    await client.resource(dict, gvr, metadata_only=True, drop_managed_fields=True).get("p", "ns")
+
+    assert [request.headers["accept"] for request in server.requests] == [
+        *["application/json;drop=metadata.managedFields"] * 3,
+        "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1;drop=metadata.managedFields",
+    ]
+
+
+async def test_a_list_says_which_share_it_is(server: ScriptedServer, client: Client) -> None:
+    shard = shard_selectors(2)[1]
+    server.answer({"metadata": {"shardInfo": {"selector": shard}}, "items": []})
+    server.answer({"metadata": {}, "items": []})
+    pods = client.resource(V1Pod)
+
+    listed = [await pods.list(shard_selector=shard) for _ in range(2)]
+
+    assert [found.shard_selector for found in listed] == [shard, ""]
+    assert parse_qs(server.requests[0].query) == {"shardSelector": [shard]}
+
+
+async def test_a_share_is_not_deleted_since_the_server_might_take_it_for_everything(
+    server: ScriptedServer, client: Client
+) -> None:
+    with pytest.raises(ValueError, match="not deleted by shard_selector"):
+        await client.resource(V1Pod).delete_collection("ns", shard_selector=shard_selectors(2)[0])
+
+    assert not server.requests
+
+
+def test_a_shard_selector_that_cannot_be_read_is_refused_before_anybody_is_asked() -> None:
+    with pytest.raises(ValueError, match="shard_selector 'half' cannot be parsed"):
+        ListOptions(shard_selector="half")
+
+
+async def test_a_watch_is_not_compressed_where_lists_are(server: ScriptedServer) -> None:
+    async with connect(url=server.url, compression=True) as client:
+        server.answer({"metadata": {}, "items": []})
+        server.stream()
+        await client.resource(V1Pod).list()
+        async with client.resource(V1Pod).watch():
+            pass
+
+    assert [request.headers["accept-encoding"] for request in server.requests] == ["gzip", "identity"]
 
 
 async def test_a_kind_without_namespaces(server: ScriptedServer, client: Client) -> None:

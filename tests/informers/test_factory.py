@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import msgspec
 import pytest
 from structlog.testing import capture_logs
@@ -70,6 +71,78 @@ async def test_an_informer_holds_models_structs_dicts_or_metadata_only(client: C
 
         found = informer.indexer.get_by_key("default/a")
         assert isinstance(found, type_)
+
+
+@pytest.mark.parametrize("keep", [False, True])
+async def test_the_server_is_asked_to_drop_managed_fields_unless_they_are_to_be_kept(
+    client: Client, keep: bool
+) -> None:
+    await client.resource(V1ConfigMap).create(config_map("a"))
+    sent: list[str] = []
+
+    def spying(transport: Any) -> Any:
+        class Spy:
+            def __getattr__(self, name: str) -> Any:
+                return getattr(transport, name)
+
+            async def stream(self, path: str, **options: Any) -> Any:
+                sent.append((options["headers"] or {}).get("Accept", ""))
+                return await transport.stream(path, **options)
+
+        return Spy()
+
+    async with SharedInformerFactory(
+        client.through(spying), informer_options={"keep_managed_fields": keep}
+    ) as informers:
+        informer = informers.informer_for(V1ConfigMap)
+        informers.start()
+        await informers.wait_for_cache_sync(timeout=10)
+
+        found = informer.indexer.get_by_key("default/a")
+        assert found is not None
+        assert bool(found.metadata.managed_fields) is keep
+    assert sent == ["" if keep else "application/json;drop=metadata.managedFields"]
+
+
+async def test_where_lists_are_compressed_informers_list_and_watches_are_as_ever() -> None:
+    asked: list[str] = []
+
+    def spying(transport: Any) -> Any:
+        class Spy:
+            def __getattr__(self, name: str) -> Any:
+                return getattr(transport, name)
+
+            async def request(self, method: str, path: str, **options: Any) -> Any:
+                asked.append(f"{method} {path}")
+                return await transport.request(method, path, **options)
+
+            async def stream(self, path: str, **options: Any) -> Any:
+                assert "sendInitialEvents" not in options["params"]
+                stream = await transport.stream(path, **options)
+                asked.append(f"WATCH {path} {type(stream._body).__name__}")
+                return stream
+
+        return Spy()
+
+    async with ApiServer() as server, connect(url=server.url, token=server.token, compression=True) as client:
+        maps = client.resource(V1ConfigMap)
+        for number in range(3):
+            large = {"metadata": {"name": f"m{number}", "namespace": "default"}, "data": {"text": "x" * 60_000}}
+            await maps.create(from_dict(V1ConfigMap, large))
+        async with SharedInformerFactory(client.through(spying)) as informers:
+            informer = informers.informer_for(V1ConfigMap)
+            informers.start()
+            await informers.wait_for_cache_sync(timeout=10)
+            await maps.create(config_map("late"))
+            with anyio.fail_after(10):
+                while informer.indexer.get_by_key("default/late") is None:
+                    await anyio.lowlevel.checkpoint()
+
+            found = informer.indexer.get_by_key("default/m1")
+            assert found is not None
+            assert len(found.data["text"]) == 60_000
+    read = [line for line in asked if not line.startswith("POST")]
+    assert read == ["GET /api/v1/configmaps", "WATCH /api/v1/configmaps RawChunkedBody"]
 
 
 async def test_a_metadata_informer_holds_metadata_and_nothing_else(client: Client) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import random
 import traceback
 from collections.abc import Callable, Iterable
@@ -11,6 +12,7 @@ from functools import partial
 from urllib.parse import unquote
 
 import anyio
+import anyio.to_thread
 from aiohttp import web
 from aiohttp.client_exceptions import ClientConnectionError
 
@@ -46,6 +48,9 @@ BODY_TIME = 60.0
 #: How often a write may run: two times more than webhooks are asked, as long as nobody else changes the object.
 _ROUNDS = 500
 _WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
+#: Bytes of an answer from which on it is compressed, and how much: kube-apiserver's numbers.
+_COMPRESSED_FROM = 128 * 1024
+_COMPRESSION = 1
 _OPEN_PATHS = ("/healthz", "/livez", "/readyz", "/version")
 #: What whoever uses a resource that is on its way out is told each time.
 _DEPRECATED = {
@@ -179,7 +184,12 @@ class HttpHandler:
         await self._operations.storage.settled()
         if wants_yaml(call.accept):
             answer = await to_yaml_aside(answer.body, answer.code)
-        return _response(answer, call.warnings)
+        response = _response(answer, call.warnings)
+        if len(answer.body) > _COMPRESSED_FROM and _wants_gzip(headers.get("Accept-Encoding", "")):
+            response.body = await anyio.to_thread.run_sync(partial(gzip.compress, answer.body, _COMPRESSION, mtime=0))
+            response.headers["Content-Encoding"] = "gzip"
+            response.headers["Vary"] = "Accept-Encoding"
+        return response
 
     async def _answer_in_turn(self, call: Call) -> Answer:
         """Answer a request; a write when no other one is being made: on the loop, or aside if it takes long."""
@@ -280,6 +290,10 @@ async def _body(request: web.BaseRequest) -> bytes:
     except web.HTTPRequestEntityTooLarge:
         text = f"Request entity too large: limit is {BODY_LIMIT}"
         raise status.StatusError(413, "RequestEntityTooLarge", text, {}) from None
+
+
+def _wants_gzip(accept_encoding: str) -> bool:
+    return "gzip" in map(str.strip, accept_encoding.split(","))
 
 
 def _response(answer: Answer, warnings: list[str]) -> web.Response:

@@ -159,6 +159,8 @@ def select(operations: Operations, call: Call, options: ListOptions) -> tuple[li
         metadata["continue"] = _token(number, f"{relative}\0")
         if selection.is_everything:
             metadata["remainingItemCount"] = len(found) - len(page)
+    if selection.shard is not None:
+        metadata["shardInfo"] = {"selector": str(selection.shard)}
     return page, metadata
 
 

@@ -4,20 +4,40 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import msgspec
+
 from kinformer.envtest import status
 from kinformer.envtest.handlers.call import Call
 from kinformer.envtest.storage import Version
 from kinformer.envtest.strategy.base import Strategy
 from kinformer.meta.fields import FieldSelector, parse_field_selector
 from kinformer.meta.selectors import Selector, parse_selector
+from kinformer.meta.shards import ShardSelector, ShardSelectorError, parse_shard_selector
 
 __all__ = ("Selection", "selection_of")
+
+
+class _Meta(msgspec.Struct, gc=False):
+    uid: str = ""
+    namespace: str = ""
+
+
+class _Identity(msgspec.Struct, gc=False):
+    metadata: _Meta
+
+
+_decode_identity = msgspec.json.Decoder(_Identity).decode
+
+
+def _identity(raw: bytes) -> tuple[str, str]:
+    metadata = _decode_identity(raw).metadata
+    return metadata.uid, metadata.namespace
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
     """
-    A label selector and a field selector; None where there is none.
+    A label selector, a field selector and a shard selector; None where there is none.
 
     :param name: the only name that can match, if the field selector says so
     :param namespace: the only namespace that can match, likewise
@@ -28,10 +48,11 @@ class Selection:
     strategy: Strategy
     name: str | None = None
     namespace: str | None = None
+    shard: ShardSelector | None = None
 
     @property
     def is_everything(self) -> bool:
-        return self.labels is None and self.fields is None
+        return self.labels is None and self.fields is None and self.shard is None
 
     @property
     def node(self) -> str | None:
@@ -41,14 +62,17 @@ class Selection:
     def matches(self, version: Version) -> bool:
         if self.labels is not None and not self.labels.matches(version.labels):
             return False
-        return self.fields is None or self.fields.matches(version.fields(self.strategy.read_fields))
+        if self.fields is not None and not self.fields.matches(version.fields(self.strategy.read_fields)):
+            return False
+        return self.shard is None or self.shard.matches(*_identity(version.raw))
 
 
 def selection_of(call: Call, strategy: Strategy) -> Selection:
     """
     The selectors in a request's query.
 
-    :raises StatusError: BadRequest, for a selector that cannot be read or asks for a field that is not selectable
+    :raises StatusError: BadRequest, for a selector that cannot be read or asks for a field that is not selectable; 500
+        for a shard selector that cannot be read, as kube-apiserver does
     """
     query = call.query
     labels = fields = None
@@ -59,6 +83,12 @@ def selection_of(call: Call, strategy: Strategy) -> Selection:
             fields = parse_field_selector(text)
     except ValueError as error:
         raise status.bad_request(str(error)) from None
+    shard = None
+    if text := query.get("shardSelector"):
+        try:
+            shard = parse_shard_selector(text)
+        except ShardSelectorError as error:
+            raise status.StatusError(500, "", f"invalid shard selector: {error}") from None
     name = namespace = None
     if fields is not None and not fields.is_empty:
         fields = _convert(fields, strategy)
@@ -70,6 +100,7 @@ def selection_of(call: Call, strategy: Strategy) -> Selection:
         strategy,
         name or None,
         namespace or None,
+        shard,
     )
 
 

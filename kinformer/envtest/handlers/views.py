@@ -5,6 +5,7 @@ Whole objects in JSON are never decoded on their way out: an answer is put toget
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -24,6 +25,7 @@ __all__ = ("View", "choose_view", "show", "to_yaml", "wants_yaml")
 
 _META_V1 = {"apiVersion": "meta.k8s.io/v1"}
 _JSON = ("application/json", "application/*", "*/*")
+_MANAGED_FIELDS = "metadata.managedFields"
 _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 #: How many fields or items of YAML are written at a time.
 _PART = 500
@@ -63,6 +65,36 @@ class ConvertedView(View):
         return msgspec.json.encode(self._shown(msgspec.json.decode(raw)))
 
 
+class WithoutManagedFields(View):
+    """
+    Another view of the same objects, without their managedFields (KEP-5958).
+
+    :param view: whole objects, or their metadata
+    """
+
+    def __init__(self, view: View):
+        super().__init__(view.resource)
+        self._view = view
+
+    def one(self, raw: bytes) -> bytes:
+        return self._view.one(_without_managed_fields(raw))
+
+    def many(self, raws: Iterable[bytes], metadata: dict[str, Any]) -> bytes:
+        return self._view.many([_without_managed_fields(raw) for raw in raws], metadata)
+
+
+_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+
+
+@functools.lru_cache(4096)  # each watch of a kind shows the same versions
+def _without_managed_fields(raw: bytes) -> bytes:
+    obj = _members(raw)
+    metadata = _members(obj.get("metadata") or b"{}")
+    if metadata.pop("managedFields", None) is None:
+        return raw
+    return msgspec.json.encode({**obj, "metadata": metadata})
+
+
 _CONVERTED = {
     ("events.k8s.io", "v1", "events"): to_new_event,
     ("autoscaling", "v1", "horizontalpodautoscalers"): to_old_autoscaler,
@@ -81,6 +113,10 @@ class _Metadata(msgspec.Struct, gc=False):
 _metadata = msgspec.json.Decoder(_Metadata).decode
 
 
+def _as_it_is(view: View) -> View:
+    return view
+
+
 def choose_view(call: Call) -> View:
     """
     The form that the request's Accept header asks for.
@@ -96,12 +132,14 @@ def choose_view(call: Call) -> View:
             continue
         options = dict(option.strip().partition("=")[::2] for option in parameters.split(";") if option)
         form = options.get("as", "")
+        # Several fields are separated by +; those that the server does not know how to drop are none of its business.
+        dropping = WithoutManagedFields if _MANAGED_FIELDS in options.get("drop", "").split("+") else _as_it_is
         if form in ("PartialObjectMetadata", "PartialObjectMetadataList"):
-            return MetadataView(call.resource)
+            return dropping(MetadataView(call.resource))
         if form == "Table":
             return TableView(call.resource, call.query.get("includeObject", "Metadata"), call.time)
         if not form and type_.strip() != "text/plain":
-            return _whole(call.resource)
+            return dropping(_whole(call.resource))
     raise status.not_acceptable()
 
 
