@@ -104,8 +104,11 @@ class GroupQuotaAccessor:
 
     Each write is of the version that it was reckoned from, and is refused if the quota has another one by now.
 
+    :ivar longest_pause: short: who has met a conflict is next, and those who have won wait for it
     :ivar trouble: why the last write failed, if it is the server's fault; empty when all is well
     """
+
+    longest_pause = 0.02
 
     def __init__(
         self,

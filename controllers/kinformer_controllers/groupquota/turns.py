@@ -9,8 +9,9 @@ reservation begins with the name of its replica.
 - The others let it: the second waits one slot from the last write it has seen, the third two. A slot is the time in
   which a write should be made and seen. So a replica that is dead or has nothing to write holds the others up for a
   slot, and when it has missed two turns it is not waited for any more.
-- A replica that writes alone cannot know whether another one tries in vain. So it lets some time pass now and then.
-- A replica whose oldest request has little time left waits for a shorter slot, in proportion.
+- Those who take turns do not know of a newcomer that tries in vain. So whoever is next lets some time pass now and
+  then.
+- A replica whose oldest request has less than half of its time left waits for shorter slots, down to none.
 
 All this is about speed and fairness. That nothing is lost or charged twice depends on the server's comparison of
 versions alone, and not on anybody's being patient.
@@ -26,14 +27,14 @@ from kinformer.clock import Clock
 
 __all__ = ("Turns",)
 
-# Seconds after which a replica that has not written is nobody whom others wait for.
-_BUSY_FOR: Final = 2.0
+# A replica that has not written for so many seconds, and for so many slots, is nobody whom others wait for.
+_BUSY_FOR, _BUSY_FOR_SLOTS = 2.0, 8.0
 
 # Turns that a replica may miss in a row.
 _MISSES: Final = 2
 
 # A slot in seconds: at least, at most, and before a write was measured.
-_LEAST, _MOST, _FIRST = 0.005, 1.0, 0.04
+_LEAST, _MOST, _FIRST = 0.005, 2.0, 0.04
 
 # A slot in times that a write takes on average. Some take three times as long, and each has to be seen by the others.
 # A busy replica does not use its slot up, so that a long one costs only where somebody has nothing to write.
@@ -42,8 +43,8 @@ _WRITES: Final = 4.0
 # How much the last write counts in the average.
 _WEIGHT: Final = 0.2
 
-# What a replica that writes alone leaves to others, in slots; and how often: in slots, and in seconds at least.
-_GAP, _ALONE, _ALONE_AT_MOST = 0.5, 10.0, 1.0
+# What is left to newcomers, in slots; and how often: each so many slots, or each so many seconds if that is sooner.
+_GAP, _GAP_EACH, _GAP_AT_LEAST_EACH = 0.5, 10.0, 1.0
 
 
 @dataclass(slots=True)
@@ -62,9 +63,15 @@ class _Quota:
     #: When anybody was seen to write last, and when this replica did.
     last: float = float("-inf")
     mine: float = float("-inf")
-    #: When this replica last let so much time pass that others could write of whom nobody knows.
+    #: When so much time had last passed between two writes that a newcomer could have written.
     passed: float = float("-inf")
     slot: float = _FIRST
+
+    def written(self, now: float, seconds: float) -> None:
+        """Somebody has written, which took about so long."""
+        if now - seconds - self.last >= _GAP * self.slot:
+            self.passed = now
+        self.last = now
 
 
 class Turns:
@@ -87,7 +94,7 @@ class Turns:
             at = at or self._quotas.setdefault(quota, _Quota())
             at.others.pop(name, None)
             at.others[name] = _Other(now)
-            at.last = now
+            at.written(now, at.slot / _WRITES)
 
     def wrote(self, quota: str, seconds: float) -> None:
         """This replica has charged a quota, which took so long."""
@@ -100,9 +107,8 @@ class Turns:
                 if other.missed >= _MISSES:
                     del at.others[name]
             other.is_before_me = True
-        if now - at.mine >= _GAP * at.slot + seconds:
-            at.passed = now
-        at.last = at.mine = now
+        at.written(now, seconds)
+        at.mine = now
 
     def forget(self, quota: str) -> None:
         """A quota is gone."""
@@ -118,10 +124,10 @@ class Turns:
         if at is None:
             return 0.0
         now = self._clock.monotonic()
-        before_me = [other for other in at.others.values() if now - other.written <= _BUSY_FOR]
-        if before_me:
-            turns = sum(other.is_before_me for other in before_me)
-            return max(at.last + turns * at.slot * patience - now, 0.0)
-        if now - at.passed < min(_ALONE * at.slot, _ALONE_AT_MOST):
-            return 0.0
-        return max(at.mine + _GAP * at.slot * patience - now, 0.0)
+        slot = at.slot * min(2.0 * patience, 1.0)
+        busy_for = max(_BUSY_FOR, _BUSY_FOR_SLOTS * at.slot)
+        turns = sum(other.is_before_me and now - other.written <= busy_for for other in at.others.values())
+        is_newcomer = now - at.mine > busy_for
+        if not turns and not is_newcomer and now - at.passed >= min(_GAP_EACH * at.slot, _GAP_AT_LEAST_EACH):
+            return max(at.last + _GAP * slot - now, 0.0)
+        return max(at.last + turns * slot - now, 0.0)

@@ -72,11 +72,12 @@ def test_each_replica_waits_twice_for_one_that_is_dead() -> None:
     assert waits == pytest.approx([0, SLOT, SLOT, SLOT, SLOT, 0, 0, 0], abs=1e-9)
 
 
-def test_a_request_that_has_little_time_left_waits_for_a_shorter_slot() -> None:
+def test_a_request_that_has_less_than_half_of_its_time_left_waits_for_shorter_slots() -> None:
     it = Replicas("a", "b", "c")
     for name in it.turns:
         it.write(name)
-    assert it.pauses(patience=0.25) == {"a": 0, "b": SLOT / 4, "c": SLOT / 2}
+    assert it.pauses(patience=0.5) == {"a": 0, "b": SLOT, "c": 2 * SLOT}
+    assert it.pauses(patience=0.25) == {"a": 0, "b": SLOT / 2, "c": SLOT}
     assert it.pauses(patience=0.0) == {"a": 0, "b": 0, "c": 0}
 
 
@@ -92,6 +93,22 @@ def test_who_writes_alone_leaves_room_now_and_then_for_others_that_nobody_knows_
     # Each ten slots, or forty writes.
     assert 3 <= len(gaps) <= 5
     assert sum(pauses) < 0.06 * 200 * WRITE
+
+
+def test_those_who_take_turns_leave_room_now_and_then_for_a_newcomer() -> None:
+    it = Replicas("a", "b", "new")
+    newcomers = 0
+    for number in range(200):
+        name = "ab"[number % 2]
+        pause = it.turns[name].pause("g")
+        others = min(it.turns[other].pause("g") for other in "ab")
+        if number > 2 and others > 0:
+            newcomers += 1
+            assert it.turns["new"].pause("g") == 0
+            assert others == pytest.approx(SLOT / 2)
+        it.clock.turn(pause)
+        it.write(name)
+    assert 3 <= newcomers <= 5
 
 
 def test_who_has_paused_anyway_leaves_no_room_besides() -> None:

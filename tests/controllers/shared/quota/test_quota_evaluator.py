@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -34,6 +35,8 @@ from tests.turning import eventually
 class Accessor:
     """Quotas in memory; refuses writes that are told to be refused."""
 
+    longest_pause = 0.5
+
     def __init__(self, *quotas: Quota) -> None:
         self.quotas = {quota.name: quota for quota in quotas}
         self.writes: list[str] = []
@@ -45,6 +48,9 @@ class Accessor:
         self.writing.set()
         self.refusal: Exception | None = None
         self.broken: Exception | None = None
+        self.pauses: dict[str, float] = {}
+        self.patience: list[float] = []
+        self.their_turn_ends = anyio.Event()
 
     async def get(self, namespace: str) -> Sequence[Quota]:
         self.reads += 1
@@ -57,10 +63,11 @@ class Accessor:
         return True
 
     def pause(self, quota: Quota, patience: float) -> float:
-        return 0.0
+        self.patience.append(patience)
+        return self.pauses.get(quota.name, 0.0)
 
     async def wait(self, seconds: float) -> None:
-        """Nobody else charges these."""
+        await self.their_turn_ends.wait()
 
     async def update(self, quota: Quota) -> None:
         await anyio.lowlevel.checkpoint()
@@ -450,6 +457,45 @@ async def test_who_comes_while_a_write_meets_conflicts_is_written_with_the_other
 
     assert accessor.writes == ["q"]
     assert dump(accessor.quotas["q"].used) == {"pods": "2"}
+
+
+async def test_who_comes_while_it_is_the_turn_of_others_is_written_with_those_who_wait() -> None:
+    clock, accessor, notes = FakeClock(), Accessor(quota()), Notes()
+    accessor.pauses["q"] = 0.1
+    async with (
+        evaluating(accessor, clock=clock, reservations=notes) as evaluator,
+        anyio.create_task_group() as tasks,
+    ):
+        tasks.start_soon(ask, evaluator, create("first"))
+        await clock.advance(TIMEOUT / 4)
+        tasks.start_soon(ask, evaluator, create("second"))
+        await clock.settle()
+        assert (accessor.writes, notes.reserved) == ([], [])
+        accessor.pauses.clear()
+        accessor.their_turn_ends.set()
+
+    assert (accessor.writes, len(notes.reserved)) == (["q"], 2)
+    assert accessor.patience == [1.0, 0.75]
+
+
+async def test_a_request_for_a_quota_whose_turn_it_is_does_not_wait_for_another_quota() -> None:
+    clock = FakeClock()
+    accessor = Accessor(
+        replace(quota("theirs"), selects=_named("theirs")), replace(quota("mine"), selects=_named("mine"))
+    )
+    accessor.pauses["theirs"] = 0.1
+    async with evaluating(accessor, clock=clock) as evaluator, anyio.create_task_group() as tasks:
+        tasks.start_soon(ask, evaluator, create("theirs"), create("mine"))
+        await clock.settle()
+        assert accessor.writes == ["mine"]
+        accessor.pauses.clear()
+        accessor.their_turn_ends.set()
+
+    assert accessor.writes == ["mine", "theirs"]
+
+
+def _named(name: str) -> Callable[[str, Any], bool]:
+    return lambda _, pod: bool(pod["metadata"]["name"] == name)
 
 
 async def test_a_dry_run_is_checked_and_charged_nothing() -> None:

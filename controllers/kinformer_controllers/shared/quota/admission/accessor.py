@@ -19,7 +19,13 @@ _REMEMBERED: Final = 10_000
 
 
 class QuotaAccessor(Protocol):
-    """The quotas that are about a batch of requests: those of a namespace, where there is nothing else."""
+    """
+    The quotas that are about a batch of requests: those of a namespace, where there is nothing else.
+
+    :ivar longest_pause: seconds between two tries at most, after a conflict
+    """
+
+    longest_pause: float
 
     async def get(self, namespace: str) -> Sequence[Quota]:
         """
@@ -62,6 +68,8 @@ class ResourceQuotaAccessor:
     What was written is remembered until the cache has it: several requests in a row are reckoned from each other's
     result, and need not meet a conflict first.
     """
+
+    longest_pause = 0.5
 
     def __init__(self, client: Client, informer: SharedIndexInformer[V1ResourceQuota]) -> None:
         self._quotas = client.resource(V1ResourceQuota)

@@ -202,7 +202,8 @@ class QuotaEvaluator:
                     self._refuse(waiting, failure)
                     return
                 seconds = self._random() * pause * self._patience(waiting)
-                pause = min(pause * 2, _LONGEST_PAUSE)
+                longest = self._accessor.longest_pause if isinstance(failure, Conflict) else _LONGEST_PAUSE
+                pause = min(pause * 2, longest)
                 nearly_over = self._clock.monotonic() + seconds + SPARE
                 for waiter in waiting:
                     if waiter.waits and waiter.deadline <= nearly_over:
