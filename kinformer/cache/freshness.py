@@ -28,7 +28,14 @@ from kinformer.clock import Clock, RealClock
 from kinformer.logs import get_logger
 from kinformer.meta import accessor_of, is_older
 
-__all__ = ("CATCH_UP_TIMEOUT", "is_as_new_as", "wait_until_as_new_as", "wait_until_each_is_as_new_as")
+__all__ = (
+    "CATCH_UP_TIMEOUT",
+    "CacheBehind",
+    "is_as_new_as",
+    "wait_for_version",
+    "wait_until_as_new_as",
+    "wait_until_each_is_as_new_as",
+)
 
 log = get_logger(__name__)
 
@@ -44,6 +51,10 @@ _ON_ITS_WAY: Final = 0.05
 _ASK_AGAIN: Final = 0.25
 
 
+class CacheBehind(Exception):
+    """A copy has not come to a version in time."""
+
+
 def is_as_new_as(informer: SharedIndexInformer[Any], resource_version: str) -> bool:
     """Whether the informer has heard of everything up to that version, and its copy shows it."""
     come_to = informer.last_sync_resource_version
@@ -52,6 +63,27 @@ def is_as_new_as(informer: SharedIndexInformer[Any], resource_version: str) -> b
     return come_to == resource_version or (
         come_to.isdecimal() and resource_version.isdecimal() and not is_older(come_to, resource_version)
     )
+
+
+async def wait_for_version(
+    informer: SharedIndexInformer[Any], resource_version: str, timeout: float | None, clock: Clock
+) -> None:
+    """
+    Wait until an informer shows a write of its own kind. The event of that write is on its way: nobody is asked.
+
+    :param timeout: seconds; :data:`CATCH_UP_TIMEOUT` if None
+    :raises CacheBehind: if it does not come to that version in time
+    """
+    seconds = CATCH_UP_TIMEOUT if timeout is None else timeout
+    ends, wait = clock.monotonic() + seconds, _LOOK_AGAIN
+    while not is_as_new_as(informer, resource_version):
+        if clock.monotonic() >= ends:
+            at = informer.last_sync_resource_version or "none"
+            raise CacheBehind(
+                f"the copy of {informer.name} is at version {at} after {seconds:g} s: want {resource_version}"
+            )
+        await clock.sleep(wait)
+        wait = min(2 * wait, _LOOK_AGAIN_MAX)
 
 
 async def wait_until_as_new_as(

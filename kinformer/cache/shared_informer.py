@@ -214,6 +214,24 @@ class SharedIndexInformer(Generic[T]):
         """
         await self._synced.wait()
 
+    async def wait_for_version(self, resource_version: str, *, timeout: float | None = None) -> None:
+        """
+        Return once :attr:`indexer` shows everything up to a version: of what one has just written, say::
+
+            written = await client.resource(V1Pod).update(pod)
+            await pods.wait_for_version(written.metadata.resource_version)
+
+        :param resource_version: of a write of this informer's own resource
+        :param timeout: seconds after which to give up; 10 if None
+        :raises CacheBehind: if the copy has not come to it by then
+        :raises InformerStateError: if the informer was not started, or has stopped
+        """
+        from kinformer.cache.freshness import wait_for_version
+
+        if not self.is_started or self.is_stopped:
+            raise InformerStateError(f"informer {self.name} does not run: its copy comes to no version")
+        await wait_for_version(self, resource_version, timeout, self._clock)
+
     @property
     def is_following(self) -> bool:
         """

@@ -33,6 +33,7 @@ from kinformer.client.types import (
     write_params,
 )
 from kinformer.client.watch import DEFAULT_IDLE_TIMEOUT, Opener, WatchStream
+from kinformer.client.writes import tell_of_write
 from kinformer.meta import GroupVersionResource, accessor_of
 from kinformer.models import builtin_resources, encode
 
@@ -220,7 +221,7 @@ class Resource(Generic[T]):
         :raises Invalid: if it is not valid
         """
         path = self.path(namespace or self._namespace_of(obj), creating=True)
-        return self._codec.decode(await self._send("POST", path, "", self._codec.encode(obj), options), path)
+        return self._written(await self._send("POST", path, "", self._codec.encode(obj), options), path)
 
     async def update(self, obj: Any, **options: Unpack[WriteOptions]) -> T:
         """
@@ -229,7 +230,7 @@ class Resource(Generic[T]):
         :raises Conflict: if it has changed since `obj` was read
         """
         name, path = self._path_of(obj)
-        return self._codec.decode(await self._send("PUT", path, name, self._codec.encode(obj), options), path)
+        return self._written(await self._send("PUT", path, name, self._codec.encode(obj), options), path)
 
     async def update_status(self, obj: Any, **options: Unpack[WriteOptions]) -> T:
         """
@@ -239,7 +240,7 @@ class Resource(Generic[T]):
         """
         name, path = self._path_of(obj)
         body = self._codec.encode(obj)
-        return self._codec.decode(await self._send("PUT", f"{path}/status", name, body, options), path)
+        return self._written(await self._send("PUT", f"{path}/status", name, body, options), path)
 
     async def patch(
         self,
@@ -284,7 +285,7 @@ class Resource(Generic[T]):
                 ),
                 error.url,
             ) from None
-        return self._codec.decode(answer, path)
+        return self._written(answer, path)
 
     async def apply(
         self, obj: Any, *, field_manager: str, force: bool = False, subresource: str = "", dry_run: bool = False
@@ -299,8 +300,7 @@ class Resource(Generic[T]):
             path = f"{path}/{quote(subresource)}"
         options = WriteOptions(field_manager=field_manager, force=force, dry_run=dry_run)
         headers = {"Content-Type": PatchType.APPLY.value, **self._headers}
-        data = await self._send("PATCH", path, name, self._codec.encode(obj), options, headers)
-        return self._codec.decode(data, path)
+        return self._written(await self._send("PATCH", path, name, self._codec.encode(obj), options, headers), path)
 
     async def delete(self, name: str, namespace: str = "", options: DeleteOptions | None = None) -> T | Status:
         """
@@ -309,7 +309,9 @@ class Resource(Generic[T]):
         :raises Conflict: if a precondition does not hold
         """
         path = self.path(namespace, name)
-        return self._codec.decode_deleted(await self._send("DELETE", path, name, _delete_body(options)), path)
+        left = self._codec.decode_deleted(await self._send("DELETE", path, name, _delete_body(options)), path)
+        tell_of_write(self.gvr, left)
+        return left
 
     async def delete_collection(
         self,
@@ -421,6 +423,12 @@ class Resource(Generic[T]):
         return await self._transport.request(
             method, path, params=params, body=body, headers=headers or self._headers or None, about=about
         )
+
+    def _written(self, answer: bytes, path: str) -> T:
+        """What the server made of a write."""
+        written = self._codec.decode(answer, path)
+        tell_of_write(self.gvr, written)
+        return written
 
     def _namespace_of(self, obj: Any) -> str:
         if self.namespaced is False or isinstance(obj, bytes):

@@ -38,6 +38,7 @@ from kinformer.logs import get_logger
 from kinformer.manager.history import History, NotedQueue, Source
 from kinformer.manager.lanes import Lanes
 from kinformer.manager.metrics import ControllerMetrics
+from kinformer.manager.own_writes import OwnWrites
 from kinformer.manager.predicates import Predicate
 from kinformer.manager.sources import EnqueueKeys, KeysOf, own_key, owner_keys
 from kinformer.manager.syncs import (
@@ -92,6 +93,8 @@ class Controller:
         in the error's own order of classes; `limiter` for all others
     :param prioritize: have keys of the first list and of resyncs wait behind all others
     :param sync_timeout: seconds after which a sync is cancelled and counts as failed; None: never
+    :param consistent: do not sync a key before the caches that it watches show what its last sync wrote. A cache that
+        does not come to it within 10 seconds is taken at its word
     :param starts_after: the names of controllers of the same manager: no sync starts before each of those that run has
         synced everything that its first lists brought, once
     :param shard_by: where processes share the keys out between them, what a key's shard is told by: its namespace, or
@@ -111,6 +114,7 @@ class Controller:
         limits: Mapping[type[BaseException], RateLimiter[str]] | None = None,
         prioritize: bool = False,
         sync_timeout: float | None = None,
+        consistent: bool = False,
         starts_after: Collection[str] = (),
         shard_by: Callable[[str], str] | None = text_of_key,
         clock: Clock | None = None,
@@ -138,6 +142,7 @@ class Controller:
         self._sync = sync
         self._limits = dict(limits or {})
         self._timeout = sync_timeout
+        self._own_writes = OwnWrites(self._clock) if consistent else None
         self._metrics = ControllerMetrics(name, workers)
         self._registrations: list[_Registration] = []
         self._awaited: list[Controller] = []
@@ -357,8 +362,11 @@ class Controller:
             self._running.add(key)
             try:
                 with self.queue.processing(key), self._entered(key) as may_sync:
-                    if may_sync:
-                        with self._metrics.active.track_inprogress():
+                    if may_sync and (wait := self._is_behind(key)) is not None:
+                        self.history.dropped(key)
+                        self.queue.add_after(key, wait)
+                    elif may_sync:
+                        with self._metrics.active.track_inprogress(), self._noting(key):
                             await self._sync_key(key)
                     else:
                         self._forget(key)
@@ -376,6 +384,16 @@ class Controller:
             return nullcontext(True)
         text, again = self._shard_by(key), functools.partial(self.queue.add, key)
         return self._gate.entered(text, (self.name, key), again, held_by_all=text == key)
+
+    def _is_behind(self, key: str) -> float | None:
+        """Seconds until a key is looked at again whose last writes the caches do not show; None if they do."""
+        if self._own_writes is None:
+            return None
+        return self._own_writes.wait(key, (*self._informers, *self._read))
+
+    def _noting(self, key: str) -> AbstractContextManager[None]:
+        """Where the writes of a sync are noted, if they are."""
+        return nullcontext() if self._own_writes is None else self._own_writes.noted(key)
 
     def _again(self, key: str) -> None:
         """Sync a key now: what it failed for is over, and was not its fault."""
