@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from functools import cache
 from importlib.metadata import version
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -300,5 +301,6 @@ def _checked(name: str, value: str) -> str:
         raise ConfigError(f"the header {name!r} cannot be sent: want printable ASCII and no line breaks") from None
 
 
+@cache
 def _user_agent() -> str:
     return f"kinformer/{version('kinformer')} ({sys.platform}) python/{sys.version_info[0]}.{sys.version_info[1]}"

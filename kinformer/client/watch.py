@@ -266,7 +266,7 @@ class WatchStream(Generic[T]):
         limit = self._patience()
         if limit is None:
             self._timer = None
-        elif self._clock.monotonic() - self._heard < limit:
+        elif self._heard + limit - self._clock.monotonic() > 0:  # as it is armed: rounded otherwise, it might go round
             self._arm()
         elif self._waiting is not None:
             self._timer = None

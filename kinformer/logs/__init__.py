@@ -8,7 +8,7 @@ event of this library has no local variables in its traceback and no control cha
 from __future__ import annotations
 
 from kinformer.logs.escaping import escape_control_characters, escaped
-from kinformer.logs.logger import Logger, get_logger, traceback_text
+from kinformer.logs.logger import Logger, get_logger, silenced, traceback_text
 from kinformer.logs.setup import configure_logging, leave_rich_out
 
 __all__ = (
@@ -18,5 +18,6 @@ __all__ = (
     "escaped",
     "get_logger",
     "leave_rich_out",
+    "silenced",
     "traceback_text",
 )

@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from kinformer.logs.escaping import escaped, without_control
 
-__all__ = ("Logger", "get_logger", "traceback_text")
+__all__ = ("Logger", "get_logger", "silenced", "traceback_text")
 
 #: Characters of a traceback that are kept; one through a recursion, or with a huge message, has no end.
 _LONGEST = 20_000
@@ -82,6 +84,24 @@ def get_logger(name: str, **values: Any) -> Logger:
     :param values: go out with every event
     """
     return Logger(name, **values)
+
+
+@contextmanager
+def silenced() -> Iterator[None]:
+    """Log nothing of this library while the block runs, and take no time for it."""
+    names = ("debug", "info", "warning", "error", "exception")
+    before = {name: getattr(Logger, name) for name in names}
+    for name in names:
+        setattr(Logger, name, _say_nothing)
+    try:
+        yield
+    finally:
+        for name, method in before.items():
+            setattr(Logger, name, method)
+
+
+def _say_nothing(self: Logger, event: str, **values: Any) -> None:
+    """Stands in for a logger's methods while :func:`silenced`."""
 
 
 def traceback_text(error: BaseException | None = None) -> str:

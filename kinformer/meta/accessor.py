@@ -14,7 +14,7 @@ import builtins
 import copy
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Generic, NamedTuple, TypeVar, cast, get_args
 
 import msgspec
@@ -258,6 +258,7 @@ def _hot_of_structs(type_: type[msgspec.Struct], attribute: str) -> _Hot:
     return _Hot(fast_key, name_of, namespace_of, version_of, fast_same_version)
 
 
+@lru_cache(maxsize=1024)
 def _declared_struct(type_: type[msgspec.Struct], attribute: str) -> type[msgspec.Struct] | None:
     """The Struct that a field holds, or holds if it is not None; None where that cannot be told from its annotation."""
     try:

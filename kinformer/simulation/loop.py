@@ -26,7 +26,6 @@ import random
 import socket
 from collections import deque
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
 from contextvars import Context, ContextVar
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -42,6 +41,8 @@ OWNER: ContextVar[Owner | None] = ContextVar("kinformer_simulation_owner", defau
 
 #: A ready task is left for a later turn with this probability, if another one is ready.
 _LATER: Final = 0.1
+#: Seconds that a timer takes at least, unless it is due at once.
+_TICK: Final = 1e-6
 #: Turns in which no time passes, after which somebody must be asking for turns for ever.
 _TURNS_WITHOUT_TIME: Final = 200_000
 
@@ -131,7 +132,8 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def call_later(  # type: ignore[override]
         self, delay: float, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> asyncio.TimerHandle:
-        return self.call_at(self.time() + delay, callback, *args, context=context)
+        # Work takes no time here: who wakes up a rounding error too early and sleeps again would do so for ever.
+        return self.call_at(self.time() + (max(delay, _TICK) if delay > 0 else 0.0), callback, *args, context=context)
 
     def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
         self._cancelled_timers += 1
@@ -196,25 +198,27 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         tasks = sorted(asyncio.all_tasks(self), key=lambda task: getattr(task, "kinformer_number", -1))
         for task in tasks:
             task.cancel()
-        if tasks:
-            with suppress(Deadlock, Livelock):
-                self.run_until_complete(asyncio.wait(tasks, timeout=60))
-        self.run_until_complete(self.shutdown_asyncgens())
+        for coroutine in (_until_done(tasks), self.shutdown_asyncgens()):
+            self._turns = 0
+            try:
+                self.run_until_complete(coroutine)
+            except (Deadlock, Livelock):
+                coroutine.close()
         self.errors = told
 
     def _run_once(self) -> None:
         ready = self._ready
         when = self.next_timer
-        if ready:
-            self._turns += 1
-            if self._turns > _TURNS_WITHOUT_TIME:
-                raise Livelock(f"no time passes at {self._now:.3f} s: {_names(ready)} ask for one more turn for ever")
-        elif when is None:
-            if not self._stopping:  # type: ignore[attr-defined]
-                raise Deadlock(f"everybody waits at {self._now:.3f} s, and there is no timer")
-        elif when > self._now:
-            self._now = when
-            self._turns = 0
+        self._turns += 1
+        if self._turns > _TURNS_WITHOUT_TIME:
+            raise Livelock(f"no time passes at {self._now:.3f} s: {_names(ready)} ask for one more turn for ever")
+        if not ready:
+            if when is None:
+                if not self._stopping:  # type: ignore[attr-defined]
+                    raise Deadlock(f"everybody waits at {self._now:.3f} s, and there is no timer")
+            elif when > self._now:
+                self._now = when
+                self._turns = 0
         if when is not None and when <= self._now:
             self._take_due()
         turn = list(ready)
@@ -369,6 +373,11 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         """There are no events of a selector."""
 
 
+async def _until_done(tasks: list[asyncio.Task[Any]]) -> None:
+    if tasks:
+        await asyncio.wait(tasks, timeout=60)
+
+
 def _number(step: tuple[int, asyncio.Handle]) -> int:
     return step[0]
 
@@ -385,8 +394,13 @@ def _is_of_network(handle: asyncio.Handle) -> bool:
 
 
 def _names(handles: deque[asyncio.Handle]) -> str:
-    tasks = [getattr(handle._callback, "__self__", None) for handle in handles]  # type: ignore[attr-defined]
-    return ", ".join(sorted({task.get_name() for task in tasks if isinstance(task, asyncio.Task)})) or "callbacks"
+    """What is ready, for a person: tasks by their names, callbacks by their functions'."""
+    names = set()
+    for handle in handles:
+        callback = handle._callback  # type: ignore[attr-defined]
+        task = getattr(callback, "__self__", None)
+        names.add(task.get_name() if isinstance(task, asyncio.Task) else getattr(callback, "__qualname__", "callback"))
+    return ", ".join(sorted(names)) or "timers"
 
 
 def _note_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

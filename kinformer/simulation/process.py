@@ -18,6 +18,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
+import anyio.lowlevel
 
 from kinformer.cache import DeletedFinalStateUnknown, ResourceEventHandler, SharedIndexInformer
 from kinformer.client import Client, endpoint_from_url
@@ -26,6 +27,7 @@ from kinformer.clock import Timer
 from kinformer.informers import SharedInformerFactory
 from kinformer.manager import ControllerFactory, LeaderElection, LeadershipLost, Manager
 from kinformer.simulation.loop import OWNER, Owner, SimulatedLoop
+from kinformer.simulation.requests import about
 
 if TYPE_CHECKING:
     from kinformer.simulation.world import World
@@ -34,6 +36,8 @@ __all__ = ("EPOCH", "Life", "Process", "ProcessClock", "ProcessOptions")
 
 #: The time of day at which every run begins.
 EPOCH: Final = datetime(2026, 1, 1, tzinfo=UTC)
+
+_EVENTS: Final = ("events", "events.events.k8s.io")
 
 
 class ProcessClock:
@@ -169,9 +173,8 @@ class Process:
     async def _live(self, life: Life) -> None:
         world, options = self._world, self.options
         world.tell(self.name, "start", detail="" if self.url == world.server.url else self.url)
-        transport = Transport(
-            endpoint_from_url(self.url, token=world.server.token), clock=self.clock, user_agent=self.name
-        )
+        made = Transport if world.options.events else _WithoutEvents
+        transport = made(endpoint_from_url(self.url, token=world.server.token), clock=self.clock, user_agent=self.name)
         async with transport:
             client = Client(transport)
             election = options.election and replace(options.election, identity=life.name)
@@ -279,6 +282,17 @@ class Process:
             namespace, name, version = metadata.namespace, metadata.name, metadata.resource_version
         key = f"{namespace}/{name}" if namespace else name
         self.note(life, "event", f"{resource}/{key}", self._world.relative(version), detail)
+
+
+class _WithoutEvents(Transport):
+    """A connection over which Events are not sent: who writes one is answered at once."""
+
+    async def request(self, method: str, path: str, **more: Any) -> bytes:
+        if method in ("POST", "PATCH") and about(method, path).resource in _EVENTS:
+            await anyio.lowlevel.checkpoint()
+            body: bytes = more["body"]
+            return body
+        return await super().request(method, path, **more)
 
 
 class _NotedInformers(SharedInformerFactory):

@@ -21,7 +21,7 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable, Iterator, Mapping
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final, TypeAlias
@@ -32,6 +32,7 @@ from anyio.abc import TaskGroup
 from kinformer.envtest.loops import LOOPS
 from kinformer.envtest.nodes import FakeNodes
 from kinformer.envtest.storage import Change
+from kinformer.logs import silenced
 from kinformer.manager import ControllerFactory, LeaderElection
 from kinformer.meta.names import GroupResource
 from kinformer.simulation.determinism import deterministic
@@ -68,6 +69,9 @@ class WorldOptions:
     :param network: latencies
     :param quiet: seconds without a change after which everything has settled
     :param patience: seconds after which it is given up that it does
+    :param events: whether Events are written. Nothing depends on them, and a run takes a quarter longer with them
+    :param plugins: whether installed packages' admission is used
+    :param log: whether what kinformer logs in a run is shown
     """
 
     loops: tuple[str, ...] = tuple(LOOPS)
@@ -75,6 +79,9 @@ class WorldOptions:
     network: NetworkOptions = field(default_factory=NetworkOptions)
     quiet: float = 30.0
     patience: float = 3600.0
+    events: bool = False
+    plugins: bool = True
+    log: bool = False
 
 
 @dataclass(eq=False)
@@ -133,7 +140,9 @@ class World(User):
         self._replicas = 0
         self._server_restarts = False
         OWNER.set(self._owner)
-        server = SimulatedServer(self, _HOST, token="simulation", controllers=options.loops, seed=plan.seed)
+        server = SimulatedServer(
+            self, _HOST, token="simulation", controllers=options.loops, seed=plan.seed, plugins=options.plugins
+        )
         super().__init__(server, self.clock)
         server.storage.listeners.append(self._changed)
         self.state = State(server)
@@ -405,12 +414,12 @@ def run_world(
     :param checks: which oracles look at it
     :param reference: what the run without deviations came to, if this is not that run
     """
-    plan = plan or Plan()
+    plan, options = plan or Plan(), options or WorldOptions()
     loop = SimulatedLoop(plan.seed)
     worlds: list[World] = []
 
     def made() -> World:
-        worlds.append(World(plan, faults, options or WorldOptions(), oracles, loop))
+        worlds.append(World(plan, faults, options, oracles, loop))
         return worlds[0]
 
     oracles = Oracles(checks or Checks(), reference)
@@ -418,7 +427,7 @@ def run_world(
     # When it runs, objects end and callbacks come at moments that no seed decides.
     gc.disable()
     try:
-        with deterministic(_Time(loop), plan.seed):
+        with deterministic(_Time(loop), plan.seed), nullcontext() if options.log else silenced():
             result, ending = loop.run_and_close(lambda: _play(scenario, made()))
     except (Deadlock, Livelock) as error:
         # What happened until then is what a person has to look at.

@@ -7,7 +7,7 @@ from typing import Any
 from kinformer.models import V1Pod, V1ReplicationController
 from kinformer.simulation import World
 
-__all__ = ("replication_controller", "up_and_down")
+__all__ = ("one_pod", "replication_controller", "up_and_down")
 
 
 def replication_controller(replicas: int) -> dict[str, Any]:
@@ -32,3 +32,10 @@ async def up_and_down(world: World) -> None:
     await world.patch(V1ReplicationController, "web", {"spec": {"replicas": 0}})
     await world.settled()
     assert not await world.list(V1Pod)
+
+
+async def one_pod(world: World) -> None:
+    """The smallest world with a controller that writes."""
+    world.manager("replicationcontroller")
+    await world.apply(replication_controller(1))
+    await world.settled()

@@ -71,7 +71,7 @@ def test_what_is_demanded_is_looked_at_after_each_write() -> None:
         "seed=3 restart(manager,write=3,version=-4)",
         "seed=4 pause(manager,write=2,seconds=100)",
         "seed=5 cut(manager,request=3,in_line) refuse(manager,request=6,code=500)",
-        "seed=6 restartserver(change=9) delay(manager,request=5,seconds=20)",
+        "seed=6 restartserver(change=3) delay(manager,request=5,seconds=20)",
         "seed=7 silent(manager,pods,event=2,seconds=100) conflict(manager,write=4)",
         "seed=8 cut(manager,request=6,after_write) cut(manager,request=8,before)",
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from functools import cache
 from typing import Any
 
 __all__ = ("MISSING", "is_available", "load_cel", "load_protobuf")
@@ -16,6 +17,7 @@ def is_available() -> bool:
     return all(_has_module(name) for name in ("cel_expr_python", "google.protobuf"))
 
 
+@cache
 def _has_module(name: str) -> bool:
     try:
         return importlib.util.find_spec(name) is not None

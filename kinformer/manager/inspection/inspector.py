@@ -13,6 +13,7 @@ import os
 import platform
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -80,7 +81,7 @@ class Inspector:
         self._election = election
         self._server = server
         self._began = clock.monotonic()
-        self._version = version("kinformer")
+        self._version = _version()
         self._rates = Rates()
         self._sizes = Sizes()
         self._quotas = Quotas(informers)
@@ -213,6 +214,12 @@ class Inspector:
     def time_of(self, monotonic: float) -> str:
         """A point of monotonic time, as the API writes points of time."""
         return text_of(self.clock.now() - timedelta(seconds=self.clock.monotonic() - monotonic))
+
+
+@cache
+def _version() -> str:
+    """Of this package; it is looked up in files."""
+    return version("kinformer")
 
 
 def text_of(time: datetime) -> str:
