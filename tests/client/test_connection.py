@@ -9,6 +9,7 @@ import ssl
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
+from unittest.mock import Mock
 
 import aiohttp
 import anyio
@@ -19,7 +20,8 @@ from hypothesis import strategies as st
 from kinformer.client import raw_body
 from kinformer.client.connection import Connector, body_of, configure_socket
 from kinformer.client.dechunker import Dechunker
-from kinformer.client.raw_body import RawBody
+from kinformer.client.raw_body import RawBody, RawChunkedBody
+from kinformer.client.tries import _STREAM_BUFFER
 from tests.client.authority import Authority
 from tests.client.conftest import ScriptedServer, eventually
 
@@ -256,6 +258,16 @@ async def test_over_tls_more_than_the_buffer_holds_comes_whole(
             await eventually(lambda: protocol.raw._paused)
 
             assert len(await read_all(body)) == 100 * len(line)
+
+
+@pytest.mark.parametrize("read", [262_144, 256_000], ids=["asyncio", "uvloop"])
+def test_a_full_read_of_a_loop_is_decoded_before_the_next_one(read: int) -> None:
+    handler = Mock()
+    body = RawChunkedBody(handler, _STREAM_BUFFER)
+
+    body.feed(b"x" * read)
+
+    handler.transport.pause_reading.assert_called_once_with()
 
 
 async def test_a_connection_is_used_again_for_another_kind_of_request(server: ScriptedServer) -> None:
