@@ -8,29 +8,40 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import anyio
 from anyio.abc import SocketStream
+
+from kinformer.bench.results import CannotRun
 
 __all__ = ("Replay", "Stopwatch", "current_kib", "peak_kib", "replay", "reset_peak")
 
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A replay server in a process of its own."""
+    """
+    A replay server in a process of its own.
+
+    :param tls_port: where it speaks TLS, 0 if nowhere; :attr:`url` leads there
+    :param authority: whose certificate it has there, in PEM
+    """
 
     port: int
     objects: int
+    tls_port: int = 0
+    authority: bytes | None = None
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"https://127.0.0.1:{self.tls_port}" if self.tls_port else f"http://127.0.0.1:{self.port}"
 
-    async def load(self, events: int, rate: float = 0.0, *, last: bool = False, status: bool = False) -> None:
+    async def load(self, events: int, rate: float = 0.0, *, last: bool = False, status: bool = True) -> None:
         """
         Have a watch, open or the next one, bring so many events; it ends after them if they are `last`.
 
-        :param status: have each change its pod's status, too
+        :param status: have each change its pod's status; else it changes the resourceVersion and nothing else
         """
         flags = f"last={str(last).lower()}&status={str(status).lower()}"
         async with await self.request(f"/load?events={events}&rate={rate}&{flags}") as stream:
@@ -55,19 +66,44 @@ class Replay:
 
 
 @asynccontextmanager
-async def replay(objects: int, *, alike: bool = True) -> AsyncIterator[Replay]:
+async def replay(objects: int, *, alike: bool = True, tls: bool = False) -> AsyncIterator[Replay]:
     """
     A replay server with so many pods, for as long as the block runs.
 
     :param alike: whether many pods have labels and owner in common; see :func:`kinformer.bench.pods.pod`
+    :param tls: have it speak TLS as well
+    :raises CannotRun: if it cannot have a certificate
     """
     command = [sys.executable, "-m", "kinformer.bench.replay", str(objects), *([] if alike else ["unlike"])]
-    async with await anyio.open_process(command, stderr=None) as process:
-        try:
-            assert process.stdout is not None
-            yield Replay(int(await process.stdout.receive()), objects)
-        finally:
-            process.kill()
+    with TemporaryDirectory() as folder:
+        authority = None
+        if tls:
+            file = Path(folder) / "server.pem"
+            authority = _write_certificate(file)
+            command.append(f"tls={file}")
+        async with await anyio.open_process(command, stderr=None) as process:
+            try:
+                assert process.stdout is not None
+                line = b""
+                while not line.endswith(b"\n"):
+                    line += await process.stdout.receive()
+                ports = map(int, line.split())
+                yield Replay(next(ports), objects, next(ports, 0), authority)
+            finally:
+                process.kill()
+
+
+def _write_certificate(file: Path) -> bytes:
+    """Write a certificate for this machine, with its key; returns the authority that made it."""
+    from kinformer.envtest.certificates import Authority, CertificatesUnavailable
+
+    try:
+        authority = Authority()
+    except CertificatesUnavailable as error:
+        raise CannotRun(str(error)) from error
+    pair = authority.issue("replay", hosts=("127.0.0.1",))
+    file.write_bytes(pair.certificate + pair.key)
+    return authority.certificate
 
 
 @dataclass(slots=True)

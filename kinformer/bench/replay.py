@@ -1,12 +1,13 @@
 """The replay server: what an API server would send to an informer of pods, as fast as the informer reads it.
 
-It runs in a process of its own (``python -m kinformer.bench.replay PODS [unlike]``) and knows just enough HTTP for a
-list, paged or not, a streaming list and a watch. A watch of pods brings something when ``/load`` is told how many
-events to send and at which rate; there are three pieces of ready bytes to each event. How fast it can be is shown by a
-reader that throws away what it reads (:meth:`kinformer.bench.measure.Replay.raw_rate`). Other clients ask first what
-there is, so there are a version, the discovery of the core group, and namespaces, none of them.
+It runs in a process of its own (``python -m kinformer.bench.replay PODS [unlike] [tls=FILE]``) and knows just enough
+HTTP for a list, paged or not, a streaming list and a watch. A watch of pods brings something when ``/load`` is told how
+many events to send and at which rate; there are three pieces of ready bytes to each event. How fast it can be is shown
+by a reader that throws away what it reads (:meth:`kinformer.bench.measure.Replay.raw_rate`). Other clients ask first
+what there is, so there are a version, the discovery of the core group, and namespaces, none of them.
 
-It ends when its standard input does, if that is a pipe: it never outlives whoever started it.
+Given a file with a certificate and its key, it listens for TLS on a port of its own as well. It ends when its standard
+input does, if that is a pipe: it never outlives whoever started it.
 
 Events at a rate carry the time at which they were handed to the kernel, in an annotation, as nanoseconds of
 ``CLOCK_MONOTONIC``: on one machine that clock is the same for every process.
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import ssl
 import stat
 import sys
 import time
@@ -65,7 +67,7 @@ class Load:
     :param events: how many MODIFIED events
     :param rate: events a second; 0 for as many as are read
     :param last: whether the server ends the watch after them
-    :param status: whether each changes the pod's status, too; else only its resourceVersion
+    :param status: whether each changes the pod's status, as events of a cluster do; else only its resourceVersion
     """
 
     events: int
@@ -101,7 +103,7 @@ class ReplayServer:
                 path = url.path.rstrip("/")
                 if path == "/load":
                     events, rate = int(query["events"]), float(query.get("rate", 0))
-                    load = Load(events, rate, query.get("last") == "true", query.get("status") == "true")
+                    load = Load(events, rate, query.get("last") == "true", query.get("status") != "false")
                     await self._loads.put(load)
                     self._answer(writer, b"{}")
                 elif query.get("watch") in ("true", "1", "True"):
@@ -179,8 +181,7 @@ class ReplayServer:
             left -= size
             lines = [self._event(next(numbers)) for _ in range(size)]
             if load.status:
-                restarted = b'"restartCount":%d' % (load.events - left)
-                lines = [line.replace(b'"restartCount":0', restarted, 1) for line in lines]
+                lines = _restarted(lines, load.events - left)
             self._chunk(writer, b"".join(lines))
             await writer.drain()
 
@@ -192,8 +193,8 @@ class ReplayServer:
             due = min(int((time.monotonic() - began) * load.rate), load.events)
             if due > sent:
                 stamp = b'"annotations":{"%b":"%d",' % (SENT_AT.encode(), time.monotonic_ns())
-                lines = (self._event(next(numbers)).replace(b'"annotations":{', stamp, 1) for _ in range(due - sent))
-                self._chunk(writer, b"".join(lines))
+                lines = [self._event(next(numbers)).replace(b'"annotations":{', stamp, 1) for _ in range(due - sent)]
+                self._chunk(writer, b"".join(_restarted(lines, due) if load.status else lines))
                 await writer.drain()
                 sent = due
             await asyncio.sleep(0.001)
@@ -214,10 +215,23 @@ class ReplayServer:
         writer.writelines((b"%x\r\n" % len(data), data, b"\r\n"))
 
 
-async def _main(objects: int, *, alike: bool) -> None:
+def _restarted(lines: list[bytes], count: int) -> list[bytes]:
+    """Events with another count of restarts in the pods' status."""
+    restarts = b'"restartCount":%d' % count
+    return [line.replace(b'"restartCount":0', restarts, 1) for line in lines]
+
+
+async def _main(objects: int, certificate: str, *, alike: bool) -> None:
     replay = ReplayServer(objects, alike)
     server = await asyncio.start_server(replay.serve, "127.0.0.1", 0, limit=1 << 20)
-    print(server.sockets[0].getsockname()[1], flush=True)  # noqa: T201  # whoever started this reads the port here
+    ports = [server.sockets[0].getsockname()[1]]
+    if certificate:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        over_tls = await asyncio.start_server(replay.serve, "127.0.0.1", 0, limit=1 << 20, ssl=context)
+        ports.append(over_tls.sockets[0].getsockname()[1])
+    sys.stdout.write(f"{' '.join(map(str, ports))}\n")  # whoever started this reads the ports here
+    sys.stdout.flush()
     serving = asyncio.ensure_future(server.serve_forever())
     if stat.S_ISFIFO(os.fstat(sys.stdin.fileno()).st_mode):
         asyncio.get_running_loop().add_reader(sys.stdin.fileno(), serving.cancel)
@@ -228,6 +242,7 @@ async def _main(objects: int, *, alike: bool) -> None:
 
 if __name__ == "__main__":
     try:
-        asyncio.run(_main(int(sys.argv[1]), alike="unlike" not in sys.argv[2:]))
+        files = (argument.removeprefix("tls=") for argument in sys.argv[2:] if argument.startswith("tls="))
+        asyncio.run(_main(int(sys.argv[1]), next(files, ""), alike="unlike" not in sys.argv[2:]))
     except KeyboardInterrupt:
         sys.exit(0)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from statistics import median_low
 from typing import Any, TypeAlias
 
-__all__ = ("FAILED", "BenchError", "Figures", "Results", "Row", "Table")
+__all__ = ("FAILED", "SPREAD", "BenchError", "CannotRun", "Figures", "Results", "Row", "Table", "row_of")
 
 #: What came out, by name: one row of a table.
 Figures: TypeAlias = dict[str, Any]
@@ -22,20 +23,50 @@ Figures: TypeAlias = dict[str, Any]
 FAILED = "cannot run"
 
 
+#: From the lowest to the highest of several runs, as a share of the middle one.
+SPREAD = "spread %"
+
+
 class BenchError(Exception):
     """A benchmark cannot be run, or has failed; the text says which, and why."""
+
+
+class CannotRun(BenchError):
+    """A run lacks something that others do without; its row says what."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
     """
-    One run.
+    One benchmark with one set of arguments, run once or several times.
 
     :param label: what distinguishes it from the other rows of its table
+    :param runs: the figures of each run, where there were several: `figures` has the middle one of each
     """
 
     label: str
     figures: Figures
+    runs: tuple[Figures, ...] = ()
+
+
+def row_of(label: str, runs: Sequence[Figures], told: str) -> Row:
+    """
+    The row of several runs: the middle one of each figure, and how far apart the runs were.
+
+    :param told: the figure whose spread is given
+    """
+    if len(runs) < 2 or any(FAILED in figures for figures in runs):
+        return Row(label, next((figures for figures in runs if FAILED in figures), runs[0]))
+    figures = {name: _middle([run[name] for run in runs]) for name in runs[0]}
+    values = [run[told] for run in runs]
+    if all(isinstance(value, int | float) for value in values) and figures[told]:
+        figures[SPREAD] = round((max(values) - min(values)) / figures[told] * 100, 1)
+    return Row(label, figures, tuple(runs))
+
+
+def _middle(values: list[Any]) -> Any:
+    """One that was measured: the lower of two in the middle."""
+    return median_low(values) if all(isinstance(value, int | float) for value in values) else values[0]
 
 
 @dataclass(slots=True)
@@ -117,7 +148,7 @@ def _table(found: dict[str, Any]) -> Table:
         tuple(found["chart"]),
         found["lower_is_better"],
         found["measured"],
-        [Row(row["label"], row["figures"]) for row in rows],
+        [Row(row["label"], row["figures"], tuple(row.get("runs", ()))) for row in rows],
     )
 
 

@@ -18,26 +18,35 @@ import structlog
 
 from kinformer.bench.cases import CASES
 from kinformer.bench.cluster import watch_cluster
-from kinformer.bench.results import BenchError, Figures, Row
+from kinformer.bench.results import BenchError, Figures, Row, row_of
+from kinformer.bench.start import STARTED, start_manager
 from kinformer.collector import relax
 
-__all__ = ("environment", "run_case", "run_cluster")
+__all__ = ("environment", "run_case", "run_cluster", "run_start")
 
 _PACKAGES = ("kinformer", "msgspec", "aiohttp", "anyio", "kubernetes_asyncio")
 _CLUSTER = "cluster"
+_START = "start"
 #: The longest that any run should ever take, on a slow machine: a million pods.
 _RUN_SECONDS = 1_200
 
 
-async def run_case(name: str, *, quick: bool, uvloop: bool) -> AsyncIterator[Row]:
+async def run_case(name: str, *, quick: bool, uvloop: bool, repeat: int = 1) -> AsyncIterator[Row]:
     """
-    Each run of a benchmark, as soon as it is over.
+    Each row of a benchmark, as soon as its last run is over.
 
+    :param repeat: how often each is run
     :raises BenchError: if one fails
     """
     case = CASES[name]
-    for arguments in case.quick if quick else case.runs:
-        yield Row(_label(arguments, quick), await _run_apart(name, arguments, uvloop))
+    rows = case.quick if quick else case.runs
+    runs: list[list[Figures]] = [[] for _ in rows]
+    # Row by row, and then again: what else goes on in a machine for a while is not all in one row.
+    for number in range(repeat):
+        for row, arguments in zip(runs, rows, strict=True):
+            row.append(await _run_apart(name, arguments, uvloop))
+            if number == repeat - 1:
+                yield row_of(_label(arguments, quick), row, case.chart[0])
 
 
 async def run_cluster(kubeconfig: Path, seconds: float, *, uvloop: bool) -> AsyncIterator[Row]:
@@ -50,8 +59,21 @@ async def run_cluster(kubeconfig: Path, seconds: float, *, uvloop: bool) -> Asyn
     yield Row("pods", await _run_apart(_CLUSTER, arguments, uvloop))
 
 
+async def run_start(kubeconfig: Path, *, uvloop: bool, repeat: int = 1) -> AsyncIterator[Row]:
+    """
+    A manager's start against a cluster, until its controllers could work.
+
+    :raises BenchError: if it fails
+    """
+    arguments = {"kubeconfig": str(kubeconfig)}
+    runs = [await _run_apart(_START, arguments, uvloop) for _ in range(repeat)]
+    yield row_of(", ".join(STARTED), runs, "seconds")
+
+
 def _label(arguments: dict[str, Any], quick: bool) -> str:
-    shown = list(arguments.items())[: 1 if quick else None]
+    first, *others = arguments.items() if arguments else ((None, None),)
+    # A quick run's sizes say nothing.
+    shown = [] if first[0] is None else [first, *(it for it in others if not quick or isinstance(it[1], str))]
     return ", ".join(value if isinstance(value, str) else f"{key} {value:,}" for key, value in shown) or "all"
 
 
@@ -80,6 +102,9 @@ def environment(*, uvloop: bool) -> dict[str, Any]:
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "python": f"{platform.python_implementation()} {platform.python_version()}",
         "machine": f"{platform.system()} {platform.machine()}, {_cpu_model()}, {os.cpu_count()} cores",
+        "memory": f"{os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE') / 2**30:.0f} GiB",
+        # What else there was to do, in the last minute: processes that ran or waited for their turn.
+        "load": round(os.getloadavg()[0], 1),
         "versions": versions,
     }
 
@@ -96,7 +121,8 @@ def _main(name: str, arguments: str, uvloop: str) -> None:
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     # As the command does for every controller that it runs.
     relax()
-    measure: Callable[..., Awaitable[Figures]] = watch_cluster if name == _CLUSTER else CASES[name].measure
+    of_clusters: dict[str, Callable[..., Awaitable[Figures]]] = {_CLUSTER: watch_cluster, _START: start_manager}
+    measure = of_clusters.get(name) or CASES[name].measure
 
     async def measured() -> Figures:
         return await measure(**json.loads(arguments))

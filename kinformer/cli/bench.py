@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from rich import box
 from rich.console import Console
@@ -18,13 +20,14 @@ from kinformer.bench.charts import draw, need_charts
 from kinformer.bench.cluster import check_cluster
 from kinformer.bench.peers import peers, run_peer
 from kinformer.bench.results import BenchError, Results, Row, Table
-from kinformer.bench.runner import environment, run_case, run_cluster
+from kinformer.bench.runner import environment, run_case, run_cluster, run_start
 
 __all__ = ("run",)
 
 _PEERS = "peers"
 _WIDTH = 160
 _LABEL = 16
+_REPEAT = 3
 
 
 async def run(
@@ -37,12 +40,14 @@ async def run(
     peers: bool,
     kubeconfig: Path | None,
     seconds: float,
+    repeat: int | None = None,
 ) -> int:
     """
     Measure, and show.
 
     :param names: which benchmarks; all if there are none
     :param peers: whether the other clients' is one of them
+    :param repeat: how often each is run; None: three times, or once where they are quick
     :raises BenchError: if there is no such benchmark, or one fails
     :raises ClientError: if the cluster cannot be reached, or refuses
     :raises OSError: if a file cannot be written
@@ -57,7 +62,8 @@ async def run(
         raise BenchError("uvloop is not installed: pip install 'kinformer[uvloop]'")
     if kubeconfig is not None and (names or peers):
         raise BenchError("--kubeconfig is a benchmark of its own: leave out the names and --peers")
-    jobs = list(_jobs(names, quick, uvloop, peers, kubeconfig, seconds))
+    repeat = repeat or (1 if quick else _REPEAT)
+    jobs = list(_jobs(names, quick, uvloop, peers, kubeconfig, seconds, repeat))
     results = Results(environment(uvloop=uvloop))
     if json_file is not None:
         # Now rather than after minutes of measuring: what cannot be written is known at once.
@@ -66,6 +72,10 @@ async def run(
     if kubeconfig is not None:
         console.print(await check_cluster(kubeconfig), soft_wrap=True)
     options = [text for text, given in (("quick", quick), ("uvloop", uvloop)) if given]
+    if repeat > 1:
+        options.append(f"the middle one of {repeat} runs")
+    if _is_busy(results.environment):
+        options.append(f"on a busy machine, of load {results.environment['load']}")
     with _progress(console) as progress:
         for job in jobs:
             table = job.table
@@ -102,7 +112,13 @@ class _Job:
 
 
 def _jobs(
-    names: Sequence[str], quick: bool, uvloop: bool, with_peers: bool, kubeconfig: Path | None, seconds: float
+    names: Sequence[str],
+    quick: bool,
+    uvloop: bool,
+    with_peers: bool,
+    kubeconfig: Path | None,
+    seconds: float,
+    repeat: int,
 ) -> Iterator[_Job]:
     known = [*CASES, _PEERS]
     unknown = [name for name in names if name not in known]
@@ -111,6 +127,8 @@ def _jobs(
     if kubeconfig is not None:
         table = Table("An informer of the cluster's pods", ("us CPU/event",), lower_is_better=True)
         yield _Job("cluster", table, 1, [partial(run_cluster, kubeconfig, seconds, uvloop=uvloop)])
+        table = Table("A manager's start on the cluster, until it could work", ("seconds",), lower_is_better=True)
+        yield _Job("start", table, 1, [partial(run_start, kubeconfig, uvloop=uvloop, repeat=repeat)])
         return
     chosen = dict.fromkeys([*(names or CASES), *([_PEERS] if with_peers else [])])
     for name in chosen:
@@ -122,7 +140,7 @@ def _jobs(
         case = CASES[name]
         table = Table(case.title, case.chart, case.lower_is_better)
         size = len(case.quick if quick else case.runs)
-        yield _Job(name, table, size, [partial(run_case, name, quick=quick, uvloop=uvloop)])
+        yield _Job(name, table, size, [partial(run_case, name, quick=quick, uvloop=uvloop, repeat=repeat)])
 
 
 def _progress(console: Console) -> Progress:
@@ -133,7 +151,14 @@ def _progress(console: Console) -> Progress:
 def _heading(results: Results) -> str:
     found = results.environment
     versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
-    return f"{found['machine']}\n{found['python']}, {versions}"
+    busy = ": busy with other things, of which these figures tell, too" if _is_busy(found) else ""
+    machine = f"{found['machine']}, {found['memory']}, load {found['load']}{busy}"
+    return f"{machine}\n{found['python']}, {versions}"
+
+
+def _is_busy(environment: dict[str, Any]) -> bool:
+    """Whether others use more than a tenth of the machine."""
+    return float(environment["load"]) > (os.cpu_count() or 1) / 10
 
 
 def _picture(table: Table) -> Picture:

@@ -292,11 +292,18 @@ def demo(**options: Any) -> None:
     help="Draw a chart of each benchmark here, as SVG.",
 )
 @click.option("--uvloop", is_flag=True, help="Run on uvloop instead of asyncio's own loop.")
+@click.option(
+    "--repeat",
+    type=click.IntRange(1),
+    default=None,
+    metavar="N",
+    help="How often each is run; the middle one of each figure is shown, and the spread.  [3; 1 with --quick]",
+)
 @click.option("--peers", is_flag=True, help="Measure other clients, too; each is installed on its first run.")
 @click.option(
     "--kubeconfig",
     type=click.Path(path_type=Path),
-    help="Measure an informer of this cluster's pods instead; nothing is written there.",
+    help="Measure an informer of this cluster's pods, and a manager's start on it, instead; nothing is written there.",
 )
 @click.option(
     "--seconds",

@@ -11,9 +11,12 @@ from kinformer.bench.cases import CASES, MODES
 
 SMALL: dict[str, list[dict[str, Any]]] = {
     "raw": [{"objects": 50, "events": 100}],
-    "throughput": [{"mode": mode, "objects": 50, "events": 100} for mode in MODES],
+    "throughput": [
+        *({"mode": mode, "objects": 50, "events": 100} for mode in MODES),
+        *({**run, "objects": 50, "events": 100} for run in CASES["throughput"].runs if "setting" in run),
+    ],
     "stages": [{"until": run["until"], "objects": 50, "events": 100} for run in CASES["stages"].runs],
-    "status": [{"mode": run["mode"], "objects": 50, "events": 100} for run in CASES["status"].runs],
+    "versions": [{"mode": run["mode"], "objects": 50, "events": 100} for run in CASES["versions"].runs],
     "sync": [
         {"mode": "typed, metadata read", "objects": 50},
         {"mode": "dicts, metadata read", "objects": 50, "way": "pages"},

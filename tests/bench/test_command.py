@@ -8,7 +8,7 @@ import pytest
 
 from kinformer.client import connect
 from kinformer.envtest import ApiServer
-from kinformer.models import V1Pod, from_dict
+from kinformer.models import V1Pod, V1Service, from_dict
 from tests.cli.commands import kinformer
 from tests.cli.test_commands import write_kubeconfig
 
@@ -22,12 +22,28 @@ async def test_a_benchmark_prints_a_table_and_writes_its_figures_with_where_they
     assert "sync: First sync of so many pods" in done.out
     assert "typed, metadata read" in done.out
     found = json.loads(file.read_text())
-    assert {"machine", "python", "date", "versions"} <= found["environment"].keys()
+    assert {"machine", "memory", "load", "python", "date", "versions"} <= found["environment"].keys()
+    assert f"{found['environment']['memory']}, load {found['environment']['load']}" in done.out
     assert "msgspec" in found["environment"]["versions"]
     assert list(found["tables"]) == ["raw", "sync"]
     (row,) = found["tables"]["sync"]["rows"]
     assert row["label"] == "typed, metadata read"
     assert row["figures"].keys() == {"seconds", "CPU seconds", "of them system", "KiB/object", "peak / stays"}
+
+
+async def test_each_is_run_as_often_as_is_said_and_the_middle_one_shown_with_the_spread(tmp_path: Path) -> None:
+    file = tmp_path / "results.json"
+
+    done = await kinformer("bench", "fresh", "--quick", "--repeat", 3, "--json", file)
+
+    assert (done.status, done.err) == (0, "")
+    assert "spread %" in done.out
+    table = json.loads(file.read_text())["tables"]["fresh"]
+    assert "the middle one of 3 runs" in table["measured"]
+    (row,) = table["rows"]
+    seconds = sorted(run["seconds"] for run in row["runs"])
+    assert row["figures"]["seconds"] == seconds[1]
+    assert row["figures"]["spread %"] == round((seconds[2] - seconds[0]) / seconds[1] * 100, 1)
 
 
 @pytest.mark.skipif(importlib.util.find_spec("pygal") is None, reason="pygal is an extra")
@@ -75,19 +91,48 @@ async def test_an_informer_of_a_cluster_is_measured_without_writing_there(tmp_pa
         for name in ("a", "b", "c"):
             spec = {"containers": [{"name": "c", "image": "i"}]}
             await pods.create(from_dict(V1Pod, {"metadata": {"name": name, "namespace": "default"}, "spec": spec}))
+        await client.resource(V1Service).create(
+            from_dict(
+                V1Service,
+                {
+                    "metadata": {"name": "s", "namespace": "default"},
+                    "spec": {"ports": [{"port": 80}], "selector": {"app": "a"}},
+                },
+            )
+        )
         server.write_kubeconfig(tmp_path / "kubeconfig")
         before = server.storage.version
 
         arguments = ("--kubeconfig", tmp_path / "kubeconfig", "--seconds", 0.2, "--json", tmp_path / "results.json")
+        arguments += ("--repeat", 2)
         done = await kinformer("bench", *arguments)
 
         assert (done.status, done.err) == (0, "")
         assert f"{server.url} (v1.36" in done.out
         assert server.storage.version == before
-    (row,) = json.loads((tmp_path / "results.json").read_text())["tables"]["cluster"]["rows"]
+    tables = json.loads((tmp_path / "results.json").read_text())["tables"]
+    (row,) = tables["cluster"]["rows"]
     assert row["figures"]["objects"] == 3
     assert row["figures"]["events"] == 0
     assert row["figures"]["first sync s"] > 0
+
+    (start,) = tables["start"]["rows"]
+    assert len(start["runs"]) == 2
+    # Three pods, and a Service whose key was queued and dropped, without anything being written for it.
+    assert start["figures"]["objects"] >= 4
+    assert start["figures"]["keys"] >= 2
+    assert start["figures"]["CPU seconds"] > start["figures"]["of them imports"] > 0
+
+
+async def test_a_manager_that_may_not_read_what_it_needs_is_no_start(tmp_path: Path) -> None:
+    async with ApiServer() as server:
+        server.faults.refuse(403, times=1000, matching=lambda call: "endpointslices" in str(call))
+        server.write_kubeconfig(tmp_path / "kubeconfig")
+
+        done = await kinformer("bench", "--kubeconfig", tmp_path / "kubeconfig", "--seconds", 0.1, "--repeat", 1)
+
+    assert done.status == 1
+    assert "endpointslices" in done.err
 
 
 async def test_a_cluster_that_cannot_be_reached_is_one_line_that_names_it(tmp_path: Path) -> None:

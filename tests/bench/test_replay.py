@@ -10,7 +10,7 @@ import pytest
 
 from kinformer.bench.measure import replay
 from kinformer.bench.replay import SENT_AT
-from kinformer.client import Client, ListOptions, NotFound, connect
+from kinformer.client import Client, ListOptions, NotFound, ServerUnreachable, connect
 from kinformer.client.types import BOOKMARK, INITIAL_EVENTS_ANNOTATION, WatchEvent
 from kinformer.models import V1Namespace, V1Pod, V1Service
 
@@ -70,9 +70,10 @@ async def test_a_watch_brings_what_was_asked_for_in_the_order_of_versions() -> N
     assert len({event.object.metadata.name for event in events}) == OBJECTS
 
 
-async def test_events_may_change_the_status_too() -> None:
+@pytest.mark.parametrize("rate", [0, 10_000])
+async def test_events_change_the_status_if_nothing_else_is_asked_for(rate: int) -> None:
     async with replay(200) as server, connect(url=server.url) as client:
-        await server.load(400, status=True)
+        await server.load(400, rate)
         with anyio.fail_after(10):
             events = await events_of(client, FROM_NOW, 400)
 
@@ -82,6 +83,26 @@ async def test_events_may_change_the_status_too() -> None:
             event.object.status.container_statuses[0].restart_count
         )
     assert all(before < after for before, after in restarts.values())
+
+
+async def test_events_may_change_the_version_and_nothing_else() -> None:
+    async with replay(200) as server, connect(url=server.url) as client:
+        await server.load(400, status=False)
+        with anyio.fail_after(10):
+            events = await events_of(client, FROM_NOW, 400)
+
+    assert {event.object.status.container_statuses[0].restart_count for event in events} == {0}
+    assert len({event.object.metadata.resource_version for event in events}) == 400
+
+
+async def test_it_speaks_tls_with_a_certificate_of_an_authority_that_it_names() -> None:
+    async with replay(OBJECTS, tls=True) as server:
+        assert server.url.startswith("https://")
+        async with connect(url=server.url, ca_data=server.authority) as client:
+            assert len((await client.resource(V1Pod).list()).items) == OBJECTS
+        async with connect(url=server.url) as client:
+            with pytest.raises(ServerUnreachable):
+                await client.resource(V1Pod).list()
 
 
 async def test_events_at_a_rate_take_their_time_and_say_when_they_were_sent() -> None:

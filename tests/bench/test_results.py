@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kinformer.bench.charts import draw, need_charts
-from kinformer.bench.results import FAILED, BenchError, Results, Row, Table
+from kinformer.bench.results import FAILED, SPREAD, BenchError, Results, Row, Table, row_of
 
 needs_pygal = pytest.mark.skipif(importlib.util.find_spec("pygal") is None, reason="pygal is an extra")
 
@@ -88,3 +88,20 @@ def test_without_pygal_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch)
 
     with pytest.raises(BenchError, match=r"pip install 'kinformer\[bench\]'"):
         need_charts()
+
+
+def test_of_several_runs_the_middle_figure_is_shown_and_how_far_they_are_apart() -> None:
+    row = row_of(
+        "a", [{"events/s": 90, "how": "x"}, {"events/s": 120, "how": "x"}, {"events/s": 100, "how": "x"}], "events/s"
+    )
+
+    assert row.figures == {"events/s": 100, "how": "x", SPREAD: 30.0}
+    assert [run["events/s"] for run in row.runs] == [90, 120, 100]
+
+
+def test_one_run_has_no_spread() -> None:
+    assert row_of("a", [{"events/s": 90}], "events/s") == Row("a", {"events/s": 90})
+
+
+def test_runs_of_which_one_could_not_run_say_why() -> None:
+    assert row_of("a", [{"s": 1}, {FAILED: "no TLS"}], "s").figures == {FAILED: "no TLS"}
