@@ -64,6 +64,9 @@ from kinformer.client.flow_control import (
     RateLimiter,
     TokenBucket,
 )
+from kinformer.client.follow import (
+    Change,
+)
 from kinformer.client.impersonation import (
     Impersonation,
 )
@@ -114,6 +117,7 @@ __all__ = (
     "ApiError",
     "ApiResource",
     "BadRequest",
+    "Change",
     "Client",
     "ClientError",
     "ConfigError",

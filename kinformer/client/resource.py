@@ -38,6 +38,7 @@ from kinformer.meta import GroupVersionResource, accessor_of
 from kinformer.models import builtin_resources, encode
 
 if TYPE_CHECKING:
+    from kinformer.client.follow import Change
     from kinformer.client.reachability import Reachability
     from kinformer.client.transport import BodyStream, Transport
     from kinformer.models import V1Scale
@@ -211,6 +212,43 @@ class Resource(Generic[T]):
 
         opener = Opener(open_, self._transport.probe, self._transport.clock, f"{self._transport.endpoint.server}{path}")
         return WatchStream(opener, self._codec, options, idle_timeout=idle_timeout, leave_out=leave_out)
+
+    def follow(
+        self, namespace: str = "", options: ListOptions = _EVERYTHING, **more: Unpack[ListParams]
+    ) -> AsyncIterator[Change[T]]:
+        """
+        Each object that is there, and then its changes, for as long as one asks::
+
+            async for change in pods.follow("default", label_selector="app=web"):
+                print(change.type, change.object.metadata.name)
+
+        It goes on through watches that end or break, servers that are away, and history that is forgotten (410). What
+        was missed meanwhile is told as one change for each object. All objects are kept in memory; who needs them in a
+        cache, or shares them, takes an informer.
+
+        :raises ApiError: when the server refuses to list or watch; what passes by itself is tried again
+        :raises DecodeError: if an object does not fit the type
+        """
+        from kinformer.client.follow import follow
+
+        return follow(self, namespace, _with(options, more), self._transport.clock)
+
+    async def until(self, name: str, condition: Callable[[T | None], bool], namespace: str = "") -> T | None:
+        """
+        Wait until something is true of one object, and return the object as it is then (client-go's ``UntilWithSync``).
+
+        A limit of time is anyio's::
+
+            with anyio.fail_after(60):
+                await pods.until("web-0", lambda pod: pod is not None and pod.status.phase == "Running", "default")
+
+        :param condition: is given the object as it is, None while there is none: once at first, and after each change
+        :return: None if it was true of there being none
+        :raises ApiError: when the server refuses to list or watch; what passes by itself is tried again
+        """
+        from kinformer.client.follow import until
+
+        return await until(self, name, namespace, condition, self._transport.clock)
 
     # Writing
 

@@ -1,0 +1,142 @@
+"""Following: a list and then its changes, for as long as somebody asks, through all that ends a watch.
+
+An informer does this for controllers, with a cache that many share. This is for one reader: a script, a test, a small
+tool. What flows out is one :class:`Change` after the other: first each object that is there, then what happens to
+them. A watch that ends or breaks is opened again from where it was. Where the server has forgotten that version,
+everything is listed anew, and what differs is told: an object that went away meanwhile as deleted, in the last state
+that was seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from kinformer.backoff import Backoff
+from kinformer.client.errors import ApiError, ClientError, ConfigError, DecodeError, Expired, TooManyRequests
+from kinformer.client.types import BOOKMARK, ListOptions
+from kinformer.meta import accessor_for
+
+if TYPE_CHECKING:
+    from kinformer.client.resource import Resource
+    from kinformer.clock import Clock
+
+__all__ = ("Change", "follow", "until")
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Change(Generic[T]):
+    """
+    Something that has happened to an object.
+
+    :ivar type: ``ADDED``, ``MODIFIED`` or ``DELETED``
+    :ivar object: as it is now; of one that was deleted, as it was last
+    :ivar old: as it was before; None for one that was added
+    """
+
+    type: str
+    object: T
+    old: T | None
+
+
+async def follow(resource: Resource[T], namespace: str, options: ListOptions, clock: Clock) -> AsyncIterator[Change[T]]:
+    """
+    See :meth:`kinformer.client.Resource.follow`.
+
+    :raises ApiError: if the server refuses to list or watch; what passes by itself is tried again
+    :raises DecodeError: if an object does not fit the type
+    """
+    accessor = accessor_for(resource.type)
+    known: dict[str, T] = {}
+    version = ""
+    backoff = Backoff(clock=clock)
+    while True:
+        try:
+            if not version:
+                listed = await resource.list(namespace, options)
+                found = {accessor.key(obj): obj for obj in listed.items}
+                for key in known.keys() - found.keys():
+                    yield Change("DELETED", known.pop(key), None)
+                for key, obj in found.items():
+                    old = known.get(key)
+                    known[key] = obj
+                    if old is None:
+                        yield Change("ADDED", obj, None)
+                    elif not accessor.same_version(old, obj):
+                        yield Change("MODIFIED", obj, old)
+                version = listed.resource_version
+            since = replace(options, resource_version=version, allow_watch_bookmarks=True)
+            async with resource.watch(namespace, since) as batches:
+                async for batch in batches:
+                    for event in batch:
+                        obj = event.object
+                        version = accessor.resource_version(obj) or version
+                        if event.type == BOOKMARK:
+                            continue
+                        key = accessor.key(obj)
+                        old = known.pop(key, None)
+                        if event.type == "DELETED":
+                            yield Change("DELETED", obj, old)
+                            continue
+                        known[key] = obj
+                        yield Change("ADDED" if old is None else "MODIFIED", obj, old)
+        except Expired:
+            version = ""
+        except ClientError as error:
+            if not passes(error):
+                raise
+            await resource.reachability.wait(backoff.next())
+
+
+async def until(
+    resource: Resource[T],
+    name: str,
+    namespace: str,
+    condition: Callable[[T | None], bool],
+    clock: Clock,
+) -> T | None:
+    """
+    See :meth:`kinformer.client.Resource.until`.
+
+    :raises ApiError: as :func:`follow`
+    """
+    options = ListOptions(field_selector=f"metadata.name={name}")
+    accessor = accessor_for(resource.type)
+    version = ""
+    backoff = Backoff(clock=clock)
+    while True:
+        try:
+            if not version:
+                listed = await resource.list(namespace, options)
+                current = next((obj for obj in listed.items if accessor.name(obj) == name), None)
+                if condition(current):
+                    return current
+                version = listed.resource_version
+            since = replace(options, resource_version=version, allow_watch_bookmarks=True)
+            async with resource.watch(namespace, since) as batches:
+                async for batch in batches:
+                    for event in batch:
+                        version = accessor.resource_version(event.object) or version
+                        if event.type == BOOKMARK:
+                            continue
+                        current = None if event.type == "DELETED" else event.object
+                        if condition(current):
+                            return current
+        except Expired:
+            version = ""
+        except ClientError as error:
+            if not passes(error):
+                raise
+            await resource.reachability.wait(backoff.next())
+
+
+def passes(error: ClientError) -> bool:
+    """Whether an error may be over when the same is asked again: the line, or a server that is busy or broken."""
+    if isinstance(error, TooManyRequests):
+        return True
+    if isinstance(error, ApiError):
+        return error.code >= 500
+    return not isinstance(error, (DecodeError, ConfigError))
