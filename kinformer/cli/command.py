@@ -322,6 +322,63 @@ def bench(**options: Any) -> None:
 
 
 @main.command()
+@click.argument("controllers", nargs=-1, required=True, metavar="CONTROLLER...")
+@click.option(
+    "--scenario",
+    type=click.Path(dir_okay=False, path_type=Path),
+    required=True,
+    help="A YAML file: what a user does, and what is expected.",
+)
+@click.option("--seeds", type=click.IntRange(1), default=1000, show_default=True, help="How many random runs.")
+@click.option("--first-seed", type=click.IntRange(0), default=0, show_default=True, help="The seed of the first one.")
+@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="In how many processes.")
+@click.option(
+    "--one-by-one",
+    is_flag=True,
+    help="Instead of random runs, one for each single crash, hidden event, and restart onto an earlier version.",
+)
+@click.option(
+    "--fault",
+    "rates",
+    multiple=True,
+    metavar="NAME=RATE",
+    help="Only this fault, with this probability at each point: crash=0.05. May be given several times.",
+)
+@click.option("--most", type=click.IntRange(0), default=4, show_default=True, help="At most so many faults in a run.")
+@click.option("--without", multiple=True, metavar="ORACLE", help="Leave out an oracle. May be given several times.")
+@click.option(
+    "--may-differ",
+    multiple=True,
+    metavar="OBJECTS:PATH",
+    help="A field that may differ in the end, like jobs.batch/*:status.failed. May be given several times.",
+)
+@click.option("--nodes", type=click.IntRange(0), default=0, help="So many fake nodes run pods.")
+@click.option("--replay", "replay_plan", metavar="PLAN", help="Play this plan, and nothing else.")
+@click.option("--failures", type=click.IntRange(1), default=1, show_default=True, help="End after so many.")
+@click.option(
+    "--page",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write the timeline of the first failure here, as a page.",
+)
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@logging_flags
+def simulate(**options: Any) -> None:
+    """
+    Look for bugs of CONTROLLER, an installed one's name or MODULE:FACTORY, in simulated runs with faults.
+
+    Exits with 3 if it finds one.
+    """
+    from kinformer.cli.simulate import run
+
+    # Runs have event loops of their own, in virtual time.
+    try:
+        _exit_with(partial(run, **with_logging(options, quiet=True)))
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+@main.command()
 @click.option(
     "--interval",
     type=duration,
@@ -398,9 +455,13 @@ def run_command(
     from kinformer.collector import relax
 
     relax()
+    _exit_with(lambda: run_until_signal(command, interrupted, interruption))
 
+
+def _exit_with(work: Callable[[], int]) -> None:
+    """Do something, tell in one line what a user can mend, and exit."""
     try:
-        status = run_until_signal(command, interrupted, interruption)
+        status = work()
     except Exception as error:
         from kinformer.cli.errors import plain_error
 

@@ -20,6 +20,7 @@ USERS_ERRORS: Final = frozenset(
         "kinformer.cli.demo_webhook.WebhookNotStarted",
         "kinformer.cli.manifests.ManifestError",
         "kinformer.cli.remote.RemoteError",
+        "kinformer.cli.simulate.SimulateError",
         "kinformer.client.errors.ClientError",
         "kinformer.envtest.serving.ServerError",
         "kinformer.leaderelection.elector.LeadershipLost",
@@ -32,6 +33,9 @@ USERS_ERRORS: Final = frozenset(
         "kinformer.options.OptionError",
         "kinformer.sharding.member.MembershipLost",
         "kinformer.sharding.table.ShardCountConflict",
+        "kinformer.simulation.explore.NotShareable",
+        "kinformer.simulation.scenario_file.ScenarioFileError",
+        "kinformer.simulation.trial.ScenarioError",
     }
 )
 

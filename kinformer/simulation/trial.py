@@ -108,8 +108,7 @@ class Trial:
         """A scenario's own assertion is an oracle as well. That nothing settles is said by another one."""
         if result.error is None or isinstance(result.error, NotSettled) or "scenario" in self.checks.without:
             return ()
-        last = len(result.history) - 1
-        return (Violation("scenario", _one_line(result.error), (last,) if last >= 0 else ()),)
+        return (Violation("scenario", _one_line(result.error)),)
 
 
 def _one_line(error: BaseException) -> str:

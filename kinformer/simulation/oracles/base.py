@@ -28,8 +28,8 @@ class State(Protocol):
         ...
 
 
-Invariant: TypeAlias = Callable[[State], object]
-"""A user's condition. It is broken if it returns False or raises AssertionError; what it raises is the explanation."""
+Invariant: TypeAlias = Callable[[Any], object]
+"""A user's condition, given the state. It is broken if it returns False, or raises; what it raises explains it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,275 @@
+"""``kinformer simulate``: a scenario from a file, played by many plans, and a table of what happened and was found.
+
+What can be wrong in what a user has written is found before the first run. The status is 0 if nothing was found, 3 if
+something was, and 1 if it could not be tried.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from kinformer.simulation import Checks, Faults, Plan, Report, Trial, WorldOptions, explore, replay, systematic
+from kinformer.simulation.explore import Failure, Run
+from kinformer.simulation.scenario_file import read_scenario
+from kinformer.simulation.single import single_deviations
+from kinformer.simulation.timeline_page import timeline_page
+from kinformer.simulation.user import controllers_of
+
+__all__ = ("FOUND", "SimulateError", "run")
+
+FOUND = 3
+"""The exit status when something is wrong with the controllers."""
+
+
+class SimulateError(Exception):
+    """A simulation cannot be tried; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What was typed."""
+
+    controllers: Sequence[str]
+    scenario: Path
+    seeds: int
+    first_seed: int
+    jobs: int
+    one_by_one: bool
+    faults: Faults
+    checks: Checks
+    nodes: int
+    plan: Plan | None
+    failures: int
+    page: Path | None
+    output: str
+
+
+def run(
+    *,
+    controllers: Sequence[str],
+    scenario: Path,
+    seeds: int,
+    first_seed: int,
+    jobs: int,
+    one_by_one: bool,
+    rates: Sequence[str],
+    most: int,
+    without: Sequence[str],
+    may_differ: Sequence[str],
+    nodes: int,
+    replay_plan: str | None,
+    failures: int,
+    page: Path | None,
+    output: str,
+) -> int:
+    """
+    Play, and show.
+
+    :raises SimulateError: if a controller or an option is not as it should be
+    :raises ScenarioFileError: if the scenario is not as it should be
+    :raises ScenarioError: if the scenario fails without any fault
+    :raises OSError: if a file cannot be read or written
+    """
+    asked = _Asked(
+        controllers=controllers,
+        scenario=scenario,
+        seeds=seeds,
+        first_seed=first_seed,
+        jobs=jobs,
+        one_by_one=one_by_one,
+        faults=_faults(rates, most),
+        checks=_checks(without, may_differ),
+        nodes=nodes,
+        plan=_plan(replay_plan),
+        failures=failures,
+        page=page,
+        output=output,
+    )
+    # As with `python -m`: one's own controller is where one is.
+    sys.path.insert(0, str(Path.cwd()))
+    _check_controllers(controllers)
+    trial = Trial(read_scenario(scenario, controllers), asked.checks, WorldOptions(nodes=nodes))
+    report = _play(trial, asked)
+    if page is not None and report.failures:
+        _write_page(report.failures[0], page, asked)
+    if output == "json":
+        print(json.dumps(_as_json(report, asked), indent=2, ensure_ascii=False))
+    else:
+        _show(report, asked)
+    return 0 if report.is_clean else FOUND
+
+
+def _plan(line: str | None) -> Plan | None:
+    try:
+        return Plan.parse(line) if line is not None else None
+    except ValueError as error:
+        raise SimulateError(f"--replay: {error}") from error
+
+
+def _checks(without: Sequence[str], may_differ: Sequence[str]) -> Checks:
+    try:
+        return Checks(without=tuple(without), may_differ=tuple(may_differ))
+    except ValueError as error:
+        raise SimulateError(str(error)) from error
+
+
+def _faults(rates: Sequence[str], most: int) -> Faults:
+    """The default rates, or only those that are given."""
+    given: dict[str, Any] = {}
+    for text in rates:
+        name, _, rate = text.partition("=")
+        try:
+            given[name] = float(rate)
+        except ValueError:
+            raise SimulateError(f"--fault {text!r}: want NAME=RATE, like crash=0.05") from None
+    try:
+        return Faults.only(most=most, **given) if given else replace(Faults(), most=most)
+    except ValueError as error:
+        raise SimulateError(f"--fault: {error}") from error
+
+
+def _check_controllers(names: Sequence[str]) -> None:
+    """:raises SimulateError: if one of them is none"""
+    for name in names:
+        try:
+            ((_, factory),) = controllers_of(name).items()
+        except ModuleNotFoundError as error:
+            raise SimulateError(
+                f"{name}: there is no module {error.name}: want one that can be imported here"
+            ) from error
+        except AttributeError as error:
+            raise SimulateError(f"{name}: {error}") from error
+        except LookupError as error:
+            raise SimulateError(str(error.args[0]) if error.args else f"{name}: not found") from error
+        except Exception as error:
+            raise SimulateError(f"{name} cannot be imported: {type(error).__name__}: {error}") from error
+        if not callable(factory):
+            raise SimulateError(f"{name} is a {type(factory).__name__}: want a function that makes a controller")
+
+
+# -- playing ----------------------------------------------------------------------------------------------------------
+
+
+def _play(trial: Trial, asked: _Asked) -> Report:
+    if asked.plan is not None:
+        return replay(trial, asked.plan)
+    if asked.one_by_one:
+        kinds = ("crash", "hide", "restart")
+        count = len(single_deviations(trial.undisturbed, kinds))
+        with _Shown("one deviation after the other", count) as shown:
+            return systematic(trial, kinds=kinds, jobs=asked.jobs, stop_after=asked.failures, on_run=shown.count)
+    seeds = range(asked.first_seed, asked.first_seed + asked.seeds)
+    with _Shown("seeds", len(seeds)) as shown:
+        return explore(
+            trial, seeds, faults=asked.faults, jobs=asked.jobs, stop_after=asked.failures, on_run=shown.count
+        )
+
+
+class _Shown:
+    """A progress bar on the terminal, none elsewhere."""
+
+    def __init__(self, title: str, total: int) -> None:
+        console = Console(stderr=True, highlight=False)
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+        failing = TextColumn("{task.fields[failing]} failing")
+        self._progress = Progress(
+            *columns, failing, TimeElapsedColumn(), console=console, transient=True, disable=not console.is_terminal
+        )
+        self._task = self._progress.add_task(title, total=total, failing=0)
+        self._failing = 0
+
+    def __enter__(self) -> _Shown:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def count(self, run: Run) -> None:
+        self._failing += bool(run.oracles)
+        self._progress.update(self._task, advance=1, failing=self._failing)
+
+
+# -- showing ----------------------------------------------------------------------------------------------------------
+
+
+def _command(failure: Failure, asked: _Asked) -> str:
+    words = ["kinformer", "simulate", *asked.controllers, "--scenario", str(asked.scenario)]
+    words += ["--nodes", str(asked.nodes)] if asked.nodes else []
+    for name in asked.checks.without:
+        words += ["--without", name]
+    for pattern in asked.checks.may_differ:
+        words += ["--may-differ", pattern]
+    return shlex.join([*words, "--replay", str(failure.plan)])
+
+
+def _show(report: Report, asked: _Asked) -> None:
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = max(console.width, 120)
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("what went wrong")
+    table.add_column("times", justify="right")
+    for name, count in report.happened.most_common():
+        table.add_row(name, str(count))
+    if report.happened:
+        console.print(table)
+    runs = f"{report.runs} run{'' if report.runs == 1 else 's'}"
+    console.print(f"{runs}, {report.seconds / 3600:.1f} hours of virtual time, {report.records} records.")
+    if report.is_clean:
+        console.print("Nothing was found.")
+        return
+    found = ", ".join(f"{name} in {count}" for name, count in report.failed.most_common())
+    console.print(f"{report.failing} of them fail{'s' if report.failing == 1 else ''}: {found or 'without any fault'}.")
+    for failure in report.failures:
+        # A name that a user has given must not be taken for markup.
+        text = f"\n{failure}\n\nPlay it again:\n\n    {_command(failure, asked)}"
+        console.print(escape(text), soft_wrap=True)
+    if asked.page is not None:
+        console.print(f"\nThe whole run is in {escape(str(asked.page))}", soft_wrap=True)
+
+
+def _write_page(failure: Failure, page: Path, asked: _Asked) -> None:
+    text = timeline_page(
+        failure.history.records,
+        failure.violations,
+        plan=failure.plan,
+        title=f"{', '.join(asked.controllers)}: {asked.scenario.name}",
+        command=_command(failure, asked),
+    )
+    page.write_text(text, encoding="utf-8")
+
+
+def _as_json(report: Report, asked: _Asked) -> Mapping[str, Any]:
+    return {
+        "runs": report.runs,
+        "failing": report.failing,
+        "virtualSeconds": round(report.seconds, 3),
+        "records": report.records,
+        "faults": dict(sorted(report.happened.items())),
+        "oracles": dict(sorted(report.failed.items())),
+        "failures": [
+            {
+                "plan": str(failure.plan),
+                "found": str(failure.found),
+                "violations": [
+                    {"oracle": each.oracle, "text": each.text, "records": list(each.records)}
+                    for each in failure.violations
+                ],
+                "replay": _command(failure, asked),
+            }
+            for failure in report.failures
+        ],
+    }
