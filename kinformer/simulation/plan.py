@@ -131,7 +131,7 @@ class Hide(_Deviation):
     actor: str
     object: str
     event: int
-    seconds: float = 60.0
+    seconds: float = 30.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,8 +44,6 @@ if TYPE_CHECKING:
 
 __all__ = ("EXCHANGE", "Exchange", "SimulatedServer")
 
-#: Seconds after which a gap is closed by a list, if nothing else happens to the object.
-_GAP: Final = 30.0
 #: Seconds without a request after which a process that was to die at its next one dies.
 _DOOM: Final = 5.0
 
@@ -309,10 +307,10 @@ class DisturbedWatch(Watch):
     def _disturb(self, deviation: Deviation, name: str, change: Change) -> None:
         world, sight = self._world, self._sight
         match deviation:
-            case Hide():
+            case Hide(seconds=seconds):
                 sight.hidden.add(change.number)
                 sight.gaps[name] = change.number
-                world.later(_GAP, lambda: self._close_gap(name, change.number))
+                world.later(seconds, lambda: self._close_gap(name, change.number))
             case Delay(seconds=seconds):
                 self._late_until = max(self._late_until, world.loop.now + seconds)
                 world.later(seconds, lambda: None)
