@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 
 LOWEST := .venv-lowest
 
-.PHONY: help demo test lint types contract unit lowest sbom format clean
+.PHONY: help demo test lint types contract unit simulate lowest sbom format clean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,6 +37,9 @@ contract: $(STAMP)
 
 unit: $(STAMP)
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+simulate: $(STAMP) ## the long search: public bugs, their mended twins, and each controller with a thousand seeds
+	$(BIN)/python -m tests.simulation
 
 lowest: $(STAMP) ## the core of the tests, with the lowest versions that pyproject.toml allows
 	@$(PYTHON) -m venv --clear $(LOWEST)

@@ -323,6 +323,8 @@ class DisturbedWatch(Watch):
         """Have the process list again, if nothing has told it of an object since its event was hidden."""
         if self._sight.gaps.get(name) == number:
             del self._sight.gaps[name]
+            # A watch that is silent is replaced before it says 410. The one in its place is to show the change.
+            self._sight.hidden.discard(number)
             for watch in list(self._watches.open):
                 if isinstance(watch, DisturbedWatch) and (watch._actor, watch._name) == (self._actor, self._name):
                     watch.expire()

@@ -12,12 +12,12 @@ import aiohttp
 
 from kinformer.models import builtin_resources
 
-__all__ = ("Api", "Refused", "Unreachable", "connected")
+__all__ = ("PATCHES", "Api", "Refused", "Unreachable", "connected")
 
 _MERGE = "application/merge-patch+json"
 _STRATEGIC = "application/strategic-merge-patch+json"
 _JSON = "application/json-patch+json"
-_PATCHES = {"merge": _MERGE, "strategic": _STRATEGIC, "json": _JSON}
+PATCHES = {"merge": _MERGE, "strategic": _STRATEGIC, "json": _JSON}
 
 
 class Refused(Exception):
@@ -78,7 +78,7 @@ class Api:
         self, kind: str, name: str, body: Any, *, type_: str = "strategic", subresource: str = ""
     ) -> dict[str, Any]:
         path = self._path(kind, name, *([subresource] if subresource else []))
-        return await self._ask("PATCH", path, json=body, headers={"Content-Type": _PATCHES.get(type_, type_)})
+        return await self._ask("PATCH", path, json=body, headers={"Content-Type": PATCHES.get(type_, type_)})
 
     async def delete(self, kind: str, name: str, options: dict[str, Any] | None = None) -> None:
         await self._ask("DELETE", self._path(kind, name), json=options)

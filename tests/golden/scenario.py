@@ -21,7 +21,7 @@ from tests.golden.pace import NotSettled, Pace, RealPace
 from tests.golden.reduce import Reducer
 from tests.golden.run import difference, same_json
 
-__all__ = ("Outcome", "Scenario", "ScenarioError", "replay")
+__all__ = ("Outcome", "Run", "Scenario", "ScenarioError", "replay")
 
 #: What is looked at to see whether anything changes still.
 _WATCHED = (
@@ -112,7 +112,7 @@ async def replay(
     began = anyio.current_time()
     namespace = f"{scenario.name.replace('_', '-')}-{secrets.token_hex(3)}"
     async with connected(url, token, namespace=namespace, ca_file=ca_file) as api:
-        run = _Run(api, pace or RealPace(), is_busy, scenario.watched)
+        run = Run(api, pace or RealPace(), is_busy, scenario.watched)
         try:
             await api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
             for step in scenario.steps:
@@ -141,8 +141,8 @@ async def _remove(api: Api) -> None:
         return  # it goes with the server
 
 
-class _Run:
-    """A scenario under way."""
+class Run:
+    """A scenario under way. Each step is a method: its verb after an underscore."""
 
     def __init__(self, api: Api, pace: Pace, is_busy: Callable[[], bool], watched: Sequence[str]) -> None:
         self._api = api

@@ -11,7 +11,7 @@ other controller is needed for it to go away.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
@@ -19,9 +19,9 @@ from typing import Any, ClassVar, Protocol
 from kinformer.cache import SharedIndexInformer
 from kinformer.client import AlreadyExists, Client, DeleteOptions, Invalid, NotFound, PatchType, Resource
 from kinformer.client.types import Preconditions
-from kinformer.manager import Controller, ControllerContext
+from kinformer.manager import Controller, ControllerContext, SyncError
 from kinformer.meta import GroupVersionResource
-from tests.simulation.bugs.objects import NAMESPACE, Kind, is_going, name_of
+from tests.simulation.bugs.objects import NAMESPACE, Kind, generation_of, is_going, name_of, uid_of
 
 __all__ = ("Bug", "Operator", "User", "World")
 
@@ -35,10 +35,12 @@ class Operator:
 
     :cvar KIND: what it is for
     :cvar CHILDREN: the kinds of what it makes, which it watches. What it makes has the label ``cluster``
+    :cvar REPLICAS: how many processes run it
     """
 
     KIND: ClassVar[Kind]
     CHILDREN: ClassVar[tuple[type[Any], ...]] = ()
+    REPLICAS: ClassVar[int] = 1
 
     def __init__(self, context: ControllerContext) -> None:
         self.client = context.client
@@ -103,10 +105,29 @@ class Operator:
 
     # --- writing
 
-    async def create(self, obj: Any) -> None:
-        """Create a child, if there is none of the name."""
+    async def confirm(self, cluster: dict[str, Any]) -> None:
+        """
+        See to it that the server has a custom resource just as it is seen.
+
+        :raises SyncError: if it has another one, one that asks for something else, or one that is being deleted
+        """
+        clusters = self.client.resource(dict, self.KIND.gvr, kind=self.KIND.kind)
+        try:
+            now = await clusters.get(name_of(cluster), NAMESPACE)
+        except NotFound as error:
+            raise SyncError(f"{name_of(cluster)} is gone") from error
+        if uid_of(now) != uid_of(cluster) or generation_of(now) != generation_of(cluster) or is_going(now):
+            raise SyncError(f"{name_of(cluster)} is not as it is seen")
+
+    async def create(self, cluster: dict[str, Any], child: Any) -> None:
+        """
+        Create a child, if there is none of the name.
+
+        :raises SyncError: if the server has the custom resource otherwise than it is seen
+        """
+        await self.confirm(cluster)
         with suppress(AlreadyExists):
-            await self.client.resource(type(obj)).create(obj)
+            await self.client.resource(type(child)).create(child)
 
     async def delete(self, type_: type[Any], name: str, *, uid: str | None = None) -> None:
         """
@@ -146,6 +167,8 @@ class World(Protocol):
 
     async def settled(self) -> None: ...
 
+    async def sleep(self, seconds: float) -> None: ...
+
     def assert_always(self, check: Callable[[Any], object]) -> object: ...
 
 
@@ -171,6 +194,11 @@ class User:
         await self._resource(kind).patch(name, {"spec": spec}, NAMESPACE, patch_type=PatchType.MERGE)
         await self._world.settled()
 
+    async def change_in_passing(self, kind: Kind, name: str, **spec: Any) -> None:
+        """As :meth:`change`, and wait for half a second only."""
+        await self._resource(kind).patch(name, {"spec": spec}, NAMESPACE, patch_type=PatchType.MERGE)
+        await self._world.sleep(0.5)
+
     async def try_to_change(self, kind: Kind, name: str, **spec: Any) -> None:
         """As :meth:`change`. What the API server refuses is left as it is."""
         with suppress(Invalid):
@@ -195,9 +223,12 @@ class Bug:
 
     :param issue: the public report: repository and number
     :param pattern: what has to go wrong for it to show
+    :param found_by: the kind of fault that shows it
+    :param says: what the failure's text says of what has happened
     :param broken: the operator that has it
     :param mended: the one that has not
     :param scenario: what users do, and what must hold all the time
+    :param may_differ: fields that may be others at the end, as in :class:`kinformer.simulation.Checks`
     """
 
     issue: str
@@ -205,6 +236,9 @@ class Bug:
     broken: type[Operator]
     mended: type[Operator]
     scenario: Callable[[User], Awaitable[None]]
+    found_by: str
+    says: str
+    may_differ: Sequence[str] = ()
 
     def __str__(self) -> str:
         return self.issue.partition("/")[2].replace("#", "-")

@@ -24,7 +24,7 @@ class Broken(Operator):
     async def sync(self, cluster: dict[str, Any]) -> None:
         for wanted in self.volumes(cluster):
             if self.cached(V1ConfigMap, name_of(wanted)) is None:
-                await self.create(wanted)
+                await self.create(cluster, wanted)
 
     async def clean_up(self, cluster: dict[str, Any]) -> None:
         for wanted in self.volumes(cluster):
@@ -49,4 +49,12 @@ async def scenario(user: User) -> None:
     await user.create(DATA_CENTER.new("dc", size=2))
 
 
-BUG = Bug("k8ssandra/cass-operator#118", "restart onto a stale view", Broken, Mended, scenario)
+BUG = Bug(
+    "k8ssandra/cass-operator#118",
+    "restart onto a stale view",
+    Broken,
+    Mended,
+    scenario,
+    "restart",
+    "data-dc-0 is gone, which CassandraDatacenter dc asks for",
+)

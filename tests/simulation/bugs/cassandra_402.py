@@ -27,7 +27,7 @@ class Broken(Operator):
         for ordinal in range(cluster["spec"]["nodes"]):
             wanted = volume(cluster, ordinal, **labels)
             if self.cached(V1ConfigMap, name_of(wanted)) is None:
-                await self.create(wanted)
+                await self.create(cluster, wanted)
 
     async def clean_up(self, cluster: dict[str, Any]) -> None:
         if cluster["spec"]["deletePVCs"]:
@@ -53,4 +53,12 @@ async def scenario(user: User) -> None:
     await user.create(DATA_CENTER.new("test", **spec))
 
 
-BUG = Bug("instaclustr/cassandra-operator#402", "restart onto a stale view", Broken, Mended, scenario)
+BUG = Bug(
+    "instaclustr/cassandra-operator#402",
+    "restart onto a stale view",
+    Broken,
+    Mended,
+    scenario,
+    "restart",
+    "data-test-0 is gone, which CassandraDataCenter test asks for",
+)

@@ -44,7 +44,7 @@ class Broken(Operator):
                 for ordinal in range(want):
                     for child in (volume(cluster, ordinal), pod(cluster, ordinal)):
                         if self.cached(type(child), name_of(child)) is None:
-                            await self.create(child)
+                            await self.create(cluster, child)
 
     def pod_is_missing(self, name: str) -> None:
         raise SyncError(f"cannot take {name} away: there is no such pod")
@@ -60,4 +60,12 @@ async def scenario(user: User) -> None:
     await user.change(CLUSTER, "dc1", nodes=1)
 
 
-BUG = Bug("Orange-OpenSource/casskop#370", "crash between two writes", Broken, Mended, scenario)
+BUG = Bug(
+    "Orange-OpenSource/casskop#370",
+    "crash between two writes",
+    Broken,
+    Mended,
+    scenario,
+    "crash",
+    "data-dc1-1: is there, and is not without faults",
+)

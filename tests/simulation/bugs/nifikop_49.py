@@ -25,7 +25,7 @@ class Broken(Operator):
         written = volume(cluster, 0, config)
         found = await self.read(V1ConfigMap, name_of(written))
         if found is None:
-            await self.create(written)
+            await self.create(cluster, written)
         if changed := found is not None and found.data["size"] != config:
             await self.patch(V1ConfigMap, name_of(written), {"data": {"size": config}})
         for ordinal in range(cluster["spec"]["nodes"]):
@@ -35,7 +35,7 @@ class Broken(Operator):
                 await self.delete(V1Pod, name_of(running), uid=uid_of(running))
                 running = None
             if running is None:
-                await self.create(wanted)
+                await self.create(cluster, wanted)
 
     def is_to_be_replaced(self, running: V1Pod, config: str, changed: bool) -> bool:
         return changed
@@ -51,4 +51,12 @@ async def scenario(user: User) -> None:
     await user.change(CLUSTER, "nifi", config="threads=20")
 
 
-BUG = Bug("konpyutaika/nifikop#49", "crash between two writes", Broken, Mended, scenario)
+BUG = Bug(
+    "konpyutaika/nifikop#49",
+    "crash between two writes",
+    Broken,
+    Mended,
+    scenario,
+    "crash",
+    'metadata.annotations.config is "threads=10"; without faults it is "threads=20"',
+)

@@ -129,7 +129,7 @@ def statefulset(cluster: dict[str, Any], replicas: int, **annotations: str) -> V
 
 
 def name_of(obj: Any) -> str:
-    name: str = obj["metadata"]["name"] if isinstance(obj, dict) else obj.metadata.name
+    name: str = obj["metadata"]["name"] if isinstance(obj, Mapping) else obj.metadata.name
     return name
 
 
@@ -151,7 +151,7 @@ def generation_of(cluster: dict[str, Any]) -> int:
 
 
 def uid_of(obj: Any) -> str:
-    uid: str = obj["metadata"]["uid"] if isinstance(obj, dict) else obj.metadata.uid
+    uid: str = obj["metadata"]["uid"] if isinstance(obj, Mapping) else obj.metadata.uid
     return uid
 
 
@@ -164,6 +164,6 @@ def owner_uid(obj: Any) -> str:
 
 def is_going(obj: Any) -> bool:
     """Whether somebody has deleted it."""
-    if isinstance(obj, dict):
+    if isinstance(obj, Mapping):
         return "deletionTimestamp" in obj["metadata"]
     return obj.metadata.deletion_timestamp is not None

@@ -23,7 +23,7 @@ class Broken(Operator):
 
     async def sync(self, cluster: dict[str, Any]) -> None:
         if self.cached(V1StatefulSet, name_of(cluster)) is None:
-            await self.create(statefulset(cluster, cluster["spec"]["replicas"]))
+            await self.create(cluster, statefulset(cluster, cluster["spec"]["replicas"]))
 
     async def clean_up(self, cluster: dict[str, Any]) -> None:
         await self.delete(V1StatefulSet, name_of(cluster))
@@ -43,4 +43,12 @@ async def scenario(user: User) -> None:
     await user.create(CLUSTER.new("rabbit", replicas=3))
 
 
-BUG = Bug("rabbitmq/cluster-operator#648", "restart onto a stale view", Broken, Mended, scenario)
+BUG = Bug(
+    "rabbitmq/cluster-operator#648",
+    "restart onto a stale view",
+    Broken,
+    Mended,
+    scenario,
+    "restart",
+    "rabbit is gone, which RabbitmqCluster rabbit asks for",
+)

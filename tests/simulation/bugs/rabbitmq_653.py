@@ -13,7 +13,7 @@ from typing import Any
 from kinformer.manager import SyncError
 from kinformer.models import V1ConfigMap, V1StatefulSet
 from tests.simulation.bugs.base import Bug, Operator, User
-from tests.simulation.bugs.invariants import Kept
+from tests.simulation.bugs.invariants import Kept, Stored
 from tests.simulation.bugs.objects import Kind, annotation_of, name_of, statefulset, volume
 
 CLUSTER = Kind("rabbitmq.com", "RabbitmqCluster")
@@ -31,13 +31,13 @@ class Broken(Operator):
             found = None
         data = await self.read(V1ConfigMap, f"data-{name}-0")
         if data is None:
-            await self.create(volume(cluster, 0, str(want)))
+            await self.create(cluster, volume(cluster, 0, str(want)))
         elif self.is_to_change(size := int(data.data["size"]), want):
             if size > want:
                 raise SyncError("volumes cannot shrink")
             await self.patch(V1ConfigMap, name_of(data), {"data": {"size": str(want)}})
         if found is None:
-            await self.create(statefulset(cluster, 1, storage=str(want)))
+            await self.create(cluster, statefulset(cluster, 1, storage=str(want)))
 
     def is_to_change(self, size: int, want: int) -> bool:
         return size != want
@@ -48,8 +48,8 @@ class Mended(Broken):
         return size < want
 
 
-def has_the_size_asked_for(cluster: dict[str, Any], found: V1StatefulSet) -> bool:
-    return annotation_of(found, "storage") == str(cluster["spec"]["storage"])
+def has_the_size_asked_for(cluster: Stored, found: Stored) -> bool:
+    return bool(found["metadata"]["annotations"]["storage"] == str(cluster["spec"]["storage"]))
 
 
 async def scenario(user: User) -> None:
@@ -58,4 +58,12 @@ async def scenario(user: User) -> None:
     await user.change(CLUSTER, "rabbit", storage=15)
 
 
-BUG = Bug("rabbitmq/cluster-operator#653", "stale spec undoes a change", Broken, Mended, scenario)
+BUG = Bug(
+    "rabbitmq/cluster-operator#653",
+    "stale spec undoes a change",
+    Broken,
+    Mended,
+    scenario,
+    "restart",
+    "rabbit is gone, which RabbitmqCluster rabbit asks for",
+)

@@ -31,7 +31,7 @@ class Broken(Operator):
         want = cluster["spec"]["replicas"]
         found = await self.read(V1StatefulSet, name_of(cluster))
         if found is None:
-            await self.create(statefulset(cluster, want))
+            await self.create(cluster, statefulset(cluster, want))
         elif found.spec.replicas < want:
             await self.patch(V1StatefulSet, name_of(cluster), {"spec": {"replicas": want}})
 
@@ -44,9 +44,16 @@ class Mended(Broken):
 
 async def scenario(user: User) -> None:
     await user.create(CLUSTER.new("rabbit", replicas=1))
-    await user.change(CLUSTER, "rabbit", replicas=3)
+    await user.change_in_passing(CLUSTER, "rabbit", replicas=3)
     await user.try_to_change(CLUSTER, "rabbit", replicas=2)
-    await user.change(CLUSTER, "rabbit", image="rabbitmq:4")
 
 
-BUG = Bug("rabbitmq/cluster-operator#758", "missed event in between", Broken, Mended, scenario)
+BUG = Bug(
+    "rabbitmq/cluster-operator#758",
+    "missed event in between",
+    Broken,
+    Mended,
+    scenario,
+    "hide",
+    "spec.replicas is 2; without faults it is 3",
+)

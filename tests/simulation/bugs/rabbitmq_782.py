@@ -25,7 +25,7 @@ class Broken(Operator):
         want, name = cluster["spec"]["storage"], name_of(cluster)
         data = await self.read(V1ConfigMap, f"data-{name}-0")
         if data is None:
-            await self.create(volume(cluster, 0, str(want)))
+            await self.create(cluster, volume(cluster, 0, str(want)))
         found = await self.read(V1StatefulSet, name)
         too_small = found is not None and int(annotation_of(found, "storage")) < want
         if too_small:
@@ -34,7 +34,7 @@ class Broken(Operator):
         if data is not None and self.is_to_grow(data, want, too_small):
             await self.patch(V1ConfigMap, name_of(data), {"data": {"size": str(want)}})
         if found is None:
-            await self.create(statefulset(cluster, 1, storage=str(want)))
+            await self.create(cluster, statefulset(cluster, 1, storage=str(want)))
 
     def is_to_grow(self, data: V1ConfigMap, want: int, too_small: bool) -> bool:
         return too_small
@@ -50,4 +50,12 @@ async def scenario(user: User) -> None:
     await user.change(CLUSTER, "rabbit", storage=15)
 
 
-BUG = Bug("rabbitmq/cluster-operator#782", "crash between two writes", Broken, Mended, scenario)
+BUG = Bug(
+    "rabbitmq/cluster-operator#782",
+    "crash between two writes",
+    Broken,
+    Mended,
+    scenario,
+    "crash",
+    'data.size is "10"; without faults it is "15"',
+)

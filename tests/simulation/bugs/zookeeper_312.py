@@ -25,7 +25,7 @@ class Broken(Operator):
         for ordinal in range(cluster["spec"]["replicas"]):
             wanted = volume(cluster, ordinal)
             if self.cached(V1ConfigMap, name_of(wanted)) is None:
-                await self.create(wanted)
+                await self.create(cluster, wanted)
 
     async def clean_up(self, cluster: dict[str, Any]) -> None:
         for found in await self.listed(V1ConfigMap, cluster=name_of(cluster)):
@@ -46,4 +46,12 @@ async def scenario(user: User) -> None:
     await user.create(CLUSTER.new("zk", replicas=2))
 
 
-BUG = Bug("pravega/zookeeper-operator#312", "restart onto a stale view", Broken, Mended, scenario)
+BUG = Bug(
+    "pravega/zookeeper-operator#312",
+    "restart onto a stale view",
+    Broken,
+    Mended,
+    scenario,
+    "restart",
+    "data-zk-0 is gone, which ZookeeperCluster zk asks for",
+)

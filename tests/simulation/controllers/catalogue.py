@@ -1,0 +1,287 @@
+"""What each controller is tried with in a simulated world: the steps of users, and the controllers that run.
+
+Where a golden scenario is small, its steps are used. The others are here. Every controller is in one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kinformer.manager import find_name, known_controllers
+from kinformer.options import options_of
+from tests.golden.controllers import SCENARIOS, controllers_for
+from tests.golden.keys import key_flags
+from tests.golden.scenario import Scenario
+
+__all__ = ("CASES", "Case")
+
+Step = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """
+    One thing to try.
+
+    :param controllers: those that run, by the names of their entry points
+    :param options: what they are told, besides the key files and the network of golden scenarios
+    :param may_differ: fields that may be others at the end, as :class:`kinformer.simulation.Checks` has them, each with
+        its reason beside it below
+    :param plans: those that once failed, each with what was wrong beside it below
+    :param quiet: seconds without a change after which everything has settled
+    :param share: of so many seeds one is played, where a run is long
+    """
+
+    name: str
+    controllers: Sequence[str]
+    steps: Sequence[Step]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    may_differ: Sequence[str] = ()
+    plans: Sequence[str] = ()
+    share: int = 1
+    quiet: float = 30.0
+
+    def __str__(self) -> str:
+        return self.name
+
+    def told(self) -> dict[str, Any]:
+        """What the controllers are told: of everything that golden scenarios tell theirs, what these know."""
+        known = {option.name for name in self.controllers for option in _options_of(name)}
+        return {**{name: value for name, value in key_flags().items() if name in known}, **self.options}
+
+
+def _options_of(controller: str) -> Sequence[Any]:
+    factory = known_controllers()[controller].load()
+    return options_of(factory.options) if factory.options is not None else ()
+
+
+def _golden(name: str, *may_differ: str, quiet: float = 30.0, **options: Any) -> Case:
+    scenario = Scenario.read(SCENARIOS / f"{name}.json")
+    controllers = controllers_for(name, known_controllers())
+    assert controllers, f"{name} has no controllers"
+    steps = [step for step in scenario.steps if "snapshot" not in step and not _tidies_up(step)]
+    return Case(name, controllers, steps, options, may_differ, quiet=quiet)
+
+
+def _tidies_up(step: Step) -> bool:
+    """Whether a step only removes a node at the end, for the next scenario."""
+    return "delete" in step and step["delete"]["kind"] == "Node" and "${ns}" in step["delete"]["name"]
+
+
+def _case(
+    name: str,
+    controllers: str,
+    *steps: Step,
+    may_differ: Sequence[str] = (),
+    plans: Sequence[str] = (),
+    share: int = 1,
+    **options: Any,
+) -> Case:
+    known = known_controllers()
+    found = [find_name(each, known) for each in controllers.split()]
+    return Case(name, [each for each in found if each is not None], steps, options, may_differ, plans, share)
+
+
+def _create(kind: str, name: str, api_version: str = "v1", **fields: Any) -> Step:
+    metadata = {"name": name, **fields.pop("metadata", {})}
+    return {"create": {"apiVersion": api_version, "kind": kind, "metadata": metadata, **fields}}
+
+
+def _patch(kind: str, name: str, **body: Any) -> Step:
+    return {"patch": {"kind": kind, "name": name, "type": "merge", "body": body}}
+
+
+def _delete(kind: str, name: str) -> Step:
+    return {"delete": {"kind": kind, "name": name}}
+
+
+_SETTLE: Step = {"settle": 2}
+_RBAC = "rbac.authorization.k8s.io/v1"
+_TEMPLATE = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "c", "image": "img"}]}}
+_JOB = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}
+_CLAIM = {
+    "accessModes": ["ReadWriteOnce"],
+    "storageClassName": "growing",
+    "resources": {"requests": {"storage": "1Gi"}},
+}
+_VOLUME = {
+    "capacity": {"storage": "1Gi"},
+    "accessModes": ["ReadWriteOnce"],
+    "storageClassName": "growing",
+    "hostPath": {"path": "/x"},
+    "persistentVolumeReclaimPolicy": "Retain",
+}
+
+
+def _rule(verb: str) -> dict[str, Any]:
+    return {"apiGroups": [""], "resources": ["pods"], "verbs": [verb]}
+
+
+def _subset(*ips: str) -> list[dict[str, Any]]:
+    return [{"addresses": [{"ip": ip} for ip in ips], "ports": [{"port": 80}]}]
+
+
+_OWN = (
+    _case(
+        "replicationcontroller",
+        "replicationcontroller",
+        _create("ReplicationController", "web", spec={"replicas": 3, "selector": {"app": "a"}, "template": _TEMPLATE}),
+        _SETTLE,
+        {"run_pods": {}},
+        _SETTLE,
+        _patch("ReplicationController", "web", spec={"replicas": 0}),
+    ),
+    _case(
+        "ttl-after-finished",
+        "job ttl-after-finished",
+        _create("Job", "j", "batch/v1", spec={"ttlSecondsAfterFinished": 20, "template": _JOB}),
+        _SETTLE,
+        {"run_pods": {"phase": "Succeeded", "ready": False}},
+        {"sleep": 60},
+        # A watch's timer for silences rounded in two ways, and went off again and again at one moment.
+        plans=("seed=8 silent(manager,pods,event=3,seconds=300)",),
+    ),
+    _case(
+        "clusterrole-aggregation",
+        "clusterrole-aggregation",
+        _create("ClusterRole", "part", _RBAC, metadata={"labels": {"into": "whole"}}, rules=[_rule("get")]),
+        _create(
+            "ClusterRole",
+            "whole",
+            _RBAC,
+            aggregationRule={"clusterRoleSelectors": [{"matchLabels": {"into": "whole"}}]},
+            rules=[],
+        ),
+        _SETTLE,
+        _patch("ClusterRole", "part", rules=[_rule("get"), _rule("list")]),
+        _SETTLE,
+        _create("ClusterRole", "more", _RBAC, metadata={"labels": {"into": "whole"}}, rules=[_rule("watch")]),
+    ),
+    _case(
+        "endpointslicemirroring",
+        "endpointslicemirroring",
+        _create("Service", "s", spec={"ports": [{"port": 80}]}),
+        _create("Endpoints", "s", subsets=_subset("10.0.0.1", "10.0.0.2")),
+        _SETTLE,
+        _patch("Endpoints", "s", subsets=_subset("10.0.0.2", "10.0.0.3")),
+        _SETTLE,
+        _create("Service", "t", spec={"ports": [{"port": 80}]}),
+        _create("Endpoints", "t", subsets=_subset("10.0.1.1")),
+        _SETTLE,
+        _delete("Endpoints", "t"),
+    ),
+    _case(
+        "csrcleaner",
+        "csrcleaner",
+        next(step for step in Scenario.read(SCENARIOS / "csr_denied.json").steps if "create" in step),
+        _SETTLE,
+        {
+            "patch": {
+                "kind": "CertificateSigningRequest",
+                "name": "${ns}-r",
+                "type": "merge",
+                "subresource": "approval",
+                "body": {"status": {"conditions": [{"type": "Denied", "status": "True", "reason": "R"}]}},
+            }
+        },
+        {"sleep": 3 * 3600},
+    ),
+    _case(
+        "nodeipam",
+        "nodeipam",
+        {"create": [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"n{i}"}} for i in range(3)]},
+        _SETTLE,
+        _delete("Node", "n1"),
+        _SETTLE,
+        _create("Node", "n3"),
+        # Which node gets which range depends on the order in which the controller hears of them.
+        may_differ=("nodes/*:spec.podCIDR", "nodes/*:spec.podCIDRs"),
+    ),
+    _case(
+        "ttl",
+        "ttl",
+        {"create": [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"n{i}"}} for i in range(3)]},
+        _SETTLE,
+        _delete("Node", "n1"),
+        _SETTLE,
+        _patch("Node", "n2", metadata={"annotations": {"node.alpha.kubernetes.io/ttl": "77"}}),
+    ),
+    _case(
+        "persistentvolume-expander",
+        "persistentvolume-binder persistentvolume-expander pvc-protection pv-protection",
+        _create(
+            "StorageClass",
+            "growing",
+            "storage.k8s.io/v1",
+            provisioner="kubernetes.io/host-path",
+            allowVolumeExpansion=True,
+        ),
+        # One that is there: to make one is to make a directory.
+        _create("PersistentVolume", "v", spec=_VOLUME),
+        _SETTLE,
+        _create("PersistentVolumeClaim", "c", spec=_CLAIM),
+        _SETTLE,
+        _patch("PersistentVolumeClaim", "c", spec={"resources": {"requests": {"storage": "2Gi"}}}),
+        _SETTLE,
+        _delete("PersistentVolumeClaim", "c"),
+        enable_hostpath_provisioner=True,
+    ),
+    _case(
+        "resourcequota",
+        "resourcequota",
+        _create("ResourceQuota", "q", spec={"hard": {"configmaps": "3", "pods": "2"}}),
+        _SETTLE,
+        _create("ConfigMap", "a"),
+        _create("ConfigMap", "b"),
+        _SETTLE,
+        _delete("ConfigMap", "a"),
+        _SETTLE,
+        _patch("ResourceQuota", "q", spec={"hard": {"configmaps": "5"}}),
+    ),
+    _case(
+        "legacy-service-account-token-cleaner",
+        "legacy-service-account-token-cleaner",
+        _create("ServiceAccount", "bot", secrets=[{"name": "old"}]),
+        {"legacy_token": {"account": "bot", "name": "old"}},
+        # It looks once a day: marks the token on the first day, and takes it away on the third.
+        {"sleep": 3 * 24 * 3600 + 60},
+        legacy_service_account_token_clean_up_period=3600.0,
+        share=20,
+        # The day on which it was marked.
+        may_differ=("secrets/*:metadata.labels",),
+    ),
+)
+
+_GOLDEN = (
+    _golden("rs_scale"),
+    _golden("dep_rolling"),
+    _golden("sts_update"),
+    _golden("ds_nodes"),
+    _golden("job_complete"),
+    _golden("cj_forbid"),
+    _golden("pdb_min_available"),
+    # When the last change was that made the endpoints: there if the pod's change was seen after the Service's.
+    _golden("ep_becomes_ready", "endpoints/*:metadata.annotations"),
+    _golden("eps_becomes_ready", "endpointslices.discovery.k8s.io/*:metadata.annotations"),
+    _golden("gc_foreground"),
+    _golden("ns_delete"),
+    # Nobody reports for the nodes.
+    _golden("node_not_ready", node_monitor_grace_period=1e6),
+    _golden("taint_evict", node_monitor_grace_period=1e6),
+    # A node is looked for a while before its pods go.
+    _golden("podgc_orphan", quiet=90.0),
+    _golden("pv_bind_smallest"),
+    _golden("pvc_protection"),
+    _golden("sa_default"),
+    _golden("tok_secret"),
+    _golden("rootca_publish"),
+    # Signatures have random numbers of OpenSSL's in them.
+    _golden("csr_auto_approved", "certificatesigningrequests.certificates.k8s.io/*:status.certificate"),
+    _golden("lb_create"),
+    _golden("route_created"),
+    _golden("instance_gone"),
+)
+
+CASES: tuple[Case, ...] = (*_OWN, *_GOLDEN)

@@ -1,0 +1,137 @@
+"""The steps of golden scenarios, done by the user of a simulated world.
+
+Golden scenarios say what users, schedulers and kubelets do. What came out on a real cluster is not compared here: the
+simulator compares a run in which things go wrong with the run in which nothing does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import anyio
+
+from kinformer.client import AlreadyExists, ApiError, Client, Conflict, ConnectionLost, NotFound, ServerUnreachable
+from kinformer.models import builtin_resources
+from tests.golden.api import PATCHES, Refused
+from tests.golden.scenario import Run
+
+__all__ = ("NAMESPACE", "World", "play")
+
+NAMESPACE = "case"
+
+
+class World(Protocol):
+    """What the steps need of a world."""
+
+    @property
+    def client(self) -> Client: ...
+
+    async def settled(self) -> None: ...
+
+    async def sleep(self, seconds: float) -> None: ...
+
+
+async def play(world: World, steps: Sequence[Mapping[str, Any]]) -> None:
+    """
+    Do the steps in a namespace of their own, and wait at the end until everybody has done what there was to do.
+
+    :raises ScenarioError: if the server refuses a step
+    """
+    run = _Run(world)
+    await run.step({"create": {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}})
+    for step in steps:
+        await run.step(dict(step))
+    await world.settled()
+
+
+class _Run(Run):
+    def __init__(self, world: World) -> None:
+        self._world = world
+        super().__init__(_Api(world.client), None, lambda: False, ())  # type: ignore[arg-type]
+
+    async def _sleep(self, seconds: float) -> None:
+        # Where something goes wrong what users wait for takes longer.
+        await self._world.sleep(seconds)
+        await self._world.settled()
+
+    async def _settle(self, seconds: float) -> None:
+        await self._world.settled()
+
+    async def _legacy_token(self, what: dict[str, str]) -> None:
+        """A token as Kubernetes made them by itself before 1.24, in a cluster that has long noted which are used."""
+        tracking = "/api/v1/namespaces/kube-system/configmaps/kube-apiserver-legacy-service-account-token-tracking"
+        headers = {"Content-Type": PATCHES["merge"]}
+        await self._world.client.request("PATCH", tracking, body={"data": {"since": "2020-01-01"}}, headers=headers)
+        [account] = [found for found in await self._api.list("ServiceAccount") if _name(found) == what["account"]]
+        annotations = {
+            "kubernetes.io/service-account.name": what["account"],
+            "kubernetes.io/service-account.uid": account["metadata"]["uid"],
+        }
+        meta = {"name": what["name"], "annotations": annotations}
+        type_ = "kubernetes.io/service-account-token"
+        await self._api.create({"apiVersion": "v1", "kind": "Secret", "metadata": meta, "type": type_})
+
+    async def _snapshot(self, kinds: list[str]) -> None:
+        await self._world.settled()
+
+
+def _name(obj: Mapping[str, Any]) -> str:
+    name: str = obj["metadata"]["name"]
+    return name
+
+
+class _Api:
+    """What :class:`tests.golden.api.Api` is, through a client of this project."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self.namespace = NAMESPACE
+
+    async def create(self, obj: dict[str, Any]) -> dict[str, Any]:
+        path = self._path(obj["kind"], namespace=obj["metadata"].get("namespace", ""))
+        return await self._ask("POST", path, body=obj)
+
+    async def list(self, kind: str, selector: str = "") -> list[dict[str, Any]]:
+        params = {"labelSelector": selector} if selector else None
+        items: list[dict[str, Any]] = (await self._ask("GET", self._path(kind), params=params))["items"]
+        return items
+
+    async def patch(
+        self, kind: str, name: str, body: Any, *, type_: str = "strategic", subresource: str = ""
+    ) -> dict[str, Any]:
+        path = self._path(kind, name, *([subresource] if subresource else []))
+        return await self._ask("PATCH", path, body=body, headers={"Content-Type": PATCHES.get(type_, type_)})
+
+    async def delete(self, kind: str, name: str, options: dict[str, Any] | None = None) -> None:
+        await self._ask("DELETE", self._path(kind, name), body=options)
+
+    async def bind(self, pod: str, node: str) -> None:
+        target = {"apiVersion": "v1", "kind": "Node", "name": node}
+        body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": pod}, "target": target}
+        await self._ask("POST", self._path("Pod", pod, "binding"), body=body)
+
+    def _path(self, kind: str, *rest: str, namespace: str = "") -> str:
+        served = builtin_resources().values()
+        resource = next(each for each in served if each.kind == kind and each.group != "events.k8s.io")
+        root = f"/apis/{resource.group}/{resource.version}" if resource.group else f"/api/{resource.version}"
+        scope = f"/namespaces/{namespace or NAMESPACE}" if resource.namespaced else ""
+        return "/".join([f"{root}{scope}/{resource.plural}", *rest])
+
+    async def _ask(self, method: str, path: str, **request: Any) -> dict[str, Any]:
+        again = False
+        while True:
+            try:
+                answer: dict[str, Any] = await self._client.request(method, path, **request, type_=dict)
+            except (ConnectionLost, ServerUnreachable):
+                # The server starts anew. Whoever has lost an answer asks again, and may hear that it was done.
+                again = True
+                await anyio.sleep(1)
+            except (AlreadyExists, Conflict, NotFound) as error:
+                if not again:
+                    raise Refused(error.code, error.message) from error
+                return {"metadata": {"name": "", "uid": ""}}
+            except ApiError as error:
+                raise Refused(error.code, error.message) from error
+            else:
+                return answer
