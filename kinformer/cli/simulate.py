@@ -47,7 +47,8 @@ class _Asked:
     first_seed: int
     jobs: int
     one_by_one: bool
-    faults: Faults
+    faults: Faults | None
+    most: int
     checks: Checks
     nodes: int
     plan: Plan | None
@@ -90,6 +91,7 @@ def run(
         jobs=jobs,
         one_by_one=one_by_one,
         faults=_faults(rates, most),
+        most=most,
         checks=_checks(without, may_differ),
         nodes=nodes,
         plan=_plan(replay_plan),
@@ -125,8 +127,8 @@ def _checks(without: Sequence[str], may_differ: Sequence[str]) -> Checks:
         raise SimulateError(str(error)) from error
 
 
-def _faults(rates: Sequence[str], most: int) -> Faults:
-    """The default rates, or only those that are given."""
+def _faults(rates: Sequence[str], most: int) -> Faults | None:
+    """Only the rates that are given, None if there are none."""
     given: dict[str, Any] = {}
     for text in rates:
         name, _, rate = text.partition("=")
@@ -135,7 +137,7 @@ def _faults(rates: Sequence[str], most: int) -> Faults:
         except ValueError:
             raise SimulateError(f"--fault {text!r}: want NAME=RATE, like crash=0.05") from None
     try:
-        return Faults.only(most=most, **given) if given else replace(Faults(), most=most)
+        return Faults.only(most=most, **given) if given else None
     except ValueError as error:
         raise SimulateError(f"--fault: {error}") from error
 
@@ -171,10 +173,10 @@ def _play(trial: Trial, asked: _Asked) -> Report:
         with _Shown("one deviation after the other", count) as shown:
             return systematic(trial, kinds=kinds, jobs=asked.jobs, stop_after=asked.failures, on_run=shown.count)
     seeds = range(asked.first_seed, asked.first_seed + asked.seeds)
+    # Two in a run, if nobody says more of them: a scenario may be short or long.
+    faults = asked.faults or replace(Faults(), most=asked.most).spread(trial.undisturbed.counts)
     with _Shown("seeds", len(seeds)) as shown:
-        return explore(
-            trial, seeds, faults=asked.faults, jobs=asked.jobs, stop_after=asked.failures, on_run=shown.count
-        )
+        return explore(trial, seeds, faults=faults, jobs=asked.jobs, stop_after=asked.failures, on_run=shown.count)
 
 
 class _Shown:

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field, fields, replace
 
 from kinformer.simulation.plan import (
     Conflict,
@@ -95,10 +95,39 @@ class Faults:
             raise FaultsError(f"there is no fault {unknown[0]!r}: there are {', '.join(RATES)}")
         return cls(**(dict.fromkeys(RATES, 0.0) | rates), most=most, swarm=swarm)
 
+    def spread(self, counts: Mapping[Hashable, int], expected: float = 2.0) -> Faults:
+        """
+        These faults with rates that fit a scenario: so many in a run, however short or long it is.
+
+        A short run would have none most of the time, and a long one would have all of them at its beginning.
+
+        :param counts: what the injector has counted in a run without faults
+        """
+        points: Counter[str] = Counter()
+        for key, count in counts.items():
+            if isinstance(key, tuple):
+                points[key[0]] += count
+        usual = sum(getattr(self, name) * points[point] for name, places in _PLACES.items() for point in places)
+        if self.swarm:
+            usual /= 2
+        if not usual:
+            return self
+        rates = {name: min(getattr(self, name) * expected / usual, 0.5) for name in RATES}
+        return replace(self, **rates)
+
 
 RATES = tuple(entry.name for entry in fields(Faults) if entry.name not in ("most", "swarm"))
 """The faults that have a rate, by name."""
 
+# At which of the injector's points a rate is for.
+_PLACES: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("crash", "restart", "pause", "jump", "split"), ("write",)),
+    "conflict": ("try",),
+    **dict.fromkeys(("cut", "refuse"), ("request",)),
+    "delay": ("request", "event"),
+    **dict.fromkeys(("hide", "silent"), ("event",)),
+    "restart_server": ("change",),
+}
 _WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 
 

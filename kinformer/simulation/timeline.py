@@ -99,6 +99,8 @@ def _text(record: Record) -> str:
         case "killed" | "paused" | "resumed" | "ended":
             word = {"killed": "is killed", "paused": "is paused", "resumed": "goes on", "ended": "ends"}[record.what]
             return f"{word}: {record.detail}" if record.detail else word
+        case "fault":
+            return f"{record.detail} at {name}" if name else record.detail
         case "request":
             return f"asks {verb} {name} {rest}".rstrip()
         case "answer":
@@ -120,6 +122,8 @@ def _of_interest(found: Sequence[Row]) -> list[Row]:
 
 
 def _is_of_interest(row: Row, focus: set[str]) -> bool:
+    if row.object.startswith(("events/", "events.events.k8s.io/", "leases.coordination.k8s.io/")):
+        return row.what in _ALWAYS
     if row.what in _ALWAYS or row.what in _NEVER:
         return row.what in _ALWAYS
     return not focus or row.object in focus or (row.what == "write" and row.actor == "user")

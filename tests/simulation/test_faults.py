@@ -197,6 +197,29 @@ def test_a_replica_is_never_further_behind_than_there_were_changes() -> None:
     assert min(versions) < -10
 
 
+@pytest.mark.parametrize("length", [5, 1000])
+@pytest.mark.parametrize("swarm", [True, False])
+def test_rates_can_be_spread_over_a_run_of_any_length(length: int, swarm: bool) -> None:
+    counting = Injector(Plan(0))
+    list(run(counting, length))
+    faults = replace(Faults(), most=1000, swarm=swarm).spread(counting.counts)
+    happened = []
+    for seed in range(200):
+        injector = Injector(Plan(seed), faults)
+        list(run(injector, length))
+        happened.append(len(injector.happened))
+
+    assert 1.5 < sum(happened) / len(happened) < 2.5
+
+
+def test_what_has_no_rate_gets_none_by_spreading() -> None:
+    counting = Injector(Plan(0))
+    list(run(counting, 5))
+
+    assert Faults.only(hide=0.001).spread(counting.counts).crash == 0
+    assert Faults.only().spread(counting.counts) == Faults.only()
+
+
 def test_a_fault_that_does_not_exist_is_named() -> None:
     with pytest.raises(FaultsError, match=r"no fault 'crush': there are crash, restart"):
         Faults.only(crush=0.1)

@@ -82,6 +82,20 @@ def test_the_text_leaves_out_what_is_about_others(history: History) -> None:
     assert text.endswith("more rows are about other objects, or are requests)")
 
 
+def test_the_text_leaves_out_renewals_of_leases(history: History) -> None:
+    history.append(9.0, "user", "write", "leases.coordination.k8s.io/kube-node-lease/n1", 9, "MODIFIED")
+
+    assert "leases" not in text_timeline(history.records, [WRONG])
+    assert "leases" in text_timeline(history.records, [WRONG], everything=True)
+
+
+def test_a_fault_is_told_with_the_object_at_which_it_happened() -> None:
+    history = History()
+    history.append(0, "manager", "fault", CLAIM, detail="crash(manager,write=1)")
+
+    assert [row.text for row in rows(history.records)] == [f"crash(manager,write=1) at {CLAIM}"]
+
+
 def test_everything_can_be_shown(history: History) -> None:
     text = text_timeline(history.records, [WRONG], everything=True)
 
