@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from kinformer.informers.borrowed import Borrowed
-from kinformer.informers.factory import InformerTypeConflict, SharedInformerFactory
+from kinformer.informers.factory import InformerTypeConflict, Selection, SharedInformerFactory
 from kinformer.informers.lister import Lister, NamespaceLister
+from kinformer.informers.reader import NotCached, Reader
 
-__all__ = ("Borrowed", "InformerTypeConflict", "Lister", "NamespaceLister", "SharedInformerFactory")
+__all__ = (
+    "Borrowed",
+    "InformerTypeConflict",
+    "Lister",
+    "NamespaceLister",
+    "NotCached",
+    "Reader",
+    "Selection",
+    "SharedInformerFactory",
+)

@@ -7,6 +7,7 @@ have the factory run them all. So a hundred controllers that look at pods cost o
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, TypeVar, cast
 
@@ -32,7 +33,7 @@ from kinformer.informers.lister import Lister
 from kinformer.meta import GroupVersionResource, accessor_for
 from kinformer.models import PartialObjectMetadata, builtin_resources, resource_for
 
-__all__ = ("InformerTypeConflict", "SharedInformerFactory")
+__all__ = ("InformerTypeConflict", "Selection", "SharedInformerFactory")
 
 T = TypeVar("T")
 
@@ -45,6 +46,30 @@ class InformerTypeConflict(TypeError):
             f"the informer of {gvr} has objects of type {had.__qualname__}; "
             f"it cannot have {asked.__qualname__} as well: let both ask for the same type"
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """
+    Which objects of one type an informer holds, and what is done to each before it is stored.
+
+    :param namespace: only those of this namespace; None: as the factory has it
+    :param label_selector: only those that it matches, besides what the factory selects
+    :param field_selector: likewise
+    :param transform: is given each object in place of the factory's own transform
+    :raises ValueError: if a selector cannot be parsed
+    """
+
+    namespace: str | None = None
+    label_selector: str = ""
+    field_selector: str = ""
+    transform: TransformFunc[Any] | None = None
+
+    def __post_init__(self) -> None:
+        ListOptions(label_selector=self.label_selector, field_selector=self.field_selector)
+
+
+_EVERYTHING = Selection()
 
 
 class SharedInformerFactory:
@@ -67,6 +92,7 @@ class SharedInformerFactory:
     :param resync_period: seconds between resyncs of handlers that do not ask for another; 0 for never
     :param custom_resync: the same for single types
     :param transform: is given every object of every kind before it is stored
+    :param by_type: other selections for single types: ``{V1Secret: Selection(label_selector="app=web")}``
     :param informer_options: further parameters for every :class:`~kinformer.cache.SharedIndexInformer`
     :raises ValueError: if a selector cannot be parsed
     """
@@ -81,6 +107,7 @@ class SharedInformerFactory:
         resync_period: float = 0.0,
         custom_resync: Mapping[type, float] | None = None,
         transform: TransformFunc[Any] | None = None,
+        by_type: Mapping[type, Selection] | None = None,
         informer_options: Mapping[str, Any] | None = None,
         clock: Clock | None = None,
     ):
@@ -92,10 +119,13 @@ class SharedInformerFactory:
         self._resync_period = resync_period
         self._custom_resync = dict(custom_resync or {})
         self._transform = transform
+        self._by_type = dict(by_type or {})
         self._informer_options = dict(informer_options or {})
         self._clock = clock or RealClock()
         self._informers: dict[GroupVersionResource, SharedIndexInformer[Any]] = {}
-        self._running: dict[GroupVersionResource, Running] = {}
+        #: Second informers of a resource, by what they are called.
+        self._views: dict[tuple[GroupVersionResource, str], SharedIndexInformer[Any]] = {}
+        self._running: dict[SharedIndexInformer[Any], Running] = {}
         self._borrowed: dict[tuple[type[Any], GroupVersionResource], Running] = {}
         self._tasks: TaskGroup | None = None
         self._shut_down = anyio.Event()
@@ -112,18 +142,28 @@ class SharedInformerFactory:
         namespaced: bool = True,
         kind: str = "",
         indexers: Indexers[T] | None = None,
+        view: str = "",
+        selection: Selection = _EVERYTHING,
     ) -> SharedIndexInformer[T]:
         """
         The informer of a resource, made if nobody asked for it before. It has the index by namespace.
+
+        All who ask share one informer, and so have objects of one type. Who needs others asks for a view: a second
+        informer of the same resource, with a watch and a copy of its own, shared by all who ask for that view.
 
         :param type_: what its objects are: a model, a Struct with the fields that are wanted, or dict
         :param resource: group, version and plural, or a model of the same resource; not needed when `type_` is a model
         :param namespaced: whether a custom resource's objects belong to namespaces; what has a model is known
         :param kind: a custom resource's kind: dicts of another kind that come along are left out
         :param indexers: index functions to add, by name; those that are there already are left as they are
+        :param view: what the second informer is called, in the log and in metrics; empty for the one that is shared
+        :param selection: which objects a view holds
         :raises InformerTypeConflict: if the informer is there already, with objects of another type
         :raises LookupError: if it is not known where objects of that type are served
+        :raises ValueError: if a selection is given without a view: `by_type` is for those that are shared
         """
+        if selection is not _EVERYTHING and not view:
+            raise ValueError("a selection is for a view: give it a name, or use the factory's by_type")
         if isinstance(resource, tuple):
             gvr = GroupVersionResource(*resource)
             namespaced = next(
@@ -132,9 +172,14 @@ class SharedInformerFactory:
         else:
             info = resource_for(resource or type_)
             gvr, namespaced, kind = info.gvr, info.namespaced, info.kind
-        informer = self._informers.get(gvr)
+        informer = self._views.get((gvr, view)) if view else self._informers.get(gvr)
         if informer is None:
-            informer = self._informers[gvr] = self._make(type_, gvr, namespaced, kind)
+            chosen = selection if view else self._by_type.get(type_, _EVERYTHING)
+            informer = self._make(type_, gvr, namespaced, kind, chosen, view)
+            if view:
+                self._views[gvr, view] = informer
+            else:
+                self._informers[gvr] = informer
             if self._holds_handlers:
                 informer.hold_handlers()
         elif informer.type is not type_:
@@ -177,7 +222,8 @@ class SharedInformerFactory:
         """
         self.start()
         known = self._informers.get(gvr)
-        leaves_out = self._label_selector or self._field_selector or self._transform or self._division
+        everywhere = self._label_selector or self._field_selector or self._transform or self._division
+        leaves_out = everywhere or (known is not None and known.type in self._by_type)
         if known is not None and not known.is_stopped and not leaves_out and will_do(known.type):
             _add_missing(known, indexers(known.type))
             return Borrowed(known, lambda: None)
@@ -223,11 +269,28 @@ class SharedInformerFactory:
 
     @property
     def informers(self) -> Mapping[GroupVersionResource, SharedIndexInformer[Any]]:
-        """Every informer that was asked for."""
+        """Every informer that was asked for, by its resource; views are apart."""
         return dict(self._informers)
 
-    def _make(self, type_: type[T], gvr: GroupVersionResource, namespaced: bool, kind: str) -> SharedIndexInformer[T]:
+    @property
+    def views(self) -> Mapping[tuple[GroupVersionResource, str], SharedIndexInformer[Any]]:
+        """Every view that was asked for, by its resource and its name."""
+        return dict(self._views)
+
+    def _all(self) -> list[SharedIndexInformer[Any]]:
+        return [*self._informers.values(), *self._views.values()]
+
+    def _make(
+        self,
+        type_: type[T],
+        gvr: GroupVersionResource,
+        namespaced: bool,
+        kind: str,
+        selection: Selection,
+        view: str,
+    ) -> SharedIndexInformer[T]:
         accessor = accessor_for(type_)
+        namespace = self._namespace if selection.namespace is None else selection.namespace
         lister_watcher: ListerWatcher[T] = ListWatch(
             self._client.resource(
                 type_,
@@ -237,19 +300,19 @@ class SharedInformerFactory:
                 metadata_only=type_ is PartialObjectMetadata,
                 drop_managed_fields=not self._informer_options.get("keep_managed_fields", False),
             ),
-            self._namespace if namespaced else "",
-            self._label_selector,
-            self._field_selector,
+            namespace if namespaced else "",
+            _both(self._label_selector, selection.label_selector),
+            _both(self._field_selector, selection.field_selector),
         )
         if self._division is not None:
             lister_watcher = self._division.narrowed(lister_watcher, type_, namespaced=namespaced)
         informer = SharedIndexInformer(
             lister_watcher,
             type_,
-            name=str(gvr.group_resource),
+            name=f"{gvr.group_resource} ({view})" if view else str(gvr.group_resource),
             indexers={NAMESPACE_INDEX: namespace_index_func(accessor)},
             resync_period=self._custom_resync.get(type_, self._resync_period),
-            transform=self._transform,
+            transform=selection.transform or self._transform,
             expected_kind=kind,
             resource=gvr,
             clock=self._clock,
@@ -318,10 +381,27 @@ class SharedInformerFactory:
         self._check_not_shut_down()
         if self._tasks is None:
             raise RuntimeError("the informer factory does not run: use it in `async with`, or run() it")
-        for gvr, informer in self._informers.items():
-            if gvr not in self._running:
-                running = self._running[gvr] = Running(informer)
+        for informer in self._all():
+            if informer not in self._running:
+                running = self._running[informer] = Running(informer)
                 self._tasks.start_soon(running.run, name=f"informer {informer.name}")
+
+    async def stop(self, informer: SharedIndexInformer[Any]) -> None:
+        """
+        End one informer while the others go on, and return once it has ended.
+
+        Its handlers are told nothing more, and its copy stays as it is. Who asks for its resource again gets a new one.
+
+        :raises ValueError: if it is none of this factory's
+        """
+        if informer not in self._all():
+            raise ValueError(f"informer {informer.name} is none of this factory's")
+        self._informers = {gvr: known for gvr, known in self._informers.items() if known is not informer}
+        self._views = {name: known for name, known in self._views.items() if known is not informer}
+        running = self._running.pop(informer, None)
+        if running is not None:
+            running.scope.cancel()
+            await running.ended.wait()
 
     def divide(self, division: Division) -> None:
         """
@@ -340,13 +420,13 @@ class SharedInformerFactory:
         The informers themselves follow the server: that is a process that stands by for another one.
         """
         self._holds_handlers = True
-        for informer in self._informers.values():
+        for informer in self._all():
             informer.hold_handlers()
 
     def release_handlers(self) -> None:
         """Tell the handlers that were held of everything that is there, without asking the server again."""
         self._holds_handlers = False
-        for informer in self._informers.values():
+        for informer in self._all():
             informer.release_handlers()
 
     async def run(self) -> None:
@@ -363,8 +443,7 @@ class SharedInformerFactory:
         :raises CacheNotSynced: names those that had not synced when the time was up
         :raises InformerStateError: if one of them stopped before it had synced
         """
-        started = (self._informers[gvr] for gvr in self._running)
-        await wait_for_cache_sync(*started, timeout=timeout, clock=self._clock)
+        await wait_for_cache_sync(*self._running, timeout=timeout, clock=self._clock)
 
     async def shutdown(self) -> None:
         """
@@ -382,6 +461,11 @@ class SharedInformerFactory:
     def _check_not_shut_down(self) -> None:
         if self._shut_down.is_set():
             raise RuntimeError("the informer factory was shut down: make a new one")
+
+
+def _both(one: str, other: str) -> str:
+    """A selector that selects what both do."""
+    return ",".join(filter(None, (one, other)))
 
 
 def _add_missing(informer: SharedIndexInformer[Any], indexers: Indexers[Any]) -> None:

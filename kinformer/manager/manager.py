@@ -213,7 +213,7 @@ class Manager:
 
     def _looked_at(self) -> list[SharedIndexInformer[Any]]:
         """The informers that have to follow the server. Who stands by has to have them all before it leads."""
-        informers = self.context.informers.informers.values()
+        informers = [*self.context.informers.informers.values(), *self.context.informers.views.values()]
         return [informer for informer in informers if informer.is_started or self._stands_by]
 
     @property

@@ -1,0 +1,114 @@
+"""Reader: gets and lists objects from caches, and from the server where it is told to.
+
+What controller-runtime's delegating client reads with. A read of a type whose informer is there and has synced costs no
+request. What it gives then is the cache's own object, shared with everybody and not to be changed. For other types the
+server is asked, if `ask_server` lets it; else it is an error, so that nobody reads past a cache without knowing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from kinformer.cache import NAMESPACE_INDEX, SharedIndexInformer
+from kinformer.client import Client, NotFound, Status, StatusDetails
+from kinformer.informers.factory import SharedInformerFactory
+from kinformer.meta import parse_selector
+from kinformer.models import resource_for
+
+__all__ = ("NotCached", "Reader")
+
+T = TypeVar("T")
+
+
+class NotCached(LookupError):
+    """Objects of a type are in no cache, and the server is not to be asked."""
+
+
+class Reader:
+    """
+    :param informers: whose caches are read
+    :param ask_server: ask the server for types without an informer that has synced. True for all, or the types
+    """
+
+    def __init__(
+        self, client: Client, informers: SharedInformerFactory, *, ask_server: bool | tuple[type[Any], ...] = False
+    ) -> None:
+        self._client = client
+        self._informers = informers
+        self._ask_server = ask_server
+
+    async def get(self, type_: type[T], name: str, namespace: str = "") -> T:
+        """
+        :raises NotFound: if there is none of that name
+        :raises NotCached: if the type has no cache, and the server is not to be asked
+        """
+        informer = self._cache_of(type_)
+        if informer is None:
+            return await self._client.resource(type_).get(name, namespace)
+        found = informer.indexer.get_by_key(f"{namespace}/{name}" if namespace else name)
+        if found is None:
+            resource = resource_for(type_).gvr.group_resource
+            raise NotFound(
+                Status(
+                    status="Failure",
+                    code=404,
+                    reason="NotFound",
+                    message=f'{resource} "{name}" not found',
+                    details=StatusDetails(name=name, group=resource.group, kind=resource.resource),
+                )
+            )
+        return found
+
+    async def list(
+        self,
+        type_: type[T],
+        namespace: str = "",
+        *,
+        label_selector: str = "",
+        index: Mapping[str, str] | None = None,
+    ) -> list[T]:
+        """
+        :param index: by the name of an index of the informer, the value to look for; with several, all must fit. Only a
+            cache has indexes
+        :raises IndexNotFound: if the informer has no index of that name
+        :raises NotCached: if the type has no cache, and the server is not to be asked or cannot know the index
+        :raises ValueError: if the selector cannot be parsed
+        """
+        informer = self._cache_of(type_)
+        if informer is None:
+            if index:
+                raise NotCached(f"{type_.__qualname__} is in no cache: the server has no index {', '.join(index)}")
+            listed = await self._client.resource(type_).list(namespace, label_selector=label_selector)
+            return listed.items
+        lookups = dict(index or {})
+        if namespace:
+            lookups[NAMESPACE_INDEX] = namespace
+        found = _looked_up(informer, lookups)
+        if not label_selector:
+            return found
+        selector = parse_selector(label_selector)
+        labels = informer.accessor.labels
+        return [obj for obj in found if selector.matches(labels(obj))]
+
+    def _cache_of(self, type_: type[T]) -> SharedIndexInformer[T] | None:
+        informer = self._informers.informers.get(resource_for(type_).gvr)
+        if informer is not None and informer.type is type_ and informer.has_synced:
+            return informer
+        if self._ask_server is True or (self._ask_server and type_ in self._ask_server):
+            return None
+        raise NotCached(
+            f"{type_.__qualname__} is in no cache that has synced: ask for its informer, "
+            "or let the reader ask the server"
+        )
+
+
+def _looked_up(informer: SharedIndexInformer[T], lookups: Mapping[str, str]) -> list[T]:
+    if not lookups:
+        return informer.indexer.list()
+    (name, value), *others = lookups.items()
+    found = informer.indexer.by_index(name, value)
+    for other, wanted in others:
+        keys = set(informer.indexer.index_keys(other, wanted))
+        found = [obj for obj in found if informer.accessor.key(obj) in keys]
+    return found
