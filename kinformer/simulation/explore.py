@@ -15,6 +15,7 @@ import pickle
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -280,5 +281,10 @@ def _in_order(pool: ProcessPoolExecutor, jobs: int, tasks: Iterable[_Task]) -> I
     batches: Iterator[list[_Task]] = iter(lambda: list(islice(left, _AT_ONCE)), [])
     waiting = [pool.submit(_play_here, batch) for batch in islice(batches, jobs * 2)]
     while waiting:
-        yield from waiting.pop(0).result()
+        try:
+            yield from waiting.pop(0).result()
+        except BrokenProcessPool as error:
+            raise NotShareable(
+                "a process that was to play the scenario has ended: can it be imported there?"
+            ) from error
         waiting += [pool.submit(_play_here, batch) for batch in islice(batches, 1)]

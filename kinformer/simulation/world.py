@@ -422,7 +422,9 @@ def run_world(
         worlds.append(World(plan, faults, options, oracles, loop))
         return worlds[0]
 
-    oracles = Oracles(checks or Checks(), reference)
+    checks = checks or Checks()
+    # Who has things settle after a shorter time has no longer rest before the end.
+    oracles = Oracles(replace(checks, quiet=min(checks.quiet, options.quiet)), reference)
     collects = gc.isenabled()
     # When it runs, objects end and callbacks come at moments that no seed decides.
     gc.disable()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+import types
 from functools import partial
 
 import pytest
 
 from kinformer.simulation import Checks, Faults, Plan, World
 from kinformer.simulation.explore import NotShareable, Report, Run, explore, replay, systematic
+from kinformer.simulation.faults import RATES
 from kinformer.simulation.plan import Crash, Deviation, Hide, Restart
 from kinformer.simulation.single import KINDS, single_deviations
 from kinformer.simulation.trial import ScenarioError, Trial
@@ -60,6 +63,25 @@ def test_a_failure_is_played_again_by_its_line(broken: Trial) -> None:
 
     assert again.violations == failure.violations
     assert again.history.digest() == failure.history.digest()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_was_drawn_by_rates_is_played_again_byte_for_byte(mended: Trial, seed: int) -> None:
+    drawn = mended.play(Plan(seed), Faults.only(**dict.fromkeys(RATES, 0.05), most=6))
+
+    again = mended.play(Plan.parse(str(drawn.plan)))
+
+    assert again.history.digest() == drawn.history.digest()
+    assert again.plan == drawn.plan
+
+
+def test_a_scenario_that_other_processes_cannot_import_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = types.ModuleType("here_and_nowhere_else")
+    exec("async def scenario(world): pass", module.__dict__)
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+
+    with pytest.raises(NotShareable, match="has ended: can it be imported there"):
+        explore(Trial(module.scenario), range(2), jobs=2)
 
 
 def test_a_plan_that_was_made_smaller_by_nobody_fails_as_it_was_found(broken: Trial) -> None:

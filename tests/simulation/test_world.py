@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kinformer.simulation import Plan, World, run_world
+from kinformer.simulation import Plan, World, WorldOptions, run_world
 from tests.simulation.scenarios import replication_controller, up_and_down
 
 
@@ -51,6 +51,13 @@ def test_two_processes_have_different_names() -> None:
         world.manager("replicationcontroller")
 
     assert "there is a process 'manager' already" in str(run_world(scenario).error)
+
+
+def test_what_settles_after_less_time_needs_no_longer_rest() -> None:
+    result = run_world(up_and_down, options=WorldOptions(quiet=5.0))
+
+    assert result.error is None
+    assert not result.violations
 
 
 def test_what_is_demanded_is_looked_at_after_each_write() -> None:
