@@ -31,6 +31,7 @@ lint: $(STAMP)
 
 types: $(STAMP)
 	$(BIN)/mypy
+	$(BIN)/mypy docs/examples
 
 contract: $(STAMP)
 	$(BIN)/lint-imports --no-logo

@@ -1,7 +1,11 @@
-"""A Kubernetes API server in this process, for tests and demonstrations: see :class:`ApiServer`."""
+"""A Kubernetes API server in this process, for tests and demonstrations: see :class:`ApiServer`.
+
+:func:`running` and :func:`eventually` are for the tests of what works with it.
+"""
 
 from __future__ import annotations
 
 from kinformer.envtest.server import ApiServer, ServerError
+from kinformer.envtest.waiting import eventually, running
 
-__all__ = ("ApiServer", "ServerError")
+__all__ = ("ApiServer", "ServerError", "eventually", "running")

@@ -1,0 +1,122 @@
+"""Waiting in tests: what passes, what fails, and what it says then."""
+
+from __future__ import annotations
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from kinformer.client import Client
+from kinformer.clock import FakeClock
+from kinformer.envtest import eventually, running
+from kinformer.models import V1ConfigMap, V1ObjectMeta
+
+
+async def test_it_returns_what_the_check_returns_once_that_says_yes() -> None:
+    answers = iter([False, "", [], "yes"])
+
+    assert await eventually(lambda: next(answers)) == "yes"
+
+
+async def test_none_is_a_yes_as_functions_of_assertions_return_it() -> None:
+    tries: list[int] = []
+
+    async def is_the_third() -> None:
+        tries.append(1)
+        assert len(tries) == 3
+
+    await eventually(is_the_third)
+    assert len(tries) == 3
+
+
+async def test_what_is_not_found_is_not_there_yet(kinformer_client: Client) -> None:
+    maps = kinformer_client.resource(V1ConfigMap)
+
+    async def create() -> None:
+        await maps.create(V1ConfigMap(metadata=V1ObjectMeta(name="a", namespace="default")))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(create)
+        assert (await eventually(lambda: maps.get("a", "default"))).metadata.name == "a"
+
+
+async def test_other_errors_are_raised_at_once() -> None:
+    def check() -> None:
+        raise ValueError("a mistake of the test")
+
+    with pytest.raises(ValueError, match="a mistake of the test"):
+        await eventually(check)
+
+
+async def test_a_failure_says_what_was_wrong_the_last_time() -> None:
+    async def is_ready() -> None:
+        raise AssertionError("0 of 2 replicas")
+
+    with pytest.raises(AssertionError, match=r"is_ready has not come true \(0.01 s\); the last time: 0 of 2 replicas"):
+        await eventually(is_ready, seconds=0.01)
+    with pytest.raises(AssertionError, match=r"the last time: it returned \[\]"):
+        await eventually(list, seconds=0.01)
+
+
+async def test_a_clock_is_turned_to_what_is_due_and_no_further() -> None:
+    clock, woken = FakeClock(), anyio.Event()
+
+    async def sleep() -> None:
+        await clock.sleep(3600)
+        await clock.sleep(3600)
+        woken.set()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(sleep)
+        await eventually(woken.is_set, clock=clock, seconds=7200)
+        assert clock.monotonic() == 7200
+
+
+async def test_a_clock_on_which_nothing_is_due_ends_it() -> None:
+    with pytest.raises(AssertionError, match=r"nothing is due any more after 0 s"):
+        await eventually(lambda: False, clock=FakeClock())
+
+
+async def test_a_clock_that_would_be_turned_too_far_ends_it() -> None:
+    clock = FakeClock()
+    clock.call_later(60, lambda: None)
+
+    with pytest.raises(AssertionError, match=r"has not come true \(10 s\)"):
+        await eventually(lambda: False, clock=clock)
+    assert clock.monotonic() == 0
+
+
+class Runner:
+    def __init__(self, error: Exception | None = None) -> None:
+        self.error = error
+        self.cancelled = False
+
+    async def run(self) -> None:
+        if self.error is not None:
+            raise self.error
+        try:
+            await anyio.sleep_forever()
+        finally:
+            self.cancelled = True
+
+
+async def test_what_is_running_ends_with_the_body() -> None:
+    async with running(Runner()) as runner:
+        await anyio.lowlevel.checkpoint()
+        assert not runner.cancelled
+
+    assert runner.cancelled
+
+
+async def test_what_it_raises_ends_the_body_and_is_raised_as_it_is() -> None:
+    error = TimeoutError("no lists")
+
+    with pytest.raises(TimeoutError, match="no lists"):
+        async with running(Runner(error)):
+            await anyio.sleep_forever()
+
+
+async def test_what_the_body_raises_is_raised_as_it_is() -> None:
+    with pytest.raises(KeyError):
+        async with running(Runner()):
+            raise KeyError
