@@ -70,9 +70,22 @@ from kinformer.client.follow import (
 from kinformer.client.impersonation import (
     Impersonation,
 )
+from kinformer.client.pod_logs import (
+    LogOptions,
+    LogStream,
+)
+from kinformer.client.port_forward import (
+    PortForward,
+)
 from kinformer.client.reachability import (
     OutageOptions,
     Reachability,
+)
+from kinformer.client.remote_command import (
+    CommandFailed,
+    CommandOutput,
+    CommandResult,
+    CommandSession,
 )
 from kinformer.client.resource import (
     Resource,
@@ -120,6 +133,10 @@ __all__ = (
     "Change",
     "Client",
     "ClientError",
+    "CommandFailed",
+    "CommandOutput",
+    "CommandResult",
+    "CommandSession",
     "ConfigError",
     "Conflict",
     "ConnectionLost",
@@ -139,6 +156,8 @@ __all__ = (
     "InternalError",
     "Invalid",
     "ListOptions",
+    "LogOptions",
+    "LogStream",
     "MethodNotSupported",
     "NoKindMatch",
     "NotAcceptable",
@@ -147,6 +166,7 @@ __all__ = (
     "OutageOptions",
     "PartialObject",
     "PatchType",
+    "PortForward",
     "Preconditions",
     "RateLimiter",
     "Reachability",

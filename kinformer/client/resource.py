@@ -22,6 +22,7 @@ import msgspec
 
 from kinformer.client.codec import ObjectCodec
 from kinformer.client.errors import EndlessList, UnsupportedMediaType
+from kinformer.client.pod_verbs import PodVerbs
 from kinformer.client.status import About, Status
 from kinformer.client.types import (
     DeleteOptions,
@@ -60,7 +61,7 @@ _EVERYTHING: Final = ListOptions()
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9._:-]+").fullmatch
 
 
-class Resource(Generic[T]):
+class Resource(PodVerbs, Generic[T]):
     """
     One kind of object, made by :meth:`Client.resource`.
 

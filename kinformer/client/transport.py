@@ -11,7 +11,7 @@ error of this request: whatever aiohttp makes of it becomes a :exc:`ClientError`
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
 from typing import Any, Final
@@ -34,6 +34,7 @@ from kinformer.client.metrics import HostMetrics
 from kinformer.client.reachability import OutageOptions, Reachability
 from kinformer.client.status import About
 from kinformer.client.tries import CONNECT_TIMEOUT, MAX_RETRIES, Tries
+from kinformer.client.websocket import UpgradeRefused, WebSocket, check_upgraded
 from kinformer.clock import Clock, RealClock
 
 __all__ = ("BodyReader", "BodyStream", "Transport")
@@ -83,6 +84,7 @@ class Transport:
         self.compression = compression
         self._max_answer = max_answer
         self._session: aiohttp.ClientSession | None = None
+        self._websockets: aiohttp.ClientSession | None = None
         # Not the session's: those aiohttp sends to proxies, too, and wherever a redirect leads.
         self._headers = CIMultiDict(
             {
@@ -111,8 +113,11 @@ class Transport:
 
     async def __aexit__(self, *_: object) -> None:
         session, self._session = self._session, None
-        if session is not None:
-            with anyio.CancelScope(shield=True):
+        websockets, self._websockets = self._websockets, None
+        with anyio.CancelScope(shield=True):
+            if websockets is not None:
+                await websockets.close()
+            if session is not None:
                 await session.close()
 
     @property
@@ -123,6 +128,27 @@ class Transport:
         if self._session is None:
             raise ClientError(f"the client of {self.endpoint.server} is closed")
         return self._session
+
+    @property
+    def websockets(self) -> aiohttp.ClientSession:
+        """
+        The session for WebSockets: over the same connections, with an eye on what refuses one.
+
+        :raises ClientError: if the client is closed
+        """
+        if self._websockets is None:
+            self._websockets = aiohttp.ClientSession(
+                connector=self.session.connector,
+                connector_owner=False,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT),
+                auto_decompress=False,
+                raise_for_status=check_upgraded,
+            )
+            # aiohttp sends each GET again whose connection broke, and has no public way to tell it not to. A command
+            # may have begun by then.
+            self._websockets._retry_connection = False
+        return self._websockets
 
     async def request(
         self,
@@ -211,6 +237,37 @@ class Transport:
                 raise _not_understood(tries.url, error) from error
             await tries.refused(response, data)
 
+    async def upgrade(
+        self,
+        path: str,
+        *,
+        params: Sequence[tuple[str, str]],
+        protocols: Sequence[str],
+        about: About = _NOTHING,
+    ) -> WebSocket:
+        """
+        Open a WebSocket, which is not tried again once it may have had an effect.
+
+        It passes no limiter, as in client-go.
+
+        :param params: of which one may be there several times
+        :param protocols: those that the caller speaks, the one it likes best first
+        :raises ApiError: if the server refuses
+        :raises ServerUnreachable: if there is no connection to it
+        :raises ConnectionLost: if it did not begin to answer
+        :raises ClientError: if it answers, and opens none
+        """
+        tries = Tries(self, "CONNECT", self._url(path, params), about, MAX_RETRIES, is_stream=True)
+        while True:
+            try:
+                return WebSocket(await tries.upgrade(protocols), str(tries.url))
+            except UpgradeRefused as refusal:
+                await tries.refused(refusal.response, refusal.data)
+            except BROKEN as error:
+                await tries.broken(error)
+            except (ValueError, RecursionError, ArithmeticError) as error:
+                raise _not_understood(tries.url, error) from error
+
     async def probe(self) -> bytes:
         """Ask the server for anything at all, once."""
         return await self.request("GET", "/version", retries=0)
@@ -250,7 +307,7 @@ class Transport:
             self._options["proxy"] = endpoint.proxy
         self._made_for = identity
 
-    def _url(self, path: str, params: Mapping[str, str] | None) -> URL:
+    def _url(self, path: str, params: Mapping[str, str] | Sequence[tuple[str, str]] | None) -> URL:
         query = f"?{urlencode(params)}" if params else ""
         return URL(f"{self.endpoint.server}{path}{query}", encoded=True)
 

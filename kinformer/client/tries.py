@@ -9,12 +9,13 @@ What each try came to, and whether there is to be another:
   asked for may have happened;
 - credentials that the server refuses are renewed, and the request sent again if there are others now; a certificate
   that one of the two does not like likewise;
+- what asks for a WebSocket is sent again only where the server has said that it did nothing: a command may have begun;
 - a GET follows redirects: within the server with all its headers, to another origin with none that says who we are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import aiohttp
@@ -29,6 +30,7 @@ from kinformer.client.errors import ClientError, ConnectionLost, ServerUnreachab
 from kinformer.client.flow_control import RateLimiter
 from kinformer.client.raw_body import RawBody
 from kinformer.client.status import About
+from kinformer.client.websocket import UpgradeRefused
 from kinformer.logs import get_logger
 
 if TYPE_CHECKING:
@@ -58,6 +60,15 @@ _STREAM_OPEN_TIMEOUT: Final = 65.0
 #: would have it, no longer fit the processor's nearer cache and take 5 to 10 % more for an event.
 _STREAM_BUFFER: Final = RawBody(3 * 2**16)
 _STREAM_TIMEOUT: Final = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT)
+
+#: Seconds between two pings of a WebSocket: what stands between may close a connection on which nothing is sent, most
+#: after a minute. A peer that does not answer a ping within half of it is gone.
+_HEARTBEAT: Final = 30.0
+#: Bytes of one message; kubelets send 32 KiB at most.
+_MAX_MESSAGE: Final = 2**24
+#: Seconds that a server has for its part of the farewell.
+_CLOSE_WITHIN: Final = 2.0
+_FOR_WEBSOCKETS: Final = {"Accept": "*/*", "Accept-Encoding": "identity"}
 
 _GET: Final = "GET"
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
@@ -154,6 +165,44 @@ class Tries:
                 options = {**options, "ssl": True, "server_hostname": None}
             url = target
         raise ClientError(f"{self.url} redirects more than {_MAX_REDIRECTS} times")
+
+    async def upgrade(self, protocols: Sequence[str]) -> aiohttp.ClientWebSocketResponse:
+        """
+        Ask once for a WebSocket.
+
+        :param protocols: of which the server picks one, the first of them that it knows
+        :raises UpgradeRefused: if the server answers with something else
+        :raises ConnectionLost: if it does not begin to answer
+        """
+        transport = self._transport
+        credentials = transport.endpoint.credentials
+        if credentials.is_due:
+            await credentials.keep_fresh()
+        self._used = identity = credentials.identity
+        headers = transport.headers_for(identity, _FOR_WEBSOCKETS)
+        options = transport.options_for(identity)
+        with anyio.CancelScope() as scope:
+            timer = transport.clock.call_later(_STREAM_OPEN_TIMEOUT, scope.cancel)
+            try:
+                socket: aiohttp.ClientWebSocketResponse = await transport.websockets.ws_connect(
+                    self.url,
+                    headers=headers,
+                    protocols=protocols,
+                    heartbeat=_HEARTBEAT,
+                    max_msg_size=_MAX_MESSAGE,
+                    timeout=aiohttp.ClientWSTimeout(ws_close=_CLOSE_WITHIN),
+                    **options,
+                )
+            except UpgradeRefused as refusal:
+                transport.metrics.answered(refusal.response.status, self._method)
+                raise
+            finally:
+                timer.cancel()
+            transport.metrics.answered(101, self._method)
+            if not transport.reachability.is_up:
+                transport.reachability.found()
+            return socket
+        raise ConnectionLost(str(self.url), f"the server did not begin to answer within {_STREAM_OPEN_TIMEOUT:.0f} s")
 
     async def broken(self, error: Exception) -> None:
         """

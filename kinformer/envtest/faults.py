@@ -120,6 +120,10 @@ class Faults:
         for watch in list(self.watches.open):
             watch.cut(in_a_line)
 
+    def cut_streams(self) -> None:
+        """Cut the connections of all logs that are followed, commands that run, and ports that are forwarded."""
+        self.watches.streams.cut_all()
+
     def stall_watches(self) -> None:
         """Keep every watch open and send nothing on it: a connection whose other end is gone looks like this."""
         self.watches.stalled = True

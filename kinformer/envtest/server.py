@@ -22,6 +22,7 @@ from kinformer.clock import Clock, RealClock
 from kinformer.envtest.access import Authorizer, Escalation, Users
 from kinformer.envtest.admission import Admission, AdmissionContext, load_plugins
 from kinformer.envtest.certificates import Authority, CertificatesUnavailable, KeyPair
+from kinformer.envtest.containers import FakeContainers
 from kinformer.envtest.conversion import Conversions
 from kinformer.envtest.discovery import VERSION, Discovery
 from kinformer.envtest.faults import Faults
@@ -111,6 +112,8 @@ class ApiServer:
             raise ServerError("the token is empty: leave it out to have one made up")
         self.token = token if token is not None else secrets.token_urlsafe(24)
         self.clock: Clock = clock if clock is not None else RealClock()
+        #: What the containers of pods answer with: logs, commands, ports.
+        self.containers = FakeContainers(self.clock)
         self._controllers = _loops_of(controllers)
         self._use_plugins = plugins
         self._rng = random.Random(seed)
@@ -279,6 +282,7 @@ class ApiServer:
             self._rng,
             self.webhooks,
             self._conversions,
+            self.containers,
         )
 
     @asynccontextmanager

@@ -21,6 +21,7 @@ from kinformer.leaderelection.handover import LastWrites
 
 if TYPE_CHECKING:
     from kinformer.client.transport import Transport
+    from kinformer.client.websocket import WebSocket
 
 __all__ = ("Guard", "GuardedTransport", "WriteRefused", "guarded_client")
 
@@ -120,6 +121,17 @@ class GuardedTransport:
             raise
         writes.answered(number, method, path, answer)
         return answer
+
+    async def upgrade(self, path: str, **request: Any) -> WebSocket:
+        """
+        See :meth:`Transport.upgrade`. A command in a container counts as a write.
+
+        :raises WriteRefused: if the guard is closed by the time that it could be sent
+        """
+        what = f"CONNECT {path}"
+        self._guard.check(what)
+        with with_permission(lambda: self._guard.check(what)):
+            return await self._transport.upgrade(path, **request)
 
 
 def guarded_client(client: Client, guard: Guard) -> Client:

@@ -88,7 +88,7 @@ async def test_a_watch_sees_an_object_that_loses_its_last_finalizer_as_it_was_be
     assert ("finalizers" in answered["metadata"], answered["data"]) == (False, {"k": "new"})
 
 
-@pytest.mark.parametrize("what", ["exec?command=ls", "attach", "portforward", "proxy", "log"])
+@pytest.mark.parametrize("what", ["exec?command=ls&stdout=true", "attach?stdout=true", "proxy", "log"])
 async def test_what_needs_a_kubelet_is_refused_and_is_no_servers_error(http: Http, what: str) -> None:
     spec = {"containers": [{"name": "c", "image": "i"}], "nodeName": "n"}
     await http.create("/api/v1/namespaces/default/pods", {"metadata": {"name": "p"}, "spec": spec})

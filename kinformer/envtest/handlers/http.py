@@ -19,6 +19,8 @@ from aiohttp.client_exceptions import ClientConnectionError
 from kinformer.envtest import status
 from kinformer.envtest.access import MASTERS, Authorizer, impersonated
 from kinformer.envtest.admission import User
+from kinformer.envtest.containers import FakeContainers
+from kinformer.envtest.containers.streams import ContainerStreams
 from kinformer.envtest.conversion import Conversions
 from kinformer.envtest.discovery import Discovery
 from kinformer.envtest.faults import Faults
@@ -87,6 +89,7 @@ class HttpHandler:
         rng: random.Random,
         webhooks: Webhooks,
         conversions: Conversions,
+        containers: FakeContainers,
     ):
         self._webhooks = webhooks
         self._conversions = conversions
@@ -100,6 +103,7 @@ class HttpHandler:
         self._tracking = TokenTracking(operations)
         self._rng = rng
         self._aside = Aside(operations.storage)
+        self._container_streams = ContainerStreams(operations, containers, watches.streams)
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
         try:
@@ -170,6 +174,8 @@ class HttpHandler:
             call.target = replace(target, resource=mirror.resource)
         if verb == "watch":
             return await self._watch(request, call)
+        if self._container_streams.is_for(call):
+            return await self._container_streams(request, call)
         session = self._webhooks.session(always=mirror is not None)
         if verb not in _WRITES or session is None:
             if verb == "delete":

@@ -1,4 +1,4 @@
-"""Subresources that are more than a part of their object: scale, binding, eviction, finalize, tokens, logs."""
+"""Subresources that are more than a part of their object: scale, binding, eviction, finalize, tokens."""
 
 from __future__ import annotations
 
@@ -231,9 +231,7 @@ def _evict(operations: Operations, call: Call) -> Answer:
 
 
 def _no_kubelet(operations: Operations, call: Call) -> Answer:
-    obj = operations.find(call.resource, call.namespace, call.name).decode()
-    if call.resource.plural == "pods" and not obj["spec"].get("nodeName"):
-        raise status.bad_request(f"pod {call.name} does not have a host assigned")
+    operations.find(call.resource, call.namespace, call.name)
     assert call.target.subresource is not None
     # Nothing is broken, and trying again does not help: it is not a server's error.
     text = f"{call.target.subresource.name} is not supported on {call.resource.plural}: this server has no kubelets"
@@ -304,9 +302,5 @@ _HANDLERS: dict[tuple[str, str], Handler] = {
     ("eviction", "create"): _evict,
     ("finalize", "update"): _finalize,
     ("token", "create"): _token,
-    ("log", ""): _no_kubelet,
-    ("exec", ""): _no_kubelet,
-    ("attach", ""): _no_kubelet,
-    ("portforward", ""): _no_kubelet,
     ("proxy", ""): _no_kubelet,
 }

@@ -17,6 +17,7 @@ import msgspec
 
 from kinformer.clock import Clock
 from kinformer.envtest import status
+from kinformer.envtest.containers.streams import StreamSet
 from kinformer.envtest.handlers.call import Call
 from kinformer.envtest.handlers.reading import parse_version
 from kinformer.envtest.handlers.selecting import Selection, selection_of
@@ -47,6 +48,8 @@ class WatchSet:
 
     def __init__(self) -> None:
         self.open: set[Watch] = set()
+        #: Other answers that go on: logs, commands, forwarded ports.
+        self.streams = StreamSet()
         self.bookmarks = True
         self.stalled = False
         self.behind: int | None = None
@@ -64,6 +67,7 @@ class WatchSet:
     def end_all(self) -> None:
         for watch in list(self.open):
             watch.end()
+        self.streams.cut_all()
 
     def nudge(self) -> None:
         """Have every watch look again whether there is something to send."""

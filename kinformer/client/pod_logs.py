@@ -1,0 +1,154 @@
+"""Logs of a container, line by line.
+
+``resource.logs(...)`` gives a :class:`LogStream`. A log that is followed goes on until the container ends; a connection
+that breaks before is an error, so nobody takes half a log for a whole one.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypedDict
+
+from kinformer.client.errors import ClientError, DecodeError
+
+if TYPE_CHECKING:
+    from kinformer.client.transport import BodyStream
+
+__all__ = ("LogOptions", "LogStream", "log_params")
+
+#: Bytes. Container runtimes break lines after 16 KiB; what has no line end at all must not fill the memory.
+_MAX_LINE: Final = 2**24
+
+_HOW_TO_READ: Final = "write `async with resource.logs(...) as lines:` and then `async for line in lines:`"
+
+
+class LogOptions(TypedDict, total=False):
+    """
+    Which part of which log.
+
+    `container` may be left out where the pod has only one. `follow` goes on with what is written from now on.
+    `previous` is the log of the container before its last restart. `tail_lines` is how many lines at most, from the
+    end, and `limit_bytes` how many bytes, from the beginning. `since_seconds` and `since_time` are the age of the
+    oldest line; only one of them may be given. `timestamps` has each line begin with its time.
+    """
+
+    container: str
+    follow: bool
+    previous: bool
+    since_seconds: int
+    since_time: datetime
+    tail_lines: int
+    limit_bytes: int
+    timestamps: bool
+
+
+def log_params(options: LogOptions) -> dict[str, str]:
+    """
+    The options as the API has them.
+
+    :raises ValueError: if both `since_seconds` and `since_time` are given, or `since_time` has no time zone
+    """
+    params: dict[str, str] = {}
+    if container := options.get("container"):
+        params["container"] = container
+    if options.get("follow"):
+        params["follow"] = "true"
+    if options.get("previous"):
+        params["previous"] = "true"
+    if options.get("timestamps"):
+        params["timestamps"] = "true"
+    if "since_seconds" in options and "since_time" in options:
+        raise ValueError("since_seconds and since_time are two ways to say the same: give one of them")
+    if "since_seconds" in options:
+        params["sinceSeconds"] = str(options["since_seconds"])
+    if (since := options.get("since_time")) is not None:
+        if since.tzinfo is None:
+            raise ValueError("since_time has no time zone: use datetime.now(UTC)")
+        params["sinceTime"] = since.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    if "tail_lines" in options:
+        params["tailLines"] = str(options["tail_lines"])
+    if "limit_bytes" in options:
+        params["limitBytes"] = str(options["limit_bytes"])
+    return params
+
+
+class LogStream:
+    """
+    A log: ``async with`` opens and closes it, ``async for`` gives its lines, without line ends, until it ends.
+
+    Bytes that are no UTF-8 are replaced. After the lines that came before, a broken connection is raised as
+    :exc:`ConnectionLost`; a line that was cut in the middle is not given.
+
+    :param open_: begins the answer
+    :param url: what is read, for messages
+    """
+
+    def __init__(self, open_: Callable[[], Awaitable[BodyStream]], url: str):
+        self._open = open_
+        self._url = url
+        self._stream: BodyStream | None = None
+        self._entered = False
+        self._lines: deque[bytes] = deque()
+        self._rest = b""
+        self._failure: ClientError | None = None
+        self._ended = False
+
+    async def __aenter__(self) -> LogStream:
+        """
+        :raises BadRequest: if the container has no log yet, or the pod has several containers and none was named
+        :raises NotFound: if there is no such pod
+        """
+        self._entered = True
+        self._stream = await self._open()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._stream is not None:
+            self._stream.close()
+            self._stream = None
+
+    def __await__(self) -> Generator[Any, None, NoReturn]:
+        raise RuntimeError(f"a log is not awaited: {_HOW_TO_READ}")
+
+    def __aiter__(self) -> AsyncIterator[str]:
+        return self
+
+    async def __anext__(self) -> str:
+        """
+        The next line.
+
+        :raises StopAsyncIteration: when the log has ended
+        :raises ConnectionLost: if the connection broke before
+        """
+        while not self._lines:
+            if self._failure is not None:
+                raise self._failure
+            if self._ended:
+                raise StopAsyncIteration
+            await self._read()
+        return self._lines.popleft().decode(errors="replace")
+
+    async def _read(self) -> None:
+        if self._stream is None:
+            if not self._entered:
+                raise RuntimeError(f"the log of {self._url} was not opened: {_HOW_TO_READ}")
+            raise ClientError(f"the log of {self._url} is closed")
+        try:
+            pieces = await self._stream.read()
+        except ClientError as error:
+            self._failure = error
+            return
+        if not pieces:
+            self._ended = True
+            if self._rest:  # the last line need not have a line end
+                self._lines.append(self._rest)
+            return
+        *lines, self._rest = b"".join((self._rest, *pieces)).split(b"\n")
+        self._lines.extend(lines)
+        if len(self._rest) > _MAX_LINE:
+            self._failure = DecodeError(f"a line of more than {_MAX_LINE} bytes in the log from {self._url}")

@@ -1,0 +1,113 @@
+"""WebSocket: messages on numbered channels, as the API server and kubelets send them.
+
+The first byte of a message is its channel. :meth:`Transport.upgrade` opens a socket; what the channels mean is known to
+:mod:`kinformer.client.remote_command` and :mod:`kinformer.client.port_forward`.
+
+A peer that ends a connection says so with a close frame. A connection that ends without one was cut, and that is an
+error here: aiohttp itself takes it for an end.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import aiohttp
+import anyio
+
+from kinformer.client.answers import read_body
+from kinformer.client.causes import BROKEN, cause_of
+from kinformer.client.errors import ClientError, ConnectionLost
+
+__all__ = ("UpgradeRefused", "WebSocket", "check_upgraded")
+
+_SWITCHED: Final = 101
+_REFUSED: Final = 400
+#: Bytes of what a server says when it refuses.
+_MAX_REFUSAL: Final = 2**20
+
+
+class UpgradeRefused(Exception):
+    """
+    A server answered, and did not open a WebSocket.
+
+    :param data: the body of its answer
+    """
+
+    def __init__(self, response: aiohttp.ClientResponse, data: bytes):
+        super().__init__(f"the server answered {response.status}")
+        self.response = response
+        self.data = data
+
+
+async def check_upgraded(response: aiohttp.ClientResponse) -> None:
+    """
+    Read what a server says that opens no WebSocket; aiohttp would drop it.
+
+    :raises UpgradeRefused: if it says why
+    :raises ClientError: if it answers as if nobody had asked for a WebSocket
+    """
+    if response.status == _SWITCHED:
+        return
+    if response.status < _REFUSED:
+        response.close()
+        raise ClientError(f"{response.url} was to open a WebSocket, and answered {response.status}")
+    data = await read_body(response, None, _MAX_REFUSAL, compressed=False)
+    raise UpgradeRefused(response, data)
+
+
+class WebSocket:
+    """
+    One open WebSocket, for one reader; several tasks may write.
+
+    :param url: what it was opened for
+    """
+
+    __slots__ = ("_socket", "url")
+
+    def __init__(self, socket: aiohttp.ClientWebSocketResponse, url: str):
+        self._socket = socket
+        self.url = url
+
+    @property
+    def protocol(self) -> str:
+        """The protocol that the server picked; empty if it picked none."""
+        return self._socket.protocol or ""
+
+    async def send(self, channel: int, data: bytes) -> None:
+        """
+        Send a message; waits while the peer does not read.
+
+        :raises ConnectionLost: if the connection is closed
+        """
+        try:
+            await self._socket.send_bytes(bytes((channel,)) + data)
+        except BROKEN as error:
+            raise ConnectionLost(self.url, cause_of(error)) from error
+
+    async def receive(self) -> tuple[int, bytes] | None:
+        """
+        The next message: its channel, and what it says. None once the peer has closed the connection.
+
+        :raises ConnectionLost: if the connection was cut
+        """
+        while True:
+            message = await self._socket.receive()
+            match message.type:
+                case aiohttp.WSMsgType.BINARY:
+                    data: bytes = message.data
+                case aiohttp.WSMsgType.TEXT:
+                    data = message.data.encode()
+                case aiohttp.WSMsgType.CLOSE:
+                    return None
+                case aiohttp.WSMsgType.ERROR if isinstance(message.data, BaseException):
+                    raise ConnectionLost(self.url, cause_of(message.data)) from message.data
+                case _:
+                    cause = self._socket.exception()
+                    raise ConnectionLost(self.url, "it was cut" if cause is None else cause_of(cause)) from cause
+            if data:
+                return data[0], data[1:]
+
+    async def close(self) -> None:
+        """Close the connection, also when cancelled. Closing twice is closing once."""
+        with anyio.CancelScope(shield=True):
+            await self._socket.close()

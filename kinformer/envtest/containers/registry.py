@@ -1,0 +1,112 @@
+"""What a test has registered for which containers."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Generic, TypeAlias, TypeVar
+
+from anyio.abc import ByteStream
+
+from kinformer.clock import Clock
+from kinformer.envtest.containers.log import FakeLog
+from kinformer.envtest.containers.process import ProcessFunction
+
+__all__ = ("FakeContainers", "PortFunction", "Where")
+
+T = TypeVar("T")
+
+#: Serves one connection to a port.
+PortFunction: TypeAlias = Callable[[ByteStream], Awaitable[object]]
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """A container, by patterns or by names."""
+
+    namespace: str
+    pod: str
+    container: str
+
+    def matches(self, found: Where) -> bool:
+        return (
+            fnmatchcase(found.namespace, self.namespace)
+            and fnmatchcase(found.pod, self.pod)
+            and fnmatchcase(found.container, self.container)
+        )
+
+
+@dataclass(slots=True)
+class _Table(Generic[T]):
+    """Things by container and a key; what was registered last counts."""
+
+    rows: list[tuple[Where, str, T]] = field(default_factory=list)
+
+    def add(self, where: Where, key: str, value: T) -> None:
+        self.rows.insert(0, (where, key, value))
+
+    def find(self, where: Where, key: str = "") -> T | None:
+        return next((value for here, name, value in self.rows if here.matches(where) and fnmatchcase(key, name)), None)
+
+
+class FakeContainers:
+    """
+    What the containers of an embedded server's pods answer with::
+
+        server.containers.log("web-*", ["started", "ready"])
+        server.containers.command("web-*", echo, name="echo")
+        server.containers.port("web-*", 8080, serve)
+
+    Pods, namespaces, containers and commands are given by shell patterns. What was registered last counts. What nothing
+    was registered for is refused; a port is closed.
+
+    :param clock: where the times of lines come from
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._logs: _Table[FakeLog] = _Table()
+        self._commands: _Table[ProcessFunction] = _Table()
+        self._processes: _Table[ProcessFunction] = _Table()
+        self._ports: _Table[PortFunction] = _Table()
+
+    def log(self, pod: str, lines: Iterable[str] = (), *, namespace: str = "*", container: str = "*") -> FakeLog:
+        """
+        Give containers a log; all that match have the same one.
+
+        :param lines: those that it begins with
+        """
+        log = FakeLog(self._clock, lines)
+        self._logs.add(Where(namespace, pod, container), "", log)
+        return log
+
+    def command(
+        self, pod: str, function: ProcessFunction, *, name: str = "*", namespace: str = "*", container: str = "*"
+    ) -> None:
+        """
+        Have a function stand for a command that is run with ``exec``.
+
+        :param name: the first word of the command
+        """
+        self._commands.add(Where(namespace, pod, container), name, function)
+
+    def process(self, pod: str, function: ProcessFunction, *, namespace: str = "*", container: str = "*") -> None:
+        """Have a function stand for the process that clients ``attach`` to; it is called for each of them."""
+        self._processes.add(Where(namespace, pod, container), "", function)
+
+    def port(self, pod: str, port: int, function: PortFunction, *, namespace: str = "*") -> None:
+        """Have a function serve each connection that is forwarded to a port. The connection ends when it returns."""
+        self._ports.add(Where(namespace, pod, "*"), str(port), function)
+
+    def find_log(self, where: Where) -> FakeLog | None:
+        return self._logs.find(where)
+
+    def find_command(self, where: Where, words: tuple[str, ...]) -> ProcessFunction | None:
+        return self._commands.find(where, words[0]) if words else None
+
+    def find_process(self, where: Where) -> ProcessFunction | None:
+        return self._processes.find(where)
+
+    def find_port(self, where: Where, port: int) -> PortFunction | None:
+        return self._ports.find(where, str(port))

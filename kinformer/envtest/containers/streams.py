@@ -1,0 +1,251 @@
+"""Logs, exec, attach and port-forward over HTTP, as the API server and a kubelet answer them together.
+
+A request for a pod comes in, an answer that goes on goes out; what is in it comes from :class:`FakeContainers`. Logs
+are text. The others are WebSockets whose messages begin with the number of a channel (``v4.channel.k8s.io``, and
+``v5.channel.k8s.io`` for exec and attach). SPDY, which older clients speak, is refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import parse_qs
+
+from aiohttp import web
+
+from kinformer.envtest import status
+from kinformer.envtest.containers.log import LogSelection
+from kinformer.envtest.containers.registry import FakeContainers, Where
+from kinformer.envtest.containers.sockets import forward_ports, serve_process
+from kinformer.envtest.handlers.call import Call
+from kinformer.envtest.operations import Operations
+from kinformer.meta.integers import read_integer
+
+__all__ = ("ContainerStreams", "StreamSet")
+
+Params = Mapping[str, list[str]]
+
+_SUBRESOURCES = ("log", "exec", "attach", "portforward")
+
+
+class StreamSet:
+    """The connections on which such an answer goes on."""
+
+    def __init__(self) -> None:
+        self.open: set[asyncio.Transport] = set()
+
+    @contextmanager
+    def holding(self, request: web.BaseRequest) -> Iterator[None]:
+        transport = request.transport
+        if transport is None:
+            raise ConnectionResetError("the client has gone away")
+        self.open.add(transport)
+        try:
+            yield
+        finally:
+            self.open.discard(transport)
+
+    def cut_all(self) -> None:
+        """Cut the connections, wherever their answers are."""
+        for transport in list(self.open):
+            transport.abort()
+
+
+class ContainerStreams:
+    """Answers what is asked of the containers of pods."""
+
+    def __init__(self, operations: Operations, containers: FakeContainers, streams: StreamSet):
+        self._operations = operations
+        self._containers = containers
+        self._streams = streams
+
+    def is_for(self, call: Call) -> bool:
+        """Whether a call is one of those that are answered here."""
+        subresource = call.target.subresource
+        return subresource is not None and subresource.name in _SUBRESOURCES and call.resource.plural == "pods"
+
+    async def __call__(self, request: web.BaseRequest, call: Call) -> web.StreamResponse:
+        """
+        :raises StatusError: if the pod, or the container, cannot be asked
+        """
+        subresource = call.target.subresource
+        assert subresource is not None
+        name = subresource.name
+        if name != "log":
+            # GET is enough to open a WebSocket; what comes through it is more than reading.
+            call.authorize(replace(call.action, verb="create"))
+        params = parse_qs(request.raw_path.partition("?")[2], keep_blank_values=True)
+        pod = self._operations.find(call.resource, call.namespace, call.name).decode()
+        with self._streams.holding(request):
+            if name == "log":
+                return await self._log(request, pod, params)
+            if name == "portforward":
+                return await self._forward(request, pod, params)
+            return await self._process(request, pod, params, name)
+
+    async def _log(self, request: web.BaseRequest, pod: dict[str, Any], params: Params) -> web.StreamResponse:
+        container = _container(pod, params)
+        selection = self._selection(params)
+        if not pod["spec"].get("nodeName"):
+            return web.Response(status=204)
+        where = _where(pod, container)
+        log = self._containers.find_log(where)
+        if log is None:
+            raise _nothing_given("log", "pods", f'server.containers.log("{where.pod}", ["a line"])')
+        state = _state(pod, container)
+        if "waiting" in state:
+            reason = state["waiting"].get("reason", "")
+            raise status.bad_request(f'container "{container}" in pod "{where.pod}" is waiting to start: {reason}')
+        if _is_set(params, "previous"):
+            if log.previous is None:
+                raise status.bad_request(f'previous terminated container "{container}" in pod "{where.pod}" not found')
+            log = log.previous
+        response = web.StreamResponse(headers={"Content-Type": "text/plain", "Cache-Control": "no-cache, private"})
+        response.enable_chunked_encoding()
+        with suppress(ConnectionResetError):  # the reader of a log goes away when it likes
+            await response.prepare(request)
+            async for piece in log.read(selection):
+                await response.write(piece)
+            await response.write_eof()
+        return response
+
+    def _selection(self, params: Params) -> LogSelection:
+        """
+        :raises StatusError: for a number or a time that is none
+        """
+        since: datetime | None = None
+        seconds = _number(params, "sinceSeconds", least=1)
+        if text := _first(params, "sinceTime"):
+            if seconds is not None:
+                raise _invalid_option("at most one of `sinceTime` or `sinceSeconds` may be specified")
+            try:
+                since = datetime.fromisoformat(text.replace("Z", "+00:00"))
+            except ValueError:
+                raise status.bad_request(f"sinceTime is {text!r}, which is no time") from None
+        if seconds is not None:
+            since = self._operations.clock.now() - timedelta(seconds=seconds)
+        return LogSelection(
+            follow=_is_set(params, "follow"),
+            since=since,
+            tail=_number(params, "tailLines", least=0),
+            limit=_number(params, "limitBytes", least=1),
+            timestamps=_is_set(params, "timestamps"),
+        )
+
+    async def _process(
+        self, request: web.BaseRequest, pod: dict[str, Any], params: Params, what: str
+    ) -> web.StreamResponse:
+        container = _container(pod, params)
+        _check_node(pod)
+        where = _where(pod, container)
+        words = tuple(params.get("command", ())) if what == "exec" else ()
+        if what == "exec" and not words:
+            raise status.bad_request("you must specify at least 1 command for the container")
+        if not any(_is_set(params, stream) for stream in ("stdin", "stdout", "stderr")):
+            raise status.bad_request("you must specify at least 1 of stdin, stdout, stderr")
+        if what == "exec":
+            function = self._containers.find_command(where, words)
+            example = f'server.containers.command("{where.pod}", function, name="{words[0]}")'
+        else:
+            function = self._containers.find_process(where)
+            example = f'server.containers.process("{where.pod}", function)'
+        if function is None:
+            raise _nothing_given(what, "pods", example)
+        if "running" not in _state(pod, container):
+            raise status.internal(f'unable to upgrade connection: container not found ("{container}")')
+        _check_websocket(request)
+        return await serve_process(
+            request, function, where, words, stdin=_is_set(params, "stdin"), tty=_is_set(params, "tty")
+        )
+
+    async def _forward(self, request: web.BaseRequest, pod: dict[str, Any], params: Params) -> web.StreamResponse:
+        _check_node(pod)
+        where = _where(pod, "")
+        ports = [read_integer(text) for texts in params.get("ports", ()) for text in texts.split(",")]
+        numbers = [port for port in ports if port is not None and 0 < port < 65536]
+        _check_websocket(request)
+        if not numbers or len(numbers) != len(ports):
+            raise status.bad_request('query parameter "ports" is required: numbers from 1 to 65535')
+        return await forward_ports(request, where, numbers, self._containers.find_port)
+
+
+def _nothing_given(what: str, plural: str, example: str) -> status.StatusError:
+    # Nothing is broken, and trying again does not help: it is not a server's error.
+    text = f"{what} is not supported on {plural}: this server has no kubelets, and no test said {example}"
+    return status.StatusError(405, "MethodNotAllowed", text, {})
+
+
+def _where(pod: dict[str, Any], container: str) -> Where:
+    return Where(pod["metadata"]["namespace"], pod["metadata"]["name"], container)
+
+
+def _container(pod: dict[str, Any], params: Params) -> str:
+    """
+    The container that is meant.
+
+    :raises StatusError: if there is none of that name, or none is named and there are several
+    """
+    name = pod["metadata"]["name"]
+    kinds = ("initContainers", "containers", "ephemeralContainers")
+    all_ = [container["name"] for kind in kinds for container in pod["spec"].get(kind) or ()]
+    asked = _first(params, "container")
+    if asked:
+        if asked not in all_:
+            raise status.bad_request(f"container {asked} is not valid for pod {name}")
+        return asked
+    containers: list[dict[str, Any]] = pod["spec"].get("containers") or []
+    if len(containers) != 1:
+        raise status.bad_request(
+            f"a container name must be specified for pod {name}, choose one of: [{' '.join(all_)}]"
+        )
+    only: str = containers[0]["name"]
+    return only
+
+
+def _check_node(pod: dict[str, Any]) -> None:
+    if not pod["spec"].get("nodeName"):
+        raise status.bad_request(f"pod {pod['metadata']['name']} does not have a host assigned")
+
+
+def _check_websocket(request: web.BaseRequest) -> None:
+    if not web.WebSocketResponse().can_prepare(request):
+        raise status.bad_request("Upgrade request required: this server speaks WebSocket, and not SPDY")
+
+
+def _state(pod: dict[str, Any], container: str) -> dict[str, Any]:
+    """What a container does, as the pod's status says it; it waits where that says nothing."""
+    told = pod.get("status") or {}
+    kinds = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
+    for one in (one for kind in kinds for one in told.get(kind) or ()):
+        if one["name"] == container:
+            state: dict[str, Any] = one.get("state") or {}
+            return state
+    return {"waiting": {"reason": "ContainerCreating"}}
+
+
+def _first(params: Params, name: str) -> str:
+    return params.get(name, [""])[0]
+
+
+def _is_set(params: Params, name: str) -> bool:
+    return _first(params, name).lower() not in ("", "false", "0")
+
+
+def _number(params: Params, name: str, *, least: int) -> int | None:
+    text = _first(params, name)
+    if not text:
+        return None
+    number = read_integer(text)
+    if number is None:
+        raise status.bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
+    if number < least:
+        raise _invalid_option(f"{name}: Invalid value: {number}: must be greater than or equal to {least}")
+    return number
+
+
+def _invalid_option(text: str) -> status.StatusError:
+    return status.StatusError(422, "Invalid", f'PodLogOptions "" is invalid: {text}', {})

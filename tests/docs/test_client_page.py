@@ -1,0 +1,77 @@
+"""The code on the pages of the client and the embedded server does what the pages say."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from anyio.abc import ByteStream
+
+from kinformer.client import Client, connect
+from kinformer.envtest import ApiServer
+from kinformer.envtest.containers import FakeProcess
+from kinformer.models import V1Pod
+from tests.client.pods import running_pod
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def functions_of(page: str, having: str) -> dict[str, Any]:
+    """What the one block of a page defines that has these words in it."""
+    blocks = re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(), re.DOTALL)
+    (block,) = [block for block in blocks if having in block]
+    names: dict[str, Any] = {each.__name__: each for each in (ApiServer, ByteStream, Client, FakeProcess, V1Pod)}
+    exec(compile(block, page, "exec"), names)
+    return names
+
+
+async def test_the_containers_of_the_servers_page_answer() -> None:
+    page = functions_of("envtest.md", "async def psql")
+    async with ApiServer() as server, connect(url=server.url, token=server.token) as client:
+        await running_pod(client, "db-0")
+        await page["ask"](server, client)
+
+
+async def test_the_verbs_of_pods_on_the_clients_page_work(capsys: pytest.CaptureFixture[str]) -> None:
+    page = functions_of("client.md", "async def look_into")
+
+    async def shell(process: FakeProcess) -> int:
+        if process.tty:
+            await process.read()
+            return 3
+        await process.write(b"wrote " + await process.read_all())
+        return 0
+
+    async with ApiServer() as server, connect(url=server.url, token=server.token) as client:
+        server.containers.log("web", ["one"]).end()
+        server.containers.command("web", shell, name="sh")
+        await running_pod(client)
+        with anyio.fail_after(20):
+            await page["look_into"](client, "web")
+    assert capsys.readouterr().out == "one\nb'wrote text' b'' 0\n3\n"
+
+
+async def test_one_object_is_followed_as_on_the_clients_page(capsys: pytest.CaptureFixture[str]) -> None:
+    page = functions_of("client.md", "async def follow_one")
+    async with ApiServer() as server, connect(url=server.url, token=server.token) as client:
+        pods = await running_pod(client)
+        await running_pod(client, "other")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(page["follow_one"], client, "web")
+            with anyio.fail_after(20):
+                while not server.watches.open:
+                    await anyio.lowlevel.checkpoint()
+                await pods.patch("other", {"metadata": {"labels": {"a": "b"}}}, "default")
+                await pods.patch("web", {"metadata": {"labels": {"a": "b"}}}, "default")
+                said = ""
+                while "MODIFIED" not in said:
+                    await anyio.lowlevel.checkpoint()
+                    said += capsys.readouterr().out
+            tasks.cancel_scope.cancel()
+        version = (await pods.get("web", "default")).metadata.resource_version
+    changes = re.findall(r"^([A-Z]+) (\d+)$", said, re.MULTILINE)
+    assert [type_ for type_, _ in changes] == ["ADDED", "MODIFIED"]
+    assert changes[-1][1] == version
