@@ -69,6 +69,7 @@ class WorldOptions:
     :param network: latencies
     :param quiet: seconds without a change after which everything has settled
     :param patience: seconds after which it is given up that it does
+    :param longest: seconds after which a scenario is ended that still waits for something
     :param events: whether Events are written. Nothing depends on them, and a run takes a quarter longer with them
     :param plugins: whether installed packages' admission is used
     :param log: whether what kinformer logs in a run is shown
@@ -79,6 +80,7 @@ class WorldOptions:
     network: NetworkOptions = field(default_factory=NetworkOptions)
     quiet: float = 30.0
     patience: float = 3600.0
+    longest: float = 7 * 24 * 3600.0
     events: bool = False
     plugins: bool = True
     log: bool = False
@@ -368,8 +370,11 @@ class World(User):
             if self.options.nodes:
                 tasks.start_soon(FakeNodes(self.client, self.options.nodes, clock=self.clock).run, name="nodes")
             try:
-                await scenario(self)
-                await self.settled()
+                with anyio.move_on_after(self.options.longest) as limit:
+                    await scenario(self)
+                    await self.settled()
+                if limit.cancelled_caught:
+                    raise NotSettled(f"the scenario has not ended within {self.options.longest:g} s")
             except Exception as error:
                 result.error = error
             self._over.set()

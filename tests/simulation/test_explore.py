@@ -6,15 +6,17 @@ import sys
 import types
 from functools import partial
 
+import anyio
+import anyio.lowlevel
 import pytest
 
-from kinformer.simulation import Checks, Faults, Plan, World
+from kinformer.simulation import Checks, Faults, Plan, World, WorldOptions
 from kinformer.simulation.explore import NotShareable, Report, Run, explore, replay, systematic
 from kinformer.simulation.faults import RATES
 from kinformer.simulation.plan import Crash, Deviation, Hide, Restart
 from kinformer.simulation.single import KINDS, single_deviations
 from kinformer.simulation.trial import ScenarioError, Trial
-from tests.simulation.tiny import APP, broken_scenario, make_mended, mended_scenario
+from tests.simulation.tiny import APP, broken_scenario, make_broken, make_mended, mended_scenario
 
 CRASHES = Faults.only(crash=0.5)
 
@@ -154,6 +156,34 @@ def test_a_scenario_that_cannot_be_played_is_an_error() -> None:
 
     with pytest.raises(ScenarioError, match=r"the scenario fails without any fault: .*Nothing"):
         explore(Trial(scenario), range(100))
+
+
+def test_a_scenario_that_waits_for_ever_for_what_a_fault_has_taken_away_fails() -> None:
+    async def scenario(world: World) -> None:
+        world.manager(make_broken)
+        await world.apply(APP)
+        while world.state.get("configmaps/default/web-child") is None:
+            await world.sleep(1)
+
+    trial = Trial(scenario, options=WorldOptions(longest=300))
+
+    assert trial.undisturbed.is_clean
+    outcome = trial.play(Plan(0, (Crash("manager", 1),)))
+    assert {violation.oracle for violation in outcome.violations} == {"quiet", "final-state"}
+    assert any("did not settle in 300 s" in violation.text for violation in outcome.violations)
+
+
+def test_a_scenario_in_which_no_time_passes_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kinformer.simulation.loop._TURNS_WITHOUT_TIME", 1000)
+
+    async def scenario(world: World) -> None:
+        while True:
+            await anyio.lowlevel.checkpoint()
+
+    (failure,) = explore(Trial(scenario), range(1)).failures
+
+    assert {violation.oracle for violation in failure.violations} == {"quiet", "scenario"}
+    assert "Livelock: no time passes" in failure.summary
 
 
 def test_invariants_of_a_scenario_are_told_with_the_write_that_broke_them(broken: Trial) -> None:
