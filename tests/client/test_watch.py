@@ -498,6 +498,23 @@ async def test_a_silent_watch_of_a_server_that_is_gone_has_stalled(
     assert "did not begin to answer within 65 s" in str(error)
 
 
+async def test_silence_is_noticed_also_at_a_time_that_is_rounded(
+    server: ScriptedServer, config_maps: Resource[V1ConfigMap], clock: FakeClock
+) -> None:
+    server.stream()
+    stream = server.stream()
+    clock.turn(49.544)  # 90 s later less than 90 s have passed, by the arithmetic of floats
+
+    async with config_maps.watch("ns", since(5)) as events, anyio.create_task_group() as tasks:
+        found = await in_background(events, tasks)
+        clock.turn(91)
+        await server.wait_for_requests(2)
+        await stream.send(event("ADDED", 6))
+
+        assert await until(found, 1) == [("ADDED", "6")]
+        tasks.cancel_scope.cancel()
+
+
 async def test_a_version_that_has_expired_meanwhile_is_told(
     server: ScriptedServer, config_maps: Resource[V1ConfigMap], clock: FakeClock
 ) -> None:
