@@ -23,6 +23,7 @@ _MODULES: Final = (
     "cassandra_398",
     "rabbitmq_758",
     "casskop_321",
+    "kyverno_5984",
 )
 
 BUGS: Final[tuple[Bug, ...]] = tuple(import_module(f"{__name__}.{module}").BUG for module in _MODULES)
