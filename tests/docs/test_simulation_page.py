@@ -23,6 +23,11 @@ def run(folder: Path, *arguments: str) -> tuple[int, str]:
     return found.returncode, found.stdout
 
 
+def shape(text: str) -> str:
+    """A text without its times and widths, which the next change of the simulator may change."""
+    return re.sub(r"\s+", " ", re.sub(r"\d+\.\d{3}", "<time>", text)).strip()
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """The reader's, with the files of the page."""
@@ -38,7 +43,7 @@ def test_the_planted_bug_is_found_as_the_page_says(folder: Path) -> None:
     assert status == 1
     for text in blocks("text"):
         for line in filter(None, text.splitlines()):
-            assert line.strip() in said, line
+            assert shape(line) in shape(said), line
 
 
 def test_the_plan_of_the_page_plays_it_again(folder: Path) -> None:
