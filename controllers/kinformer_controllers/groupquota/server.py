@@ -19,9 +19,9 @@ from aiohttp import web
 from kinformer.clock import Clock, RealClock
 from kinformer.logs import get_logger
 from kinformer.manager import OptionError
+from kinformer.operator.webhooks.reviews import BadReview, allowed, denied, read_admission, read_timeout, status
 from kinformer.workqueue import until
 from kinformer_controllers.groupquota.certificates import TLSFiles
-from kinformer_controllers.groupquota.review import BadReview, answer, read_review, read_timeout, status
 from kinformer_controllers.groupquota.webhook import TIMEOUT, QuotaWebhook
 from kinformer_controllers.shared.quota.admission import EvaluationTimedOut, time_limit
 
@@ -157,7 +157,7 @@ class WebhookServer:
         if encoding.lower() != "identity":
             return _status(415, "UnsupportedMediaType", f"the body is encoded ({encoding[:40]!r}): want it as it is")
         try:
-            asked = read_review(await self._body(http))
+            asked = read_admission(await self._body(http))
         except web.HTTPRequestEntityTooLarge:
             return _status(413, "RequestEntityTooLarge", f"the request body is larger than {BODY_LIMIT} bytes")
         except EvaluationTimedOut:
@@ -165,7 +165,12 @@ class WebhookServer:
         except BadReview as error:
             return _status(400, "BadRequest", str(error))
         decision = await self._webhook.decide(asked, read_timeout(http.query.get("timeout", ""), TIMEOUT))
-        return web.Response(body=answer(asked.uid, *decision), content_type=_JSON)
+        body = (
+            allowed(asked.uid)
+            if decision.code == 200
+            else denied(asked.uid, decision.code, decision.reason, decision.message, retry_after=decision.retry_after)
+        )
+        return web.Response(body=body, content_type=_JSON)
 
     async def _body(self, http: web.Request) -> bytes:
         """

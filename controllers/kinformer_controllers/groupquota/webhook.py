@@ -1,4 +1,4 @@
-"""The decision: an AdmissionRequest is charged to the GroupQuotas that are about it, or refused.
+"""The decision: an RawRequest is charged to the GroupQuotas that are about it, or refused.
 
 What cannot be decided is refused: with the API server away a charge cannot be written, so that nothing gets through
 that needs one. Such a refusal says how soon to ask again, which client-go does by itself. What no GroupQuota is about
@@ -24,11 +24,11 @@ from kinformer.manager import LeaderElection
 from kinformer.manager.election import Election
 from kinformer.meta import GroupResource
 from kinformer.models import V1Namespace
+from kinformer.operator.webhooks.reviews import RawRequest
 from kinformer_controllers.groupquota.accessor import GroupQuotaAccessor, Namespaces
 from kinformer_controllers.groupquota.controller import GroupQuotaController
 from kinformer_controllers.groupquota.group_quota import GROUP_QUOTAS, KIND, GroupQuotaError, read_group_quota
 from kinformer_controllers.groupquota.reservations import ReservationLedger
-from kinformer_controllers.groupquota.review import AdmissionRequest
 from kinformer_controllers.groupquota.sightings import Sightings
 from kinformer_controllers.groupquota.withdrawing import Withdrawer
 from kinformer_controllers.shared.quota.admission import (
@@ -198,7 +198,7 @@ class QuotaWebhook:
             return f"the API server does not answer: {error}"
         return ""
 
-    async def decide(self, asked: AdmissionRequest, timeout: float = TIMEOUT) -> Decision:
+    async def decide(self, asked: RawRequest, timeout: float = TIMEOUT) -> Decision:
         """
         Charge a request, or refuse it.
 
@@ -256,7 +256,7 @@ class QuotaWebhook:
         await self.evaluator.evaluate(request, deadline - self._clock.monotonic())
         return _YES
 
-    def _check_quota(self, asked: AdmissionRequest) -> Decision:
+    def _check_quota(self, asked: RawRequest) -> Decision:
         assert asked.object is not None
         try:
             # Its status is none of this: whoever may write it finds it written anew.
@@ -274,7 +274,7 @@ def _undecided(code: int, why: str) -> Decision:
     return Decision(code, reason, f"{why}; try again later", _RETRY_AFTER)
 
 
-def _request(asked: AdmissionRequest, obj: dict[str, Any], resource: GroupResource) -> Request:
+def _request(asked: RawRequest, obj: dict[str, Any], resource: GroupResource) -> Request:
     """:raises ValueError: if an object has no readable metadata"""
     return Request(
         CREATE if asked.operation == CREATE else UPDATE,

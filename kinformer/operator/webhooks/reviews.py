@@ -7,6 +7,7 @@ wrong with the body. The answers are bytes again. Objects stay as JSON has them 
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Sequence
 from typing import Any, Final, TypeVar
 
@@ -18,6 +19,7 @@ __all__ = (
     "BadReview",
     "ConversionRequest",
     "RawRequest",
+    "Resource",
     "UserInfo",
     "allowed",
     "converted",
@@ -26,10 +28,16 @@ __all__ = (
     "read_admission",
     "read_conversion",
     "read_timeout",
+    "status",
 )
 
 _ADMISSION: Final = ("AdmissionReview", "admission.k8s.io/v1")
 _CONVERSION: Final = ("ConversionReview", "apiextensions.k8s.io/v1")
+
+#: How API servers write a time, as Go does.
+_PART: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)(h|ms|m|s)")
+_DURATION: Final = re.compile(rf"(?:{_PART.pattern})+")
+_UNITS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
 #: Of webhooks' timeoutSeconds, as Kubernetes checks it.
 _LONGEST: Final = 30.0
@@ -155,15 +163,13 @@ def _a(kind: str) -> str:
 
 def read_timeout(text: str, default: float) -> float:
     """
-    The seconds that an API server says it waits (``10s``); `default` if it does not, or nobody can read it.
+    The seconds that an API server says it waits (``10s``, ``1m0s``); `default` if it does not, or nobody can read it.
 
     More than an API server may be told to wait, 30 seconds, is not believed.
     """
-    number = text.removesuffix("s")
-    try:
-        seconds = float(number) if number != text else default
-    except ValueError:
+    if not _DURATION.fullmatch(text):
         return default
+    seconds = sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(text))
     return min(seconds, _LONGEST) if seconds > 0 else default
 
 
@@ -180,10 +186,23 @@ def allowed(uid: str, patch: Sequence[Any] = (), warnings: Sequence[str] = ()) -
     return _admission(response, warnings)
 
 
-def denied(uid: str, code: int, reason: str, message: str, warnings: Sequence[str] = ()) -> bytes:
-    """No, and why."""
-    status = {"status": "Failure", "code": code, "reason": reason, "message": message}
-    return _admission({"uid": uid, "allowed": False, "status": status}, warnings)
+def denied(uid: str, code: int, reason: str, message: str, warnings: Sequence[str] = (), retry_after: int = 0) -> bytes:
+    """
+    No, and why.
+
+    :param retry_after: seconds after which the request may be made again. An API server passes them on as Retry-After,
+        and client-go then makes it again
+    """
+    refusal: dict[str, Any] = {"status": "Failure", "code": code, "reason": reason, "message": message}
+    if retry_after:
+        refusal["details"] = {"retryAfterSeconds": retry_after}
+    return _admission({"uid": uid, "allowed": False, "status": refusal}, warnings)
+
+
+def status(code: int, reason: str, message: str) -> bytes:
+    """A Status, for what is no review, and for a webhook that has failed."""
+    said = {"status": "Failure", "code": code, "reason": reason, "message": message}
+    return _encode({"apiVersion": "v1", "kind": "Status", **said})
 
 
 def _admission(response: dict[str, Any], warnings: Sequence[str]) -> bytes:

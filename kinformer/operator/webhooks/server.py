@@ -10,16 +10,15 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import anyio
-import msgspec
 
 from kinformer.clock import Clock, RealClock
 from kinformer.logs import get_logger
 from kinformer.operator.webhooks.certificates import Certificate
 from kinformer.operator.webhooks.hooks import Webhooks
-from kinformer.operator.webhooks.reviews import BadReview, read_admission, read_conversion, read_timeout
+from kinformer.operator.webhooks.reviews import BadReview, read_admission, read_conversion, read_timeout, status
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -165,12 +164,4 @@ class WebhookServer:
 def _status(code: int, reason: str, message: str) -> web.Response:
     from aiohttp import web
 
-    body: dict[str, Any] = {
-        "apiVersion": "v1",
-        "kind": "Status",
-        "status": "Failure",
-        "code": code,
-        "reason": reason,
-        "message": message,
-    }
-    return web.Response(body=msgspec.json.encode(body), status=code, content_type=_JSON)
+    return web.Response(body=status(code, reason, message), status=code, content_type=_JSON)

@@ -30,9 +30,9 @@ from kinformer.client import ServerUnreachable
 from kinformer.clock import FakeClock
 from kinformer.meta.names import GroupResource
 from kinformer.models import V1Namespace, V1ObjectMeta, V1Pod, from_dict
+from kinformer.operator.webhooks.reviews import RawRequest, Resource
 from kinformer_controllers.groupquota import QuotaWebhook
 from kinformer_controllers.groupquota.changes import ObjectHandler
-from kinformer_controllers.groupquota.review import AdmissionRequest, _Resource
 from kinformer_controllers.shared.quota.pods import PODS
 from tests.controllers.objects import conflict, not_found
 
@@ -391,7 +391,7 @@ class Replica:
                     self._streams[stream].take(*self._news[stream].pop(0))
 
 
-def _asked(namespace: str, name: str, uid: str) -> AdmissionRequest:
+def _asked(namespace: str, name: str, uid: str) -> RawRequest:
     metadata = {"name": name, "namespace": namespace, "uid": uid}
     pod = {
         "apiVersion": "v1",
@@ -399,7 +399,14 @@ def _asked(namespace: str, name: str, uid: str) -> AdmissionRequest:
         "metadata": metadata,
         "spec": {"containers": [{"name": "c", "image": "i"}]},
     }
-    return AdmissionRequest(uid, "CREATE", _Resource("", "v1", "pods"), "", name, namespace, pod)
+    return RawRequest(
+        uid=uid,
+        operation="CREATE",
+        resource=Resource("", "v1", "pods"),
+        name=name,
+        namespace=namespace,
+        object=pod,
+    )
 
 
 class _Driver:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kinformer.cache.tasks import plain_task_group
-from kinformer_controllers.groupquota.review import read_review
+from kinformer.operator.webhooks.reviews import read_admission
 from kinformer_controllers.groupquota.turns import Turns
 from kinformer_controllers.groupquota.webhook import Decision, QuotaWebhook
 from tests.controllers.groupquota.replicas import Store, World, _Driver, _until
@@ -76,7 +76,7 @@ async def test_three_busy_replicas_admit_all_that_fits_and_keep_nobody_waiting_f
 
 
 async def decided(place: Setting, webhook: QuotaWebhook, seconds: float) -> Decision:
-    asked = read_review(json.dumps(review("pods", "shop-1", make_pod("a", "shop-1"))).encode())
+    asked = read_admission(json.dumps(review("pods", "shop-1", make_pod("a", "shop-1"))).encode())
     answers: list[Decision] = []
 
     async def ask() -> None:

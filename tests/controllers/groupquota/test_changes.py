@@ -11,7 +11,7 @@ import pytest
 
 from kinformer.client import DeleteOptions, Forbidden
 from kinformer.models import V1Namespace, V1Pod
-from kinformer_controllers.groupquota.review import read_review
+from kinformer.operator.webhooks.reviews import read_admission
 from kinformer_controllers.groupquota.webhook import Decision
 from tests.controllers.groupquota.setting import Setting, group_quota, setting, through
 from tests.controllers.groupquota.webhook_proxy import review
@@ -125,7 +125,7 @@ async def test_nothing_is_admitted_to_a_quota_between_an_object_that_nobody_char
 
         async def ask() -> None:
             await counting.wait()
-            late = read_review(json.dumps(review("pods", "shop-1", make_pod("late", "shop-1"))).encode())
+            late = read_admission(json.dumps(review("pods", "shop-1", make_pod("late", "shop-1"))).encode())
             answers.append(await webhook.decide(late))
 
         async with anyio.create_task_group() as tasks:

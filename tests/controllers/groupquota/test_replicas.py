@@ -13,9 +13,9 @@ import yaml
 
 from kinformer.client import Client, Forbidden
 from kinformer.manager import LeaderElection
+from kinformer.operator.webhooks.reviews import read_admission
 from kinformer_controllers.groupquota import QuotaWebhook
 from kinformer_controllers.groupquota.recount import GroupRecounter
-from kinformer_controllers.groupquota.review import read_review
 from kinformer_controllers.groupquota.webhook import Decision
 from tests.controllers.groupquota.replicas import OverCommitted, Refused, run_schedule
 from tests.controllers.groupquota.setting import CRD, Setting, group_quota, setting, through
@@ -95,7 +95,7 @@ async def decided(place: Setting, webhook: QuotaWebhook, name: str, **more: Any)
     answers: list[Decision] = []
 
     async def ask() -> None:
-        answers.append(await webhook.decide(read_review(json.dumps(review("pods", "shop-1", pod, **more)).encode())))
+        answers.append(await webhook.decide(read_admission(json.dumps(review("pods", "shop-1", pod, **more)).encode())))
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(ask)

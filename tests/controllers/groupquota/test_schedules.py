@@ -11,7 +11,7 @@ import anyio.lowlevel
 import pytest
 
 from kinformer.client import AlreadyExists, ApiError, DeleteOptions, Forbidden, NotFound
-from kinformer_controllers.groupquota.review import read_review
+from kinformer.operator.webhooks.reviews import read_admission
 from tests.controllers.groupquota.setting import Setting, group_quota, setting, through
 from tests.controllers.groupquota.webhook_proxy import review
 from tests.controllers.shared.quota.serving import make_pod
@@ -194,7 +194,7 @@ async def test_a_recount_that_comes_between_a_reservation_and_its_write_charges_
             await update(quota)
 
         webhook.accessor.update = slow  # type: ignore[method-assign]
-        asked = read_review(json.dumps(review("pods", "shop-1", make_pod("a", "shop-1"))).encode())
+        asked = read_admission(json.dumps(review("pods", "shop-1", make_pod("a", "shop-1"))).encode())
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(webhook.decide, asked)
             await place.eventually(reached.is_set)
