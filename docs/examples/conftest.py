@@ -15,7 +15,7 @@ import yaml
 
 from kinformer.client import Client, connect
 from kinformer.clock import Clock, RealClock
-from kinformer.envtest import ApiServer
+from kinformer.envtest import ApiServer, service_account_token
 
 
 @pytest.fixture(scope="session")
@@ -45,10 +45,6 @@ async def operator_client(
         await resource.apply(manifest, field_manager="kubectl")
         if manifest["kind"] == "ServiceAccount":
             account = (manifest["metadata"]["namespace"], manifest["metadata"]["name"])
-    namespace, name = account
-    asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 10**9}}
-    path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token"
-    answer = yaml.safe_load(await kinformer_client.request("POST", path, body=asked))
-    server = kinformer_api_server
-    async with connect(url=server.url, token=answer["status"]["token"], clock=clock) as client:
+    token = await service_account_token(kinformer_client, *account)
+    async with connect(url=kinformer_api_server.url, token=token, clock=clock) as client:
         yield client

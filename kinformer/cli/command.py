@@ -259,6 +259,24 @@ def crd(**options: Any) -> None:
 
 
 @main.command()
+@click.argument("name")
+@click.option("--kind", default="", help="The kind of its objects; made of NAME if not given: shop-operator has Shop.")
+@click.option("--plural", default="", help="The plural of the kind; made of it if not given.")
+@click.option("--group", default="example.com", show_default=True, help="The API group of the kind: a domain of yours.")
+@click.option(
+    "--directory",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=None,
+    help="Where to write it; a folder called NAME here if not given. Nothing is overwritten.",
+)
+def new(**options: Any) -> None:
+    """Make a project for a new operator: package, custom resource, tests, manifests, CI. Its tests pass at once."""
+    from kinformer.cli.new import run
+
+    run_command(partial(run, **options))
+
+
+@main.command()
 @click.option(
     "--manifests",
     type=click.Path(path_type=Path),

@@ -19,6 +19,7 @@ USERS_ERRORS: Final = frozenset(
         "kinformer.cli.crd.CrdError",
         "kinformer.cli.demo_webhook.WebhookNotStarted",
         "kinformer.cli.manifests.ManifestError",
+        "kinformer.cli.new.NewProjectError",
         "kinformer.cli.remote.RemoteError",
         "kinformer.cli.simulate.SimulateError",
         "kinformer.client.errors.ClientError",

@@ -1,0 +1,1 @@
+"""An operator for objects of the kind Sample."""
