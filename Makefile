@@ -8,6 +8,7 @@ STAMP := $(VENV)/.installed
 LOWEST := .venv-lowest
 
 .PHONY: help demo test lint types contract unit simulate lowest sbom format clean
+.PHONY: help demo test lint types contract docs unit lowest sbom format clean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,7 +24,7 @@ $(STAMP): requirements.txt pyproject.toml
 demo: $(STAMP) ## a ReplicationController gets its pods, a Deployment is rolled out, on an API server in this process
 	@$(BIN)/kinformer demo
 
-test: lint types contract unit ## lint, types, the import contract and the tests
+test: lint types contract docs unit ## lint, types, the import contract, the documentation's site and the tests
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -35,6 +36,9 @@ types: $(STAMP)
 
 contract: $(STAMP)
 	$(BIN)/lint-imports --no-logo
+
+docs: $(STAMP) ## the documentation's site, from scratch or what has changed: build/docs/index.html
+	@$(BIN)/python -m sphinx -q -W --keep-going -j auto docs build/docs || { rm -rf build/docs; exit 1; }
 
 unit: $(STAMP)
 	$(BIN)/python -m pytest -n auto --dist worksteal
@@ -60,4 +64,4 @@ format: $(STAMP) ## put the code into the project's format
 	$(BIN)/ruff format .
 
 clean: ## remove what was made
-	rm -rf $(VENV) $(LOWEST) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(LOWEST) dist build docs/reference .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

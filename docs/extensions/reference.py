@@ -1,0 +1,141 @@
+"""The reference's pages: one for each public package and module, with every name in its `__all__`.
+
+They are made before Sphinx reads anything, into docs/reference, which is not under version control. A page that has not
+changed is not written again, so that Sphinx does not read it again.
+
+A name that two packages give is described where it is defined; the other page's list links there. Constants and type
+aliases have no docstrings: their text is the ``#:`` comment in front of them.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import pkgutil
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.application import Sphinx
+from sphinx.pycode import ModuleAnalyzer
+from sphinx.util.typing import ExtensionMetadata
+
+import kinformer
+
+#: Programs, not libraries: their options are described by their pages and by --help.
+PROGRAMS = ("kinformer.cli.", "kinformer.bench.")
+FIRST_SENTENCE = re.compile(r".*?[.:](?=\s|$)", re.DOTALL)
+
+
+def public_modules() -> Iterator[ModuleType]:
+    """
+    The packages that say what is public in them, and the modules that stand beside them.
+
+    A module within such a package is not one of them: what is public of it is the package's. A package without an
+    ``__all__``, such as ``kinformer.placement``, has its modules here instead.
+    """
+    packages = set()
+    for found in pkgutil.walk_packages(kinformer.__path__, "kinformer."):
+        package, _, own_name = found.name.rpartition(".")
+        if f"{found.name}.".startswith(PROGRAMS) or own_name == "__main__":
+            continue
+        if not found.ispkg and (package in packages or package.count(".") > 1):
+            continue
+        module = importlib.import_module(found.name)
+        if not getattr(module, "__all__", None):
+            continue
+        if found.ispkg:
+            packages.add(found.name)
+        yield module
+
+
+def home_of(module: ModuleType, name: str) -> str:
+    """The page that describes a name: of the innermost public package that gives it and is around its definition."""
+    defined = getattr(getattr(module, name), "__module__", None) or ""
+    homes = [
+        other.__name__
+        for other in public_modules()
+        if name in other.__all__ and f"{defined}.".startswith(f"{other.__name__}.")
+    ]
+    return max(homes, key=len, default=module.__name__)
+
+
+def kind_of(value: object) -> str:
+    if inspect.isclass(value):
+        return "exception" if issubclass(value, BaseException) else "class"
+    return "function" if inspect.isroutine(value) else "data"
+
+
+def comment_on(module: ModuleType, name: str) -> list[str]:
+    """What the ``#:`` comment says, in the module that the package has the name from."""
+    origin = module.__name__
+    for statement in ast.parse(inspect.getsource(module)).body:
+        if isinstance(statement, ast.ImportFrom) and any((a.asname or a.name) == name for a in statement.names):
+            origin = statement.module or origin
+    comments: dict[tuple[str, str], list[str]] = ModuleAnalyzer.for_module(origin).find_attr_docs()
+    return comments.get(("", name), [])
+
+
+def entry(module: ModuleType, name: str) -> tuple[str, list[str]]:
+    """A name's line in the list at the top of its page, and its description."""
+    value = getattr(module, name)
+    kind = kind_of(value)
+    home = home_of(module, name)
+    if kind == "data":
+        text = comment_on(module, name)
+        description = [f".. py:data:: {name}", "", *(f"   {line}" for line in text), ""]
+    else:
+        text = (inspect.getdoc(value) or "").splitlines()
+        description = [f".. auto{kind}:: {name}", ""]
+    sentence = FIRST_SENTENCE.match("\n".join(text))
+    said = " ".join(sentence[0].split()) if sentence else ""
+    line = f"* :py:obj:`{name} <{home}.{name}>`" + (f": {said[:1].lower()}{said[1:].rstrip(':')}" if said else "")
+    return line, description if home == module.__name__ else []
+
+
+def page_of(module: ModuleType) -> str:
+    title = module.__name__
+    entries = [entry(module, name) for name in module.__all__]
+    lines = [title, "=" * len(title), "", f".. automodule:: {title}", "   :no-members:", ""]
+    lines += [f".. currentmodule:: {title}", "", *(line for line, _ in entries), "", "----", ""]
+    lines += [line for _, description in entries for line in description]
+    return "\n".join(lines)
+
+
+def index_of(names: list[str]) -> str:
+    listed = "\n".join(f"   {name}" for name in names)
+    return f"Reference\n=========\n\nEvery public name, by package.\n\n.. toctree::\n\n{listed}\n"
+
+
+def write_pages(app: Sphinx) -> None:
+    folder = app.srcdir / "reference"
+    folder.mkdir(exist_ok=True)
+    pages = {module.__name__: page_of(module) for module in public_modules()}
+    pages["index"] = index_of(sorted(pages))
+    for name, text in pages.items():
+        page = Path(folder / f"{name}.rst")
+        if not page.exists() or page.read_text() != text:
+            page.write_text(text)
+    for page in folder.glob("*.rst"):
+        if page.stem not in pages:
+            page.unlink()
+
+
+def leave_members_out_of_contents(app: Sphinx, document: nodes.document) -> None:
+    """Methods and attributes are not named in the lists of contents: each page would carry thousands of them."""
+    for outer in document.findall(addnodes.desc_content):
+        for signature in outer.findall(addnodes.desc_signature):
+            signature["_toc_name"] = ""
+
+
+def setup(app: Sphinx) -> ExtensionMetadata:
+    app.connect("builder-inited", write_pages)
+    app.connect("doctree-read", leave_members_out_of_contents, priority=100)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+__all__ = ("public_modules", "setup")

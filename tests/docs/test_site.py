@@ -1,0 +1,52 @@
+"""The documentation's site: the reference leaves nothing out. `make docs` builds it, and takes warnings for errors."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+@pytest.fixture(scope="module")
+def reference() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("reference", DOCS / "extensions" / "reference.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_public_name_is_described_on_one_page_and_listed_on_each_that_gives_it(reference: ModuleType) -> None:
+    modules = list(reference.public_modules())
+    pages = {module.__name__: reference.page_of(module) for module in modules}
+    described = {
+        f"{page}.{name}"
+        for page, text in pages.items()
+        for name in re.findall(r"^\.\. (?:autoclass|autoexception|autofunction|py:data):: (\w+)$", text, re.MULTILINE)
+    }
+
+    for module in modules:
+        targets = re.findall(r"^\* :py:obj:`(\w+) <([\w.]+)>`", pages[module.__name__], re.MULTILINE)
+        assert [name for name, _ in targets] == list(module.__all__)
+        assert {target for _, target in targets} <= described
+
+
+def test_packages_of_every_layer_have_a_page(reference: ModuleType) -> None:
+    pages = {module.__name__ for module in reference.public_modules()}
+
+    packages = {path.parent.name for path in DOCS.parent.glob("kinformer/*/__init__.py")} - {"cli", "bench"}
+    assert packages == {page.split(".")[1] for page in pages} & packages
+    assert {"kinformer.client", "kinformer.clock", "kinformer.placement.taints"} <= pages
+
+
+def test_every_page_of_the_docs_is_in_the_contents() -> None:
+    index = (DOCS / "index.md").read_text()
+
+    pages = {page.stem for page in DOCS.glob("*.md")} - {"index"}
+    assert {page for page in pages if not re.search(rf"^{page}$", index, re.MULTILINE)} == set()
