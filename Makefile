@@ -7,8 +7,7 @@ STAMP := $(VENV)/.installed
 
 LOWEST := .venv-lowest
 
-.PHONY: help demo test lint types contract unit simulate lowest sbom format clean
-.PHONY: help demo test lint types contract docs unit lowest sbom format clean
+.PHONY: help demo test lint types contract docs unit simulate lowest sbom format clean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
