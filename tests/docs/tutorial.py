@@ -110,5 +110,8 @@ def _commands(text: str, saved: Path) -> list[str]:
             continue
         wanted, got = f"{saved}-{number}.wanted", f"{saved}-{number}.got"
         Path(wanted).write_text(answer)
-        lines += [f"{command} > {shlex.quote(got)}", f"diff <(cat {shlex.quote(wanted)}) <(sed '$a\\' {shlex.quote(got)})"]
+        lines += [
+            f"{command} > {shlex.quote(got)}",
+            f"diff <(cat {shlex.quote(wanted)}) <(sed '$a\\' {shlex.quote(got)})",
+        ]
     return lines
