@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from kinformer.client import Client, connect
-from kinformer.envtest import ApiServer
+from kinformer.envtest import ApiServer, eventually
 from kinformer.models import V1Deployment
 from tests.docs.tutorial import blocks_of, script_of
 
@@ -64,12 +64,16 @@ async def deploy(project: Path) -> None:
             site = {"apiVersion": "example.com/v1", "kind": "Site", **SITE}
             sites = await client.resource_for_object(site)
             await sites.create(site)
-            with anyio.fail_after(60):
-                while not (await sites.get("blog", "default")).get("status"):
-                    await anyio.sleep(0.05)
-                await sites.delete("blog", "default")
-                while (await sites.list("default")).items:
-                    await anyio.sleep(0.05)
+
+            async def has_a_status() -> bool:
+                return "status" in await sites.get("blog", "default")
+
+            async def is_gone() -> bool:
+                return not (await sites.list("default")).items
+
+            await eventually(has_a_status, seconds=60)
+            await sites.delete("blog", "default")
+            await eventually(is_gone, seconds=60)
             process.terminate()
             assert await process.wait() == 0
 
