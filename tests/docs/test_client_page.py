@@ -10,10 +10,12 @@ import anyio
 import pytest
 from anyio.abc import ByteStream
 
+import kinformer.sync
 from kinformer.client import Client, connect
 from kinformer.envtest import ApiServer
 from kinformer.envtest.containers import FakeProcess
-from kinformer.models import V1Pod
+from kinformer.manager import Controller, ControllerContext, ControllerFactory, Manager
+from kinformer.models import V1ConfigMap, V1Pod
 from tests.client.pods import running_pod
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -23,7 +25,13 @@ def functions_of(page: str, having: str) -> dict[str, Any]:
     """What the one block of a page defines that has these words in it."""
     blocks = re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(), re.DOTALL)
     (block,) = [block for block in blocks if having in block]
-    names: dict[str, Any] = {each.__name__: each for each in (ApiServer, ByteStream, Client, FakeProcess, V1Pod)}
+    names: dict[str, Any] = {
+        "anyio": anyio,
+        "kinformer": kinformer,
+    }
+    types = (ApiServer, ByteStream, Client, FakeProcess, Manager, V1ConfigMap, V1Pod)
+    names |= {each.__name__: each for each in types}
+    names["ControllerFactory"] = ControllerFactory
     exec(compile(block, page, "exec"), names)
     return names
 
@@ -75,3 +83,47 @@ async def test_one_object_is_followed_as_on_the_clients_page(capsys: pytest.Capt
     changes = re.findall(r"^([A-Z]+) (\d+)$", said, re.MULTILINE)
     assert [type_ for type_, _ in changes] == ["ADDED", "MODIFIED"]
     assert changes[-1][1] == version
+
+
+async def test_a_script_works_as_on_the_clients_page(capsys: pytest.CaptureFixture[str]) -> None:
+    page = functions_of("client.md", "def look(")
+    async with ApiServer() as server:
+        await anyio.to_thread.run_sync(page["look"], server.url, server.token)
+    said = [line for line in capsys.readouterr().out.splitlines() if " " not in line]
+    assert said == ["a", "ADDED", "1"]
+
+
+async def test_two_managers_in_one_process_work_for_a_cluster_each() -> None:
+    page = functions_of("client.md", "async def run_both")
+
+    def make_controller(context: ControllerContext) -> Controller:
+        maps = context.client.resource(V1ConfigMap)
+        informer = context.informers.informer_for(V1ConfigMap)
+
+        async def sync(key: str) -> None:
+            found = informer.indexer.get_by_key(key)
+            if found is not None and found.metadata.namespace == "default" and not found.data:
+                await maps.patch(found.metadata.name, {"data": {"seen": context.client.server}}, "default")
+
+        return Controller("marker", sync).watch(informer)
+
+    async with (
+        ApiServer() as one,
+        ApiServer() as two,
+        connect(url=one.url, token=one.token) as first,
+        connect(url=two.url, token=two.token) as second,
+        anyio.create_task_group() as tasks,
+    ):
+        tasks.start_soon(page["run_both"], first, second, make_controller)
+        here, there = first.resource(V1ConfigMap), second.resource(V1ConfigMap)
+        with anyio.fail_after(20):
+            await here.create({"metadata": {"name": "a", "namespace": "default"}})
+            await there.create({"metadata": {"name": "b", "namespace": "default"}})
+            a = await here.until("a", lambda found: found is not None and bool(found.data), "default")
+            b = await there.until("b", lambda found: found is not None and bool(found.data), "default")
+        tasks.cancel_scope.cancel()
+        # Each has the object of its own cluster alone, and wrote to no other.
+        assert a is not None
+        assert b is not None
+        assert (a.data, b.data) == ({"seen": one.url}, {"seen": two.url})
+        assert len((await here.list("default")).items) == len((await there.list("default")).items) == 1

@@ -1,0 +1,444 @@
+"""The client for scripts and notebooks, without ``async`` and ``await``.
+
+::
+
+    import kinformer.sync
+
+    with kinformer.sync.connect() as client:
+        pods = client.resource(V1Pod)
+        for pod in pods.list("default").items:
+            print(pod.metadata.name)
+        for change in pods.follow("default"):
+            print(change.type, change.object.metadata.name)
+
+The asyncio client runs in a thread of its own for as long as the block; each call waits here until it is done. So the
+calls, their arguments and their errors are those of :mod:`kinformer.client`, and it works where an event loop runs
+already, as in a notebook. Several threads may use one client. Ctrl-C cancels the call that waits.
+
+A call costs a change of threads and back, some 0.1 ms. Controllers and informers are written with ``async``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError, Future
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeVar, Unpack
+
+import anyio
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+
+import kinformer.client as aio
+from kinformer.client.types import DeleteOptions, ListOptions, ListParams, ObjectList, PatchType, WriteOptions
+from kinformer.client.types import WatchEvent as _WatchEvent
+
+if TYPE_CHECKING:
+    from kinformer.client.follow import Change
+    from kinformer.client.pod_logs import LogOptions
+    from kinformer.client.remote_command import CommandResult
+    from kinformer.meta import GroupKind, GroupVersionKind, GroupVersionResource
+    from kinformer.models import V1Scale
+
+__all__ = ("Client", "Resource", "connect")
+
+T = TypeVar("T")
+R = TypeVar("R")
+P = ParamSpec("P")
+
+_EVERYTHING: Final = ListOptions()
+
+
+@contextmanager
+def connect(
+    kubeconfig: str | os.PathLike[str] | None = None, context: str | None = None, **options: Any
+) -> Iterator[Client]:
+    """
+    A client of one API server, while the block runs.
+
+    :param options: those of :func:`kinformer.client.connect`: `url`, `token`, `impersonate` and the others
+    :raises ConfigError: if there is no telling where the server is, or how to be let in
+    """
+    with start_blocking_portal("asyncio", name="kinformer.sync") as portal:
+        try:
+            with portal.wrap_async_context_manager(aio.connect(kubeconfig, context, **options)) as client:
+                calls = _Calls(portal, client.server)
+                try:
+                    yield Client(client, calls)
+                finally:
+                    calls.close()
+        finally:
+            # Calls of other threads do not hold up the end of this block.
+            portal.call(partial(portal.stop, cancel_remaining=True))
+
+
+class _Calls:
+    """What this thread has done in the client's."""
+
+    def __init__(self, portal: BlockingPortal, server: str):
+        self._portal = portal
+        self._server = server
+        self._open: set[Future[Any]] = set()
+        self._closed = False
+
+    def close(self) -> None:
+        """Cancel what still runs, and take no more."""
+        self._closed = True
+        for future in list(self._open):
+            future.cancel()
+
+    def __call__(self, function: Callable[P, Awaitable[R]], *args: P.args, **kwargs: P.kwargs) -> R:
+        """
+        Wait for a call.
+
+        :raises ClientError: if the client is closed, or gets closed by another thread meanwhile
+        """
+        scope: anyio.CancelScope | None = None
+        abandoned = False
+
+        async def run() -> R:
+            nonlocal scope
+            with anyio.CancelScope() as scope:
+                if not abandoned:
+                    return await function(*args, **kwargs)
+            raise CancelledError
+
+        def cancel() -> None:
+            nonlocal abandoned
+            abandoned = True
+            if scope is not None:
+                scope.cancel()
+
+        future: Future[R] | None = None
+        try:
+            future = self._start(run)
+            return future.result()
+        except CancelledError:
+            raise aio.ClientError(f"the client of {self._server} is closed") from None
+        except Exception:
+            raise
+        except BaseException:
+            # Ctrl-C comes at any point, also before the future is known here.
+            self._portal.start_task_soon(cancel)
+            raise
+        finally:
+            if future is not None:
+                self._open.discard(future)
+
+    def iterate(self, source: Callable[[], AbstractAsyncContextManager[AsyncIterable[R]]]) -> Generator[R, None, None]:
+        """
+        What an asynchronous iterator gives. It is read in one task from its beginning to its end, one item ahead of
+        whoever asks.
+        """
+        self._check_open()
+        send, receive = anyio.create_memory_object_stream[R]()
+
+        async def pump() -> None:
+            # Both ends are closed here: only the thread of the loop may do it.
+            with send, receive:
+                async with source() as items:
+                    async for item in items:
+                        await send.send(item)
+
+        future = self._start(pump)
+        try:
+            while True:
+                try:
+                    item = self(receive.receive)
+                except (anyio.EndOfStream, anyio.ClosedResourceError):
+                    break
+                yield item
+            future.result()
+        finally:
+            future.cancel()
+            self._open.discard(future)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise aio.ClientError(f"the client of {self._server} is closed")
+
+    def _start(self, function: Callable[[], Awaitable[R]]) -> Future[R]:
+        self._check_open()
+        future = self._portal.start_task_soon(function)
+        self._open.add(future)
+        return future
+
+
+class Client:
+    """One API server; made by :func:`connect`."""
+
+    def __init__(self, client: aio.Client, calls: _Calls):
+        #: The asynchronous client, for :meth:`call`.
+        self.aio = client
+        self._calls = calls
+
+    def __repr__(self) -> str:
+        return f"<Client of {self.server}, blocking>"
+
+    @property
+    def server(self) -> str:
+        """The server's URL."""
+        return self.aio.server
+
+    def call(self, function: Callable[P, Awaitable[R]], *args: P.args, **kwargs: P.kwargs) -> R:
+        """
+        Run an asynchronous function in the client's thread, and wait for it: whatever has no method here::
+
+            client.call(install, client.aio, WebApp)
+        """
+        return self._calls(function, *args, **kwargs)
+
+    def resource(
+        self,
+        type_: type[T],
+        gvr: GroupVersionResource | tuple[str, str, str] | type[Any] | None = None,
+        *,
+        namespaced: bool | None = None,
+        kind: str | None = None,
+        metadata_only: bool = False,
+    ) -> Resource[T]:
+        """See :meth:`kinformer.client.Client.resource`."""
+        found = self.aio.resource(type_, gvr, namespaced=namespaced, kind=kind, metadata_only=metadata_only)
+        return Resource(found, self._calls)
+
+    def resource_for_kind(self, kind: GroupVersionKind | GroupKind, type_: type[T]) -> Resource[T]:
+        """See :meth:`kinformer.client.Client.resource_for_kind`."""
+        return Resource(self._calls(self.aio.resource_for_kind, kind, type_), self._calls)
+
+    def resource_for_object(self, obj: Mapping[str, Any]) -> Resource[dict[str, Any]]:
+        """See :meth:`kinformer.client.Client.resource_for_object`."""
+        return Resource(self._calls(self.aio.resource_for_object, obj), self._calls)
+
+    def server_version(self) -> aio.ServerVersion:
+        """What the server says of itself."""
+        return self._calls(self.aio.server_version)
+
+    def server_resources(self, *, refresh: bool = False) -> list[aio.ApiResource]:
+        """Everything that the server serves."""
+        return self._calls(self.aio.server_resources, refresh=refresh)
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str] | None = None,
+        body: Any = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> bytes:
+        """Any request at all; see :meth:`kinformer.client.Client.request`."""
+        return self._calls(self.aio.request, method, path, params=params, body=body, headers=headers)
+
+
+class Resource(Generic[T]):
+    """
+    The verbs of one kind of object, as :class:`kinformer.client.Resource` has them.
+
+    `pages`, `watch`, `follow` and `logs` are iterators. Each holds a connection until it ends, is closed
+    (``contextlib.closing``), or is collected as garbage, as after ``break`` in a ``for``.
+    """
+
+    def __init__(self, resource: aio.Resource[T], calls: _Calls):
+        #: The asynchronous verbs.
+        self.aio = resource
+        self._call = calls
+
+    def __repr__(self) -> str:
+        return repr(self.aio)
+
+    # Reading
+
+    def get(self, name: str, namespace: str = "", *, resource_version: str = "") -> T:
+        """
+        :raises NotFound: if there is none of that name
+        """
+        return self._call(self.aio.get, name, namespace, resource_version=resource_version)
+
+    def list(
+        self, namespace: str = "", options: ListOptions = _EVERYTHING, **more: Unpack[ListParams]
+    ) -> ObjectList[T]:
+        """All of them, or as many as the options say: one request."""
+        return self._call(partial(self.aio.list, namespace, options, **more))
+
+    def pages(
+        self, namespace: str = "", options: ListOptions = _EVERYTHING, **more: Unpack[ListParams]
+    ) -> Generator[ObjectList[T], None, None]:
+        """
+        All of them, page by page.
+
+        :raises Expired: if the server forgot the state of the first page before the last one: list anew
+        """
+        return self._call.iterate(lambda: _whole(self.aio.pages(namespace, options, **more)))
+
+    def watch(
+        self, namespace: str = "", options: ListOptions = _EVERYTHING, **more: Unpack[ListParams]
+    ) -> Generator[_WatchEvent[T], None, None]:
+        """
+        Changes since ``resource_version``, one by one, until the server ends the watch.
+
+        :raises Expired: if that version is too old
+        :raises ConnectionLost: if the connection breaks
+        """
+        for batch in self._call.iterate(lambda: self.aio.watch(namespace, options, **more)):
+            yield from batch
+
+    def follow(
+        self, namespace: str = "", options: ListOptions = _EVERYTHING, **more: Unpack[ListParams]
+    ) -> Generator[Change[T], None, None]:
+        """Each object that is there, and then its changes, for as long as one asks; through outages and 410."""
+        return self._call.iterate(lambda: _whole(self.aio.follow(namespace, options, **more)))
+
+    def until(
+        self,
+        name: str,
+        condition: Callable[[T | None], bool],
+        namespace: str = "",
+        *,
+        timeout: float | None = None,
+    ) -> T | None:
+        """
+        Wait until something is true of one object, and return the object as it is then.
+
+        :param condition: is called in the client's thread
+        :param timeout: seconds; None: for ever
+        :raises TimeoutError: if it has not become true by then
+        """
+
+        async def wait() -> T | None:
+            with anyio.fail_after(timeout):
+                return await self.aio.until(name, condition, namespace)
+
+        return self._call(wait)
+
+    # Writing
+
+    def create(self, obj: Any, namespace: str = "", **options: Unpack[WriteOptions]) -> T:
+        """
+        :raises AlreadyExists: if there is one of that name
+        """
+        return self._call(partial(self.aio.create, obj, namespace, **options))
+
+    def update(self, obj: Any, **options: Unpack[WriteOptions]) -> T:
+        """
+        :raises Conflict: if it has changed since `obj` was read
+        """
+        return self._call(partial(self.aio.update, obj, **options))
+
+    def update_status(self, obj: Any, **options: Unpack[WriteOptions]) -> T:
+        """
+        :raises Conflict: if it has changed since `obj` was read
+        """
+        return self._call(partial(self.aio.update_status, obj, **options))
+
+    def patch(
+        self,
+        name: str,
+        body: Any,
+        namespace: str = "",
+        *,
+        patch_type: PatchType | None = None,
+        subresource: str = "",
+        **options: Unpack[WriteOptions],
+    ) -> T:
+        """See :meth:`kinformer.client.Resource.patch`."""
+        patch = partial(self.aio.patch, patch_type=patch_type, subresource=subresource, **options)
+        return self._call(patch, name, body, namespace)
+
+    def apply(
+        self, obj: Any, *, field_manager: str, force: bool = False, subresource: str = "", dry_run: bool = False
+    ) -> T:
+        """
+        Server-side apply.
+
+        :raises Conflict: if others manage some of the fields and `force` is not set
+        """
+        return self._call(
+            self.aio.apply, obj, field_manager=field_manager, force=force, subresource=subresource, dry_run=dry_run
+        )
+
+    def delete(self, name: str, namespace: str = "", options: DeleteOptions | None = None) -> T | aio.Status:
+        """See :meth:`kinformer.client.Resource.delete`."""
+        return self._call(self.aio.delete, name, namespace, options)
+
+    def delete_collection(
+        self,
+        namespace: str = "",
+        options: DeleteOptions | None = None,
+        select: ListOptions = _EVERYTHING,
+        **more: Unpack[ListParams],
+    ) -> None:
+        """Delete all that is selected, everything in the namespace by default."""
+        return self._call(partial(self.aio.delete_collection, namespace, options, select, **more))
+
+    # Subresources
+
+    def get_scale(self, name: str, namespace: str = "") -> V1Scale:
+        return self._call(self.aio.get_scale, name, namespace)
+
+    def patch_scale(self, name: str, body: Any, namespace: str = "") -> V1Scale:
+        return self._call(self.aio.patch_scale, name, body, namespace)
+
+    def evict(self, name: str, namespace: str, options: DeleteOptions | None = None) -> None:
+        """
+        :raises TooManyRequests: if a budget stands against it
+        """
+        return self._call(self.aio.evict, name, namespace, options)
+
+    def read_logs(self, name: str, namespace: str, **options: Unpack[LogOptions]) -> str:
+        """A container's log as it is now, as one text."""
+        return self._call(partial(self.aio.read_logs, name, namespace, **options))
+
+    def logs(self, name: str, namespace: str, **options: Unpack[LogOptions]) -> Generator[str, None, None]:
+        """
+        A container's log, line by line.
+
+        :raises ConnectionLost: if the connection breaks before the log ends
+        """
+        return self._call.iterate(lambda: self.aio.logs(name, namespace, **options))
+
+    def run(
+        self,
+        name: str,
+        command: Sequence[str],
+        namespace: str,
+        *,
+        container: str = "",
+        input: bytes | None = None,  # noqa: A002  # as in subprocess.run
+        check: bool = False,
+    ) -> CommandResult:
+        """Run a command in a container to its end; see :meth:`kinformer.client.Resource.run`."""
+        return self._call(self.aio.run, name, command, namespace, container=container, input=input, check=check)
+
+    @contextmanager
+    def local_port(self, name: str, port: int, namespace: str, *, local_port: int = 0) -> Iterator[int]:
+        """A port of this machine that leads to a pod's while the block runs."""
+        forward = self.aio.local_port(name, port, namespace, local_port=local_port)
+        opened = self._call.iterate(lambda: _held(forward))
+        try:
+            yield next(opened)
+        finally:
+            opened.close()
+
+
+@asynccontextmanager
+async def _whole(items: AsyncIterator[R]) -> AsyncIterator[AsyncIterator[R]]:
+    try:
+        yield items
+    finally:
+        close = getattr(items, "aclose", None)
+        if close is not None:
+            await close()
+
+
+@asynccontextmanager
+async def _held(context: AbstractAsyncContextManager[R]) -> AsyncIterator[AsyncIterator[R]]:
+    """What a context gives, as the only item of an iterator that goes on until it is closed."""
+
+    async def items() -> AsyncIterator[R]:
+        async with context as value:
+            yield value
+            await anyio.sleep_forever()
+
+    async with _whole(items()) as opened:
+        yield opened
