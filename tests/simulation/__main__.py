@@ -10,7 +10,9 @@ import argparse
 import logging
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import structlog
 from rich.console import Console
@@ -21,6 +23,9 @@ from kinformer.simulation.trial import Trial
 from tests.simulation.bugs import BUGS
 from tests.simulation.controllers.catalogue import CASES
 from tests.simulation.worlds import trial_of_bug, trial_of_case
+
+#: The faults that are played one by one.
+_KINDS: Final = ("crash", "hide", "restart")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +53,10 @@ class Search:
         for bug in BUGS:
             if not self._asked.wants(bug.issue):
                 continue
-            self._pass(f"{bug.issue}", trial_of_bug(str(bug), is_mended=False), must_fail=True)
+            kinds = (*_KINDS, *({bug.found_by} - set(_KINDS)))
+            self._pass(f"{bug.issue}", trial_of_bug(str(bug), is_mended=False), kinds, must_fail=True)
             twin = trial_of_bug(str(bug), is_mended=True)
-            self._pass("  mended", twin)
+            self._pass("  mended", twin, kinds)
             self._seeds("  mended", twin, self._asked.seeds)
 
     def controllers(self) -> None:
@@ -62,9 +68,9 @@ class Search:
             if self._asked.one_by_one:
                 self._pass(case.name, trial)
 
-    def _pass(self, name: str, trial: Trial, *, must_fail: bool = False) -> None:
+    def _pass(self, name: str, trial: Trial, kinds: Sequence[str] = _KINDS, *, must_fail: bool = False) -> None:
         began = time.perf_counter()
-        report = systematic(trial, jobs=self._asked.jobs)
+        report = systematic(trial, kinds=kinds, jobs=self._asked.jobs)
         self._add(name, "one fault", report, time.perf_counter() - began, must_fail)
 
     def _seeds(self, name: str, trial: Trial, count: int) -> None:
