@@ -62,6 +62,9 @@ class MirroringController:
         self._most = options.mirroring_max_endpoints_per_subset
         self._batch_period = options.mirroring_endpointslice_updates_batch_period
         self._server = client.resource(V1EndpointSlice)
+        self._live = client.resource(V1Endpoints)
+        #: The uid of the Endpoints that slices were made for, by key.
+        self._made_for: dict[str, str] = {}
         endpoints, services = informers.informer_for(V1Endpoints), informers.informer_for(V1Service)
         slices = informers.informer_for(V1EndpointSlice)
         if _INDEX not in slices.indexer.get_indexers():
@@ -102,13 +105,33 @@ class MirroringController:
                 for slice_ in there:
                     await self._delete(slice_)
                 self._seen.forget(key)
+                self._made_for.pop(key, None)
                 return None
             plan = mirror(endpoints, there, self._most)
+            if plan.create and not there and await self._is_gone(key, endpoints):
+                return None
             self._tell(endpoints, plan)
             await self._carry_out(endpoints, plan)
         finally:
             SYNC_SECONDS.observe(self._clock.monotonic() - began)
         return None
+
+    async def _is_gone(self, key: str, endpoints: V1Endpoints) -> bool:
+        """
+        Whether Endpoints that the cache has are gone. The server is asked if their slices were made before.
+
+        The garbage collector deletes the slices of Endpoints that are gone. As long as the cache has not heard of that,
+        each of its deletions would have them made once more.
+        """
+        uid, name = endpoints.metadata.uid or "", endpoints.metadata.name
+        if self._made_for.get(key) != uid:
+            self._made_for[key] = uid
+            return False
+        try:
+            live = await self._live.get(name, endpoints.metadata.namespace)
+        except NotFound:
+            return True
+        return live.metadata.uid != uid
 
     async def _carry_out(self, endpoints: V1Endpoints, plan: Mirror) -> None:
         owner = owner_id(endpoints)

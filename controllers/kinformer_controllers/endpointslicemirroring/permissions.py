@@ -9,7 +9,8 @@ from kinformer.permissions import RECORD_EVENTS, Rule, allow
 __all__ = ("PERMISSIONS",)
 
 PERMISSIONS: Final[tuple[Rule, ...]] = (
-    allow("list watch", "services", "endpoints"),
+    allow("list watch", "services"),
+    allow("get list watch", "endpoints"),
     allow("list watch create update delete", "endpointslices.discovery.k8s.io"),
     # Slices' owner references block the deletion of their Endpoints.
     allow("update", "endpoints/finalizers"),
