@@ -29,6 +29,8 @@ exclude_patterns = ["extensions", "deploy/manager", "deploy/sharded", "examples/
 # Pages: Markdown as GitHub reads it, so that links, tables and anchors work in both places.
 myst_heading_anchors = 4
 myst_fence_as_directive = ["mermaid"]
+mermaid_height = "auto"
+mermaid_fullscreen = False
 suppress_warnings = [
     "misc.highlighting_failure",  # blocks that abbreviate with "…"
 ]
@@ -47,6 +49,8 @@ toc_object_entries_show_parents = "hide"
 maximum_signature_line_length = 100
 
 html_theme = "furo"
+html_static_path = ["extensions/static"]
+html_css_files = ["tables.css"]
 html_copy_source = False
 html_show_sourcelink = False
 copybutton_prompt_text = r"\$ |>>> "
