@@ -29,6 +29,7 @@ exclude_patterns = ["extensions", "deploy/manager", "deploy/sharded", "examples/
 # Pages: Markdown as GitHub reads it, so that links, tables and anchors work in both places.
 myst_heading_anchors = 4
 myst_fence_as_directive = ["mermaid"]
+mermaid_width = "60%"
 mermaid_height = "auto"
 mermaid_fullscreen = False
 suppress_warnings = [
