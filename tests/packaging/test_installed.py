@@ -1,0 +1,124 @@
+"""The wheel, as a user has it: installed, without the checkout."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import kinformer
+from tests.packaging.conftest import ROOT, run
+
+PROGRAM = """
+import anyio
+import kinformer, kinformer_controllers
+from importlib.metadata import entry_points
+from kinformer.client import connect
+from kinformer.envtest import ApiServer
+from kinformer.models import V1ConfigMap, V1ObjectMeta
+
+async def main() -> None:
+    async with ApiServer() as server, connect(url=server.url, token=server.token) as client:
+        meta = V1ObjectMeta(name="a", namespace="default")
+        made = await client.resource(V1ConfigMap).create(V1ConfigMap(metadata=meta))
+        print(made.metadata.name)
+
+anyio.run(main)
+print(kinformer.__file__)
+print(kinformer_controllers.__file__)
+print(len([entry.load() for entry in entry_points(group="kinformer.controllers")]) > 30)
+"""
+
+OPERATOR = '''
+from kinformer.manager import ControllerContext
+from kinformer.models import V1Deployment, V1ObjectMeta, V1Pod
+from kinformer.operator import CustomResource, Fields, Reconciler
+
+
+class ShopSpec(Fields):
+    image: str
+
+
+class Shop(CustomResource[ShopSpec, None], group="example.com", version="v1", plural="shops"):
+    """A shop."""
+
+
+class Shops(Reconciler[Shop]):
+    name = "shops"
+    owns = (V1Deployment,)
+
+    async def reconcile(self, obj: Shop) -> None:
+        reveal_type(obj.spec.image)
+        reveal_type(await self.client.resource(V1Pod).get("a", "b"))
+        written = await self.applier.ensure_owned(obj, V1Deployment(metadata=V1ObjectMeta(name=obj.metadata.name)))
+        reveal_type(written.object.metadata.generation)
+
+
+def first_image(pod: V1Pod, context: ControllerContext) -> str | None:
+    reveal_type(pod.metadata.name)
+    reveal_type(pod.spec)
+    return pod.spec.containers[0].image if pod.spec else None
+
+
+make_controller = Shops.make_controller
+'''
+
+MISTAKES = """
+from kinformer.models import V1Pod
+
+
+def node_of(pod: V1Pod) -> int:
+    print(pod.metadata.nmae)
+    return pod.metadata.name
+"""
+
+
+def test_a_program_runs_on_it_and_finds_its_controllers(installed: Path, tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(PROGRAM)
+
+    said = run(installed, tmp_path / "program.py", cwd=tmp_path).splitlines()
+
+    environment = str(installed.parents[1])
+    assert said[0] == "a"
+    assert said[1].startswith(environment)
+    assert said[2].startswith(environment)
+    assert said[3] == "True"
+
+
+def test_its_command_knows_its_version_and_makes_projects(installed: Path, tmp_path: Path) -> None:
+    command = installed.with_name("kinformer")
+
+    assert kinformer.__version__ in run(command, "--version", cwd=tmp_path)
+    run(command, "new", "shop-operator", cwd=tmp_path)
+    assert (tmp_path / "shop-operator" / "src" / "shop_operator" / "py.typed").exists()
+    assert "name: shops.example.com" in (tmp_path / "shop-operator" / "deploy" / "crd.yaml").read_text()
+
+
+def mypy(file: Path, installed: Path) -> tuple[int, list[str]]:
+    """Its status and lines, in an environment with the wheel, from a folder with nothing else."""
+    command = [sys.executable, "-m", "mypy", "--strict", "--python-executable", str(installed), file.name]
+    done = subprocess.run(command, cwd=file.parent, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout.splitlines()
+
+
+def test_an_operator_passes_mypy_strict_against_it_with_attributes_known(installed: Path, tmp_path: Path) -> None:
+    right, wrong = tmp_path / "operator_of_shops.py", tmp_path / "mistakes.py"
+    right.write_text(OPERATOR)
+    wrong.write_text(MISTAKES)
+
+    status, told = mypy(right, installed)
+    assert status == 0, told
+    revealed = [line.split('"')[1].rpartition(".")[2] for line in told if "Revealed type" in line]
+    assert revealed == ["str", "V1Pod", "int", "str", "V1PodSpec"]
+    status, told = mypy(wrong, installed)
+    assert status == 1
+    assert [line.partition(": error: ")[2] for line in told if ": error: " in line] == [
+        '"V1ObjectMeta" has no attribute "nmae"  [attr-defined]',
+        'Incompatible return value type (got "str", expected "int")  [return-value]',
+    ]
+
+
+def test_nothing_of_the_checkout_is_found_by_it(installed: Path, tmp_path: Path) -> None:
+    path = run(installed, "-c", "import sys; print(*sys.path, sep='\\n')", cwd=tmp_path).splitlines()
+
+    assert not {str(ROOT), str(ROOT / "controllers")} & set(path)
