@@ -46,8 +46,11 @@ class Broken(Operator):
 
 
 class Mended(Broken):
-    async def delete_volume(self, cluster: dict[str, Any], data: V1ConfigMap) -> None:
+    async def sync(self, cluster: dict[str, Any]) -> None:
         await self.confirm(cluster)
+        await super().sync(cluster)
+
+    async def delete_volume(self, cluster: dict[str, Any], data: V1ConfigMap) -> None:
         await self.delete(V1ConfigMap, name_of(data), uid=uid_of(data))
 
 

@@ -2,7 +2,8 @@
 
 Where a cluster's configuration has changed, the operator writes it to where pods read it from, and then replaces the
 pods. If it is killed in between, its successor finds the new configuration written, and nothing to do. The twin has
-each pod say which configuration it was started with, and compares that.
+each pod say which configuration it was started with, and compares that. It also asks the server what the cluster is to
+have, so that an old view of it does not bring the old configuration back.
 """
 
 from __future__ import annotations
@@ -42,6 +43,10 @@ class Broken(Operator):
 
 
 class Mended(Broken):
+    async def sync(self, cluster: dict[str, Any]) -> None:
+        await self.confirm(cluster)
+        await super().sync(cluster)
+
     def is_to_be_replaced(self, running: V1Pod, config: str, changed: bool) -> bool:
         return annotation_of(running, "config") != config
 
