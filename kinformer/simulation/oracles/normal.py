@@ -46,6 +46,8 @@ MAY_DIFFER = (
     "*:metadata.generation",
     "*:metadata.managedFields",
     "*:metadata.selfLink",
+    # A reference says which version of the claim it was made for.
+    "persistentvolumes/*:spec.claimRef.resourceVersion",
     "pods/*:spec.nodeName",
     # The nodes' own work: when what began, and under which number.
     "pods/*:status.containerStatuses.*.containerID",

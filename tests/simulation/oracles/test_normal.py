@@ -29,6 +29,15 @@ def test_uids_versions_and_times_may_differ() -> None:
     assert compare({"pods/default/web": one}, {"pods/default/web": other}) == []
 
 
+def test_the_version_of_the_claim_that_a_volume_was_bound_for_may_differ() -> None:
+    one, other = (
+        {"metadata": {"name": "v"}, "spec": {"claimRef": {"name": "c", "resourceVersion": version}}}
+        for version in ("7", "9")
+    )
+
+    assert compare({"persistentvolumes/v": one}, {"persistentvolumes/v": other}) == []
+
+
 def test_a_time_that_is_there_differs_from_one_that_is_not() -> None:
     one = with_metadata(pod("web"), deletionTimestamp="2026-01-01T00:00:00Z")
 
