@@ -1,8 +1,8 @@
-"""The stale DisruptionTarget condition: a pod that says it will be disrupted, and never is.
+"""The stale DisruptionTarget condition: a pod that has the condition and is never deleted.
 
-Whoever disrupts a pod sets the condition first and deletes the pod then. If the deletion fails, the condition would
-stay. After two minutes it is set to False. Two cases are left alone: a condition that the kubelet has set, since such
-a pod may take any time to end, and a pod that has ended.
+A disruption sets the condition first, and then deletes the pod. If the deletion fails, the condition would stay. So
+after two minutes it is set to False. Two cases are left alone: a condition that the kubelet has set, because such a pod
+may take any time to end, and a pod that has ended.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from kinformer.models import V1Pod, V1PodCondition
-from kinformer_controllers.shared.owning.status import is_pod_terminal, pod_status
-from kinformer_controllers.shared.writing.pod_failure import DISRUPTION_TARGET
+from kinformer_controllers.shared.owning.status import is_pod_terminal
+from kinformer_controllers.shared.writing.pod_conditions import DISRUPTION_TARGET, pod_condition
 
 __all__ = ("STALE_AFTER", "stale_in", "without_disruption_target")
 
 _BY_KUBELET: Final = "TerminationByKubelet"
 
-#: How long the condition may be true of a pod that is not being deleted.
+#: How long the condition may stay true if the pod is not deleted.
 STALE_AFTER: Final = timedelta(minutes=2)
 
 
 def stale_in(pod: V1Pod, now: datetime) -> timedelta | None:
-    """How long until the pod's condition is stale, zero if it is; None if the pod has none that can be."""
+    """Return the time until the pod's condition is stale, zero if it is; None if it has none that can become stale."""
     if pod.metadata.deletion_timestamp or is_pod_terminal(pod):
         return None
-    condition = _disruption_target(pod)
+    condition = pod_condition(pod, DISRUPTION_TARGET)
     if condition is None or condition.status != "True" or condition.reason == _BY_KUBELET:
         return None
     since = condition.last_transition_time
@@ -35,7 +35,7 @@ def stale_in(pod: V1Pod, now: datetime) -> timedelta | None:
 
 
 def without_disruption_target(pod: V1Pod, now: datetime) -> V1Pod:
-    """A copy of the pod whose DisruptionTarget condition is False."""
+    """Return a copy of the pod whose DisruptionTarget condition is False."""
     pod = copy.deepcopy(pod)
     assert pod.status is not None
     pod.status.conditions = [
@@ -50,9 +50,3 @@ def without_disruption_target(pod: V1Pod, now: datetime) -> V1Pod:
         for condition in pod.status.conditions or ()
     ]
     return pod
-
-
-def _disruption_target(pod: V1Pod) -> V1PodCondition | None:
-    status = pod_status(pod)
-    conditions = (status.conditions if status is not None else None) or ()
-    return next((condition for condition in conditions if condition.type == DISRUPTION_TARGET), None)

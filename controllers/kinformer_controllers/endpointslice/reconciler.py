@@ -39,9 +39,9 @@ from kinformer_controllers.shared.services.service import (
     has_cluster_ip,
     port_resolver,
 )
-from kinformer_controllers.shared.services.slices import slice_name_prefix
 from kinformer_controllers.shared.services.trigger_time import format_trigger_time
 from kinformer_controllers.shared.waiting.consistency import ConsistencyStore
+from kinformer_controllers.shared.writing.names import generated_name_prefix
 from kinformer_controllers.shared.writing.pods import is_namespace_terminating
 
 __all__ = ("SLICES", "Reconciler", "address_types")
@@ -296,7 +296,7 @@ def _new_slice(
         api_version="discovery.k8s.io/v1",
         kind="EndpointSlice",
         metadata=V1ObjectMeta(
-            generate_name=slice_name_prefix(meta.name),
+            generate_name=generated_name_prefix(meta.name),
             namespace=meta.namespace,
             labels=labels,
             owner_references=[new_controller_ref(service, _SERVICE)],

@@ -24,7 +24,7 @@ from kinformer.models import (
     V1ObjectMeta,
 )
 from kinformer_controllers.shared.services.repacking import repack
-from kinformer_controllers.shared.services.slices import slice_name_prefix
+from kinformer_controllers.shared.writing.names import generated_name_prefix
 
 __all__ = ("MANAGED_BY", "MANAGER", "SERVICE_NAME", "Mirror", "is_mirrored_slice", "mirror", "should_mirror")
 
@@ -152,7 +152,7 @@ def _slice(endpoints: V1Endpoints, key: _Key, wanted: list[V1Endpoint]) -> V1End
         api_version="discovery.k8s.io/v1",
         kind="EndpointSlice",
         metadata=V1ObjectMeta(
-            generate_name=slice_name_prefix(meta.name),
+            generate_name=generated_name_prefix(meta.name),
             namespace=meta.namespace,
             labels={**(meta.labels or {}), SERVICE_NAME: meta.name, MANAGED_BY: MANAGER},
             annotations=annotations or None,

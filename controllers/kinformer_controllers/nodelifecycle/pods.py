@@ -12,7 +12,7 @@ from kinformer.logs import get_logger
 from kinformer.meta import meta_namespace_key
 from kinformer.models import V1Pod
 from kinformer.record import WARNING, EventRecorder
-from kinformer_controllers.shared.nodes.pod_conditions import pod_condition, pod_condition_patch
+from kinformer_controllers.shared.writing.pod_conditions import pod_condition, pod_condition_patch
 
 __all__ = ("PodReadiness",)
 

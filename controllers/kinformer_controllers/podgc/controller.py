@@ -20,6 +20,7 @@ from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext
 from kinformer.meta import meta_namespace_key
 from kinformer.models import V1Node, V1Pod
+from kinformer_controllers.podgc.failing import failed_pod_patch
 from kinformer_controllers.podgc.garbage import (
     Quarantine,
     node_of,
@@ -29,7 +30,7 @@ from kinformer_controllers.podgc.garbage import (
 )
 from kinformer_controllers.podgc.metrics import FORCED_DELETION_ERRORS, FORCED_DELETIONS
 from kinformer_controllers.podgc.options import PodGCOptions
-from kinformer_controllers.shared.writing.pod_failure import disruption_target, failed_pod_patch
+from kinformer_controllers.shared.writing.pod_conditions import disruption_target
 
 __all__ = ("PodGCController", "make_controller")
 
@@ -113,9 +114,9 @@ class PodGCController:
         meta, condition = pod.metadata, None
         if reason == "orphaned":
             message = "PodGC: node no longer exists"
-            condition = disruption_target(pod, "DeletionByPodGC", message, self._clock.now())
+            condition = disruption_target(pod, "DeletionByPodGC", message)
         try:
-            if (patch := failed_pod_patch(pod, condition)) is not None:
+            if (patch := failed_pod_patch(pod, condition, self._clock.now())) is not None:
                 await self._pods.patch(
                     meta.name, patch, meta.namespace, patch_type=PatchType.STRATEGIC, subresource="status"
                 )

@@ -1,12 +1,12 @@
-"""What controllers of nodes share, each part usable alone.
+"""Code that controllers of nodes share. Each part can be used alone.
 
 ======================  ==================================================================================
-:mod:`taints`           a node's list of taints: found, added, replaced, removed. No I/O
-:mod:`taint_writer`     taints and labels written to the server, again after a conflict
+:mod:`taints`           finds, adds, replaces and removes taints in a node's list. No I/O
+:mod:`taint_writer`     writes taints and labels to the server, and retries after a conflict
 :mod:`zones`            the name of the zone that a node is in
-:mod:`node_events`      Events about nodes, which are known by their name alone
-:mod:`pod_conditions`   the condition of a pod that somebody other than its kubelet sets
+:mod:`node_events`      records Events about nodes
+:mod:`cluster_cidrs`    reads the flags that name networks
 ======================  ==================================================================================
 
-Pods are found by their node with the index in :mod:`kinformer_controllers.shared.owning.index`.
+The index of pods by their node is in :mod:`kinformer_controllers.shared.owning.index`.
 """

@@ -1,11 +1,14 @@
-"""What controllers write, each part usable alone.
+"""Functions with which controllers write objects. Each part can be used alone.
 
 ====================  ====================================================================================
-:mod:`pods`           pods made from a template, deleted and patched, each with its Event
-:mod:`slow_start`     many calls in batches that grow while they succeed
-:mod:`batches`        :func:`write_children`: objects made and removed by the dozen, and expected as they are
-:mod:`status`         :func:`write_status`: compared, tried again, never onto another object of the name
-:mod:`conditions`     an object's conditions, one of a type, with the time of their last transition
-:mod:`finalizers`     patches that put finalizers on and take them off
+:mod:`pods`           creates pods from a template, deletes and patches pods, and records the Events
+:mod:`slow_start`     makes many calls in batches that grow while the calls succeed
+:mod:`batches`        :func:`write_children`: creates and deletes many objects, with expectations
+:mod:`conditions`     sets conditions by the rule of Kubernetes' older kinds
+:mod:`finalizers`     makes patches that add and remove finalizers
+:mod:`pod_conditions` makes patches that set a condition of a pod
+:mod:`names`          makes prefixes for generated names
 ====================  ====================================================================================
+
+Statuses are written with :func:`kinformer.operator.status.write_status`.
 """

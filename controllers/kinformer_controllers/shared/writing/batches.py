@@ -1,9 +1,10 @@
-"""Objects made and removed by the dozen, with what their owner then expects to see.
+"""Creating and deleting many objects of an owner, with its expectations.
 
-:func:`write_children` sets the expectations before the first write, so that whatever the watch shows meanwhile is
-crossed off, and takes back what did not come about. Each object that is made may differ: what is passed for each is the
-object itself, or a node, an index, an ordinal to make it from. Errors are returned: a controller has its status to
-write before it raises.
+:func:`write_children` sets the expectations before the first write, so that events that come during the writes are
+counted. It lowers them for each write that failed. The items can be the objects themselves, or nodes, indexes or
+ordinals from which the caller makes the objects. Errors are returned, not raised, because a controller writes its
+status
+before it raises an error.
 """
 
 from __future__ import annotations
@@ -27,9 +28,11 @@ D = TypeVar("D")
 
 class Written(NamedTuple):
     """
-    :param created: how many were made
-    :param deleted: how many are gone, those that were gone already included
-    :param errors: what kept others from it, creations first
+    The result of :func:`write_children`.
+
+    :param created: the number of created objects
+    :param deleted: the number of deleted objects, including those that were already gone
+    :param errors: the errors of the other writes; those of creations come first
     """
 
     created: int = 0
@@ -38,7 +41,7 @@ class Written(NamedTuple):
 
     @property
     def error(self) -> Exception | None:
-        """The first error, None if all went well."""
+        """The first error; None if all writes succeeded."""
         return self.errors[0] if self.errors else None
 
 
@@ -53,15 +56,14 @@ async def write_children(
     key_of: Callable[[D], str] | None = None,
 ) -> Written:
     """
-    Create all of `creations`, in batches that grow while they succeed, then delete all of `deletions`, all at once.
+    Create all of `creations`, in batches that grow while they succeed. Then delete all of `deletions` at the same time.
 
-    That the namespace is on its way out is no error of a create: none will succeed any more, and the owner goes next.
-    Nor is it one of a delete that what is to go has gone.
+    A creation that fails because the namespace is being deleted is not an error: the owner will be deleted, too. A
+    deletion of an object that is already gone is not an error either.
 
-    :param create: creates one; raises what the server refused
-    :param delete: deletes one
-    :param key_of: what identifies what is deleted, so that its end is crossed off once though it is seen twice; if
-        None, deletions are counted
+    :param create: creates one object; raises an error if the server refuses
+    :param delete: deletes one object
+    :param key_of: returns the key of a deletion's item; then deletions are expected by key. None to count them
     """
     keys = None if key_of is None else [key_of(it) for it in deletions]
     expectations.expect(owner, creations=len(creations), deletions=len(deletions) if keys is None else keys)
@@ -81,7 +83,7 @@ async def write_children(
         assert delete is not None
         try:
             await delete(deletions[index])
-        except Exception as error:  # whatever it is, it is the caller's answer
+        except Exception as error:  # of any type: it is returned to the caller
             expectations.deletion_observed(owner, "" if keys is None else keys[index])
             if not isinstance(error, NotFound):
                 errors.append(error)
@@ -90,7 +92,7 @@ async def write_children(
 
     if creations:
         created, error = await slow_start(creations, create_one)
-        # What was not made will not be seen either.
+        # An object that was not created will not be seen.
         expectations.lower(owner, creations=len(creations) - created)
         if error is not None:
             errors.append(error)

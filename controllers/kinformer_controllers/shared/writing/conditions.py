@@ -1,7 +1,6 @@
-"""Conditions as Kubernetes' own controllers set them, on any model's list.
+"""Setting a condition by the rule of Kubernetes' older kinds: Deployment, ReplicaSet, Pod, PersistentVolumeClaim.
 
-Operators of one's own set them as the API conventions have it: :func:`kinformer.operator.set_condition`. Older kinds
-(Deployment, ReplicaSet, Pod, PersistentVolumeClaim) have another rule, which is this one.
+Operators should use :func:`kinformer.operator.set_condition`, which follows the API conventions. The rule here differs.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ __all__ = ("set_condition",)
 
 
 class Condition(Protocol):
-    """A condition whose time can be set."""
+    """A condition with the time of its last transition."""
 
     type: str
     status: str
@@ -30,10 +29,10 @@ C = TypeVar("C", bound=Condition)
 
 def set_condition(conditions: Sequence[C] | None, condition: C) -> list[C]:
     """
-    The conditions with this one in the place of what there was of its type.
+    Return the conditions, with this one in place of the one with the same type.
 
-    One that says the same already, by its status and reason, is left: its message and times are of when it came to be.
-    One whose status stays keeps the time of its last transition.
+    If the existing condition has the same status and reason, it is kept, with its message and its times. If only the
+    status is the same, the new condition gets the existing lastTransitionTime.
     """
     current = get_condition(conditions, condition.type)
     if current is not None and current.status == condition.status:

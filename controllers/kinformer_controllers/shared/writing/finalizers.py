@@ -1,4 +1,4 @@
-"""Finalizers: the names of those who still have something to do before an object may go."""
+"""Finalizers: checking for them, and patches that add and remove them."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ def has_finalizer(obj: Any, finalizer: str) -> bool:
 
 
 def is_finalizer_due(obj: Any, finalizer: str) -> bool:
-    """Whether a finalizer has to be put on an object that lacks it, or can perhaps be taken off one that is deleted."""
-    return has_finalizer(obj, finalizer) == (accessor_of(obj).is_being_deleted(obj))
+    """Whether an object needs the finalizer and lacks it, or is being deleted and still has it."""
+    return has_finalizer(obj, finalizer) == accessor_of(obj).is_being_deleted(obj)
 
 
 def without_finalizers(finalizers: Iterable[str] | None, *removed: str) -> list[str]:
-    """Those that are left, in their order."""
+    """Return the other finalizers, in their order."""
     return [it for it in finalizers or () if it not in removed]
 
 
 def add_finalizers_patch(obj: Any, *finalizers: str) -> dict[str, Any]:
-    """A strategic merge patch that puts finalizers on this very object, and not on another of its name."""
+    """Return a strategic merge patch that adds finalizers. Its uid makes it fail for another object with this name."""
     return {"metadata": {"uid": accessor_of(obj).uid(obj), "finalizers": list(finalizers)}}
 
 
 def remove_finalizers_patch(obj: Any, *finalizers: str) -> dict[str, Any]:
-    """A strategic merge patch that takes finalizers from this very object, whatever others have done meanwhile."""
+    """Return a strategic merge patch that removes finalizers. It works with any version of this object, by its uid."""
     return {"metadata": {"uid": accessor_of(obj).uid(obj), "$deleteFromPrimitiveList/finalizers": list(finalizers)}}

@@ -1,7 +1,7 @@
-"""Pod control: the writes of a controller that owns pods, and the Events that tell of them.
+"""Pod control: the writes of a controller that owns pods, and their Events.
 
-:func:`pod_from_template` makes the pod, :class:`PodControl` creates, deletes and patches. All pods of one template are
-the same until the server names them, so the pod is made once and created as often as it is needed.
+:func:`pod_from_template` makes a pod object. :class:`PodControl` creates, deletes and patches pods. All pods of one
+template are equal until the server generates their names. So one object is made, and sent for each new pod.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from kinformer.client import Client, PatchType
 from kinformer.client.errors import ApiError, NotFound, has_status_cause
 from kinformer.logs import get_logger
 from kinformer.manager import SyncError
-from kinformer.meta.validation import dns1123_subdomain_errors
 from kinformer.models import V1ObjectMeta, V1OwnerReference, V1Pod, V1PodTemplateSpec
 from kinformer.record import NORMAL, WARNING, EventRecorder
 from kinformer_controllers.shared.owning.identity import OwnerId, owner_id
 from kinformer_controllers.shared.owning.owners import controller_of
+from kinformer_controllers.shared.writing.names import generated_name_prefix
 
 __all__ = (
     "FAILED_CREATE",
@@ -33,7 +33,7 @@ __all__ = (
 
 log = get_logger(__name__)
 
-#: Reasons of Events, and of conditions.
+#: Reasons of Events and of conditions.
 FAILED_CREATE = "FailedCreate"
 SUCCESSFUL_CREATE = "SuccessfulCreate"
 FAILED_DELETE = "FailedDelete"
@@ -41,7 +41,7 @@ SUCCESSFUL_DELETE = "SuccessfulDelete"
 
 
 class PodControlError(SyncError):
-    """A pod could not be made from its template, or not be deleted."""
+    """A pod could not be made from its template, or could not be deleted."""
 
 
 def pod_from_template(
@@ -52,14 +52,14 @@ def pod_from_template(
     generate_name: str = "",
 ) -> V1Pod:
     """
-    The pod that a template describes, owned, ready to be created any number of times.
+    Make a pod from a template, with its owner. It can be created any number of times.
 
-    It shares parts with the template: it is to be sent, not to be changed.
+    It shares parts with the template, so it must not be changed.
 
-    :param owner_name: what the pods are named after
-    :param reference: the owner as their controller (:func:`kinformer.meta.new_controller_ref`); None for no owner
-    :param generate_name: the prefix of their names, if it is not to be the owner's
-    :raises PodControlError: if the template has no labels, or `reference` does not make its owner a controller
+    :param owner_name: the owner's name, from which the names of pods are generated
+    :param reference: the controller reference to the owner (:func:`kinformer.meta.new_controller_ref`); None for none
+    :param generate_name: the prefix of the pods' names, if it is not made from the owner's name
+    :raises PodControlError: if the template has no labels, or `reference` is not a controller reference
     """
     meta = template.metadata
     if meta is None or not meta.labels:
@@ -71,7 +71,7 @@ def pod_from_template(
         kind="Pod",
         metadata=V1ObjectMeta(
             namespace=namespace,
-            generate_name=generate_name or _name_prefix(owner_name),
+            generate_name=generate_name or generated_name_prefix(owner_name),
             labels=meta.labels,
             annotations=meta.annotations or None,
             finalizers=meta.finalizers or None,
@@ -82,33 +82,41 @@ def pod_from_template(
 
 
 def is_namespace_terminating(error: Exception) -> bool:
-    """Whether a create failed because its namespace is on its way out: no other will succeed, and nobody minds."""
+    """Whether a creation failed because its namespace is being deleted. Later ones will fail, too; this is no error."""
     return isinstance(error, ApiError) and has_status_cause(error, "NamespaceTerminating")
 
 
 class PodWriter(Protocol):
-    """What controllers need of pod control; tests give one that only notes what it is told."""
+    """The interface of pod control. Tests pass an object that only records its calls."""
 
     async def create(self, pod: V1Pod, owner: Any) -> V1Pod:
-        """Create a pod, and record an Event about `owner` for it. Errors are the client's."""
+        """
+        Create a pod, and record an Event about `owner` for it.
+
+        :raises ClientError: if the server refuses
+        """
 
     async def delete(self, namespace: str, name: str, owner: Any) -> None:
         """
         Delete a pod, and record an Event about `owner` for it.
 
-        :raises NotFound: if it is gone already; there is no Event for that
+        :raises NotFound: if the pod is already gone; then no Event is recorded
         :raises PodControlError: if the server refuses
         """
 
     async def patch(self, namespace: str, name: str, patch: dict[str, Any]) -> object:
-        """Apply a strategic merge patch. Errors are the client's."""
+        """
+        Apply a strategic merge patch.
+
+        :raises ClientError: if the server refuses
+        """
 
 
 class PodControl:
     """
-    A :class:`PodWriter` on a server.
+    A :class:`PodWriter` that writes to a server.
 
-    :param wrote: told of each pod that was created or patched: its owner, and the version that it has now
+    :param wrote: called for each pod that was created or patched, with its owner and its new resource version
     """
 
     __slots__ = ("_pods", "_recorder", "_wrote")
@@ -156,13 +164,6 @@ class PodControl:
 
 def _check_reference(reference: V1OwnerReference) -> None:
     if not all((reference.api_version, reference.kind, reference.name, reference.uid)):
-        raise PodControlError(f"the owner reference lacks an apiVersion, kind, name or uid: {reference}")
+        raise PodControlError(f"the owner reference has no apiVersion, kind, name or uid: {reference}")
     if not (reference.controller and reference.block_owner_deletion):
         raise PodControlError(f"the owner reference to {reference.name} does not make it the pods' controller")
-
-
-def _name_prefix(owner_name: str) -> str:
-    """With a dash where that leaves room for one: names are prettier so."""
-    prefix = f"{owner_name}-"
-    # What follows the dash is the server's; any letter in its place says whether the rest is valid.
-    return owner_name if dns1123_subdomain_errors(f"{prefix[:-2]}a") else prefix

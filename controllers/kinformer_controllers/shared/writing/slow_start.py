@@ -1,7 +1,7 @@
-"""Slow start: many calls of which the first ones tell whether the rest is worth trying.
+"""Slow start: making many calls in batches that grow while the calls succeed.
 
-A controller that wants 500 pods in a namespace whose quota is used up should be refused once, not 500 times. So calls
-go out in batches of 1, 2, 4, …: each twice the one before, each only after the one before was all success.
+If a controller wants 500 pods in a namespace whose quota is used up, it should be refused once, not 500 times. So the
+calls are made in batches of 1, 2, 4, … Each batch starts only if all calls of the one before have succeeded.
 """
 
 from __future__ import annotations
@@ -15,14 +15,16 @@ __all__ = ("SLOW_START_INITIAL_BATCH_SIZE", "SlowStart", "slow_start")
 
 T = TypeVar("T")
 
-#: How many calls are made before anything is known.
+#: The size of the first batch.
 SLOW_START_INITIAL_BATCH_SIZE = 1
 
 
 class SlowStart(NamedTuple):
     """
-    :param successes: how many calls went well
-    :param error: what the first call that failed raised, None when all went well
+    The result of :func:`slow_start`.
+
+    :param successes: the number of calls that succeeded
+    :param error: the error of the first call that failed; None if all succeeded
     """
 
     successes: int
@@ -37,12 +39,12 @@ async def slow_start(
     most: int | None = None,
 ) -> SlowStart:
     """
-    Await `call` with each item, in their order, a batch at a time and the calls of one batch at once.
+    Await `call` with each item, in their order. The calls of one batch run at the same time.
 
-    After a failure the batch that it is in is waited for, and no other is started. Errors are returned, not raised:
-    what succeeded counts all the same.
+    After a failure, the other calls of its batch are awaited, and no further batch is started. The error is returned,
+    not raised, because the caller needs the number of successes, too.
 
-    :param most: how many calls are made at once at most; None if that does not matter
+    :param most: the largest batch; None for no limit
     """
     successes = 0
     errors: list[Exception] = []
@@ -51,7 +53,7 @@ async def slow_start(
         nonlocal successes
         try:
             await call(item)
-        except Exception as error:  # whatever it is, it is the caller's answer
+        except Exception as error:  # of any type: it is returned to the caller
             errors.append(error)
         else:
             successes += 1

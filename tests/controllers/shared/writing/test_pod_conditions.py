@@ -4,7 +4,7 @@ import copy
 from datetime import UTC, datetime, timedelta
 
 from kinformer.models import V1PodCondition
-from kinformer_controllers.shared.nodes.pod_conditions import disruption_target, pod_condition, pod_condition_patch
+from kinformer_controllers.shared.writing.pod_conditions import disruption_target, pod_condition, pod_condition_patch
 from tests.controllers.objects import make_pod
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

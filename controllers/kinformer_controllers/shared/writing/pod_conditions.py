@@ -1,7 +1,7 @@
-"""Conditions of pods that a controller sets, not the kubelet: Ready of those on a lost node, DisruptionTarget.
+"""Conditions of pods that a controller sets, not the kubelet: Ready of pods on a lost node, and DisruptionTarget.
 
-Each is written by a strategic patch that holds this one condition and the pod's uid. So what the kubelet writes
-meanwhile stays, and another pod of the name is left alone.
+Each is written with a strategic merge patch of this one condition and the pod's uid. So the patch keeps what the
+kubelet writes at the same time. The uid makes the server refuse the patch if the name now belongs to another pod.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from kinformer_controllers.shared.owning.status import pod_status
 
 __all__ = ("DISRUPTION_TARGET", "disruption_target", "pod_condition", "pod_condition_patch")
 
-#: Says that a pod is about to be deleted for a disruption, and why.
+#: The type of the condition that says that a pod will be deleted because of a disruption.
 DISRUPTION_TARGET: Final = "DisruptionTarget"
 
 
 def pod_condition(pod: V1Pod, type_: str) -> V1PodCondition | None:
-    """The pod's condition of that type, if it has one."""
+    """Return the pod's condition of that type; None if it has none."""
     status = pod_status(pod)
     return get_condition(status.conditions if status is not None else None, type_)
 
 
 def disruption_target(pod: V1Pod, reason: str, message: str) -> V1PodCondition:
-    """The condition that a pod will be disrupted, of the generation that it has now."""
+    """Make the DisruptionTarget condition, with the generation that the pod has now."""
     return V1PodCondition(
         type=DISRUPTION_TARGET,
         status="True",
@@ -38,9 +38,10 @@ def disruption_target(pod: V1Pod, reason: str, message: str) -> V1PodCondition:
 
 def pod_condition_patch(pod: V1Pod, condition: V1PodCondition, now: datetime) -> dict[str, Any] | None:
     """
-    The patch of a pod's status that sets a condition; None if the pod has it, with the same reason and message.
+    Return the patch of a pod's status that sets a condition; None if the pod already has the same condition.
 
-    The time of the last transition stays if the condition's status does, as in Kubernetes' UpdatePodCondition.
+    If the condition's status does not change, neither does its lastTransitionTime, as in Kubernetes'
+    UpdatePodCondition.
     """
     there = pod_condition(pod, condition.type)
     if there is not None and (there.status, there.reason, there.message) == (
