@@ -1,10 +1,10 @@
-"""Quota: what objects use of what is limited, and whether there is enough of it left.
+"""Quota: measuring how much objects use, and checking that it stays within quotas.
 
 An :class:`Evaluator` measures the objects of one resource, a :class:`Registry` knows the evaluators, and
-:func:`calculate_usage` counts a namespace. Three parts use it:
+:func:`calculate_usage` counts a namespace. Three parts use this package:
 
-- admission (:mod:`kinformer_controllers.shared.quota.admission`) charges requests at once;
-- the quota controller (:mod:`kinformer_controllers.resourcequota`) counts again, and gives back what is no longer used;
+- admission (:mod:`kinformer_controllers.shared.quota.admission`) adds the usage of a request before it is stored;
+- the quota controller (:mod:`kinformer_controllers.resourcequota`) counts again, and subtracts what was deleted;
 - the group quotas (:mod:`kinformer_controllers.groupquota`) do both for quotas over many namespaces.
 """
 

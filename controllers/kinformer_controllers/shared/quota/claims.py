@@ -1,4 +1,4 @@
-"""Persistent volume claims: how many and how much storage, in all and by storage class."""
+"""Measures PersistentVolumeClaims: their number and their storage, in total and by storage class."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
 
 def claim_usage(obj: Any) -> ResourceList:
     """
-    What a claim uses. Storage is the more of what it asks for and what it was allocated, in whole bytes.
+    Return what a claim uses. Its storage is the larger of the requested and the allocated amount, in whole bytes.
 
-    :raises UnreadableObject: if it is no claim
-    :raises QuantityError: if it asks for something that is no quantity
+    :raises UnreadableObject: if the object is not a claim
+    :raises QuantityError: if the storage is not a valid quantity
     """
     claim = claim_view(obj)
     storage_class = _storage_class(claim)
@@ -48,9 +48,9 @@ def claim_usage(obj: Any) -> ResourceList:
 
 def claim_matches_scope(requirement: ScopeRequirement, obj: Any) -> bool:
     """
-    Whether a claim is in a scope: VolumeAttributesClass is the only one for claims.
+    Whether a claim is in a scope. VolumeAttributesClass is the only scope for claims.
 
-    :raises ScopeError: if the requirement makes no sense
+    :raises ScopeError: if the requirement is invalid
     """
     if requirement.scope != VOLUME_ATTRIBUTES_CLASS:
         return False
@@ -59,7 +59,7 @@ def claim_matches_scope(requirement: ScopeRequirement, obj: Any) -> bool:
 
 
 def attributes_classes(obj: Any) -> list[str]:
-    """The volume attributes classes that a claim asks for, has, or is on its way to."""
+    """Return the VolumeAttributesClasses that a claim requests, has, or is being changed to."""
     claim = claim_view(obj)
     modify = claim.status.modify_volume_status
     names = (
@@ -71,7 +71,7 @@ def attributes_classes(obj: Any) -> list[str]:
 
 
 def claim_evaluator(source: ObjectSource | None = None) -> GenericEvaluator:
-    """Measures claims. An expansion of the volume shows in the status first, so that status updates count too."""
+    """Make the evaluator of claims. Updates of the status count, too: they show an expansion of the volume first."""
     return _ClaimEvaluator(
         CLAIMS,
         (_COUNT, *_NAMES),
@@ -84,7 +84,7 @@ def claim_evaluator(source: ObjectSource | None = None) -> GenericEvaluator:
 
 class _ClaimEvaluator(GenericEvaluator):
     def matching_resources(self, names: Iterable[str]) -> list[str]:
-        """The names of all classes are matched, whether there is such a class or not."""
+        """Return the names that are measured, with those of all storage classes, whether these exist or not."""
         known = self.resource_names
         return sorted({name for name in names if name in known or name.endswith(_BY_CLASS_SUFFIXES)})
 
@@ -101,7 +101,7 @@ def _storage(claim: ClaimView) -> Quantity | None:
     asked = resources.requests.get("storage") if resources is not None and resources.requests else None
     if asked is None:
         return None
-    # A fraction of a byte is no usage that a quota's status could hold.
+    # Rounded up, because a quota's status holds whole bytes.
     amount = Quantity.parse(asked).rounded_up(0)
     given = (claim.status.allocated_resources or {}).get("storage")
     if given is not None and (allocated := Quantity.parse(given)) > amount:

@@ -1,7 +1,7 @@
-"""Counting objects: what every kind can have a quota for, custom resources too.
+"""Counts objects. Every kind, including custom resources, can have a quota for the number of its objects.
 
-``count/deployments.apps`` limits how many Deployments a namespace has. Four of the oldest kinds have a shorter name as
-well: ``configmaps``, ``replicationcontrollers``, ``resourcequotas`` and ``secrets``.
+``count/deployments.apps`` limits how many Deployments a namespace has. Four old kinds also have a shorter name:
+``configmaps``, ``replicationcontrollers``, ``resourcequotas`` and ``secrets``.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ __all__ = ("LEGACY_NAMES", "ONE", "count_name", "object_count_evaluator")
 
 ONE: Final = Quantity.of(1)
 
-#: The shorter names, of before there was ``count/``.
+#: The shorter names. They are older than the names with ``count/``.
 LEGACY_NAMES: Final = {
     GroupResource("", name): name for name in ("configmaps", "replicationcontrollers", "resourcequotas", "secrets")
 }
 
 
 def count_name(resource: GroupResource) -> str:
-    """What a quota calls the number of a resource's objects."""
+    """Return the name that a quota has for the number of a resource's objects."""
     return f"count/{resource}"
 
 
 def object_count_evaluator(resource: GroupResource, source: ObjectSource | None = None) -> GenericEvaluator:
-    """An evaluator that counts a resource's objects and knows nothing else of them."""
+    """Make an evaluator that only counts a resource's objects."""
     alias = LEGACY_NAMES.get(resource)
     names = (count_name(resource), alias) if alias else (count_name(resource),)
     used = dict.fromkeys(names, ONE)
@@ -42,6 +42,6 @@ def object_count_evaluator(resource: GroupResource, source: ObjectSource | None 
 
 class _Counter(GenericEvaluator):
     async def add_up(self, objects: Any, options: Any) -> ResourceList:
-        """No object is looked at: a quota with scopes is about none of them, one without about all."""
+        """Count the objects without reading them. A quota with scopes applies to none of them, one without to all."""
         count = Quantity.of(0 if options.scopes else len(objects))
         return dict.fromkeys(self.resource_names, count)

@@ -1,10 +1,9 @@
-"""Resource claims: how many, and how many devices of each class they ask for.
+"""Measures ResourceClaims: their number, and the number of devices of each class that they request.
 
-``gpu.deviceclass.resource.k8s.io/devices`` limits the devices of class gpu. Of alternatives, the one that asks for most
-counts; who asks for all devices that there are is charged for the most that a claim can get.
+``gpu.deviceclass.resource.k8s.io/devices`` limits the devices of class gpu. If a request has alternatives, the largest
+amount of each class counts. A request for all devices counts as 32, the largest number that one claim can get.
 
-What is not here are extended resources that are backed by device classes: pods are charged for those, and claims only
-for what they ask for themselves.
+Not counted here: extended resources that are backed by device classes. They are charged to pods.
 """
 
 from __future__ import annotations
@@ -25,15 +24,15 @@ DEVICE_CLAIMS: Final = GroupResource("resource.k8s.io", "resourceclaims")
 
 _COUNT: Final = count_name(DEVICE_CLAIMS)
 _OF_CLASS: Final = ".deviceclass.resource.k8s.io/devices"
-#: Devices that one claim can get at most.
+#: The largest number of devices that one claim can get.
 _MOST: Final = 32
 
 
 def device_claim_usage(obj: Any) -> ResourceList:
     """
-    What a resource claim uses.
+    Return what a ResourceClaim uses.
 
-    :raises UnreadableObject: if it is no resource claim
+    :raises UnreadableObject: if the object is not a ResourceClaim
     """
     devices = device_claim_view(obj).spec.devices
     used: ResourceList = {_COUNT: ONE}
@@ -49,7 +48,7 @@ def device_claim_usage(obj: Any) -> ResourceList:
 
 
 def device_claim_evaluator(source: ObjectSource | None = None) -> GenericEvaluator:
-    """Measures resource claims."""
+    """Make the evaluator of ResourceClaims."""
     return _DeviceClaimEvaluator(
         DEVICE_CLAIMS, (_COUNT,), device_claim_usage, operations={"": (CREATE, UPDATE)}, source=source or NoSource()
     )
@@ -57,12 +56,12 @@ def device_claim_evaluator(source: ObjectSource | None = None) -> GenericEvaluat
 
 class _DeviceClaimEvaluator(GenericEvaluator):
     def matching_resources(self, names: Iterable[str]) -> list[str]:
-        """The names of all classes are matched, whether there is such a class or not."""
+        """Return the names that are measured, with those of all device classes, whether these exist or not."""
         return sorted({name for name in names if name == _COUNT or name.endswith(_OF_CLASS)})
 
 
 def _devices(asked: DeviceAsk) -> ResourceList:
-    # What is not said, the API server has filled in: exactly one. A mode of later versions counts for nothing.
+    # The API server's defaults: the mode ExactCount, and the count 1. An unknown mode of a later version counts as 0.
     match asked.allocation_mode or "ExactCount":
         case "ExactCount":
             count = 1 if asked.count is None else asked.count

@@ -1,8 +1,8 @@
-"""Evaluators: how much of what a quota limits the objects of one resource use.
+"""Evaluators: an evaluator measures how much the objects of one resource use.
 
-There is one evaluator for each resource. Admission asks it what one object would use, the quota controller what all of
-a namespace's objects use. A :class:`GenericEvaluator` is made from a few functions and does for most; what a kind has
-that is special overrides a method.
+There is one evaluator for each resource. Admission asks it for the usage of one object. The quota controller asks it
+for the usage of all objects of a namespace. A :class:`GenericEvaluator` is made from a few functions and is enough for
+most resources. A resource with rules of its own overrides a method.
 """
 
 from __future__ import annotations
@@ -42,22 +42,24 @@ CREATE: Operation = "CREATE"
 UPDATE: Operation = "UPDATE"
 DELETE: Operation = "DELETE"
 
-#: Objects that are measured in one go: some 5 ms of pods at the worst, if no two of them are alike.
+#: The number of objects that are measured before other tasks may run. For pods of which no two are alike this takes
+#: about 5 ms.
 SLICE = 500
 
 
 class ConstraintError(ValueError):
-    """An object lacks what every object under a quota must say."""
+    """An object does not specify an amount that a quota requires it to specify."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
     """
-    A write that may cost quota.
+    A write that may change the usage of a quota.
 
-    :param object: what is to be stored: a model, or JSON; None for a delete
-    :param old_object: what is stored; None for a create
-    :param has_moved: an update after which other quotas are about the object: it is charged even if it uses the same
+    :param object: the object to be stored, as a model or as JSON; None for a delete
+    :param old_object: the stored object; None for a create
+    :param has_moved: whether other quotas apply to the object after this update; then it is charged even if its usage
+        is the same
     """
 
     operation: Operation
@@ -74,10 +76,10 @@ class Request:
 @dataclass(frozen=True, slots=True)
 class UsageStatsOptions:
     """
-    What is to be counted.
+    The objects and amounts to be counted.
 
-    :param scopes: all must match an object for it to count
-    :param resources: the names that are asked for
+    :param scopes: an object counts if it is in all of them
+    :param resources: the names of the amounts
     """
 
     namespace: str
@@ -88,7 +90,9 @@ class UsageStatsOptions:
 @dataclass(frozen=True, slots=True)
 class UsageStats:
     """
-    :param version: what was counted is at least as new as this; empty if that cannot be said
+    The usage of a namespace's objects.
+
+    :param version: a resource version; the counted objects are at least as new. Empty if it is not known
     """
 
     used: ResourceList
@@ -100,55 +104,57 @@ class Evaluator(Protocol):
 
     @property
     def group_resource(self) -> GroupResource:
-        """Whose objects it measures."""
+        """The resource whose objects it measures."""
 
     def constraints(self, required: Collection[str], obj: Any) -> None:
         """
-        :param required: names that a quota limits
-        :raises ConstraintError: if the object must say more about them
+        Check that an object specifies the amounts that a quota requires.
+
+        :param required: the names that a quota limits
+        :raises ConstraintError: if the object does not specify one that it must
         """
 
     def handles(self, request: Request) -> bool:
-        """Whether the request can change how much is used."""
+        """Whether the request can change the usage."""
 
     def matches(self, hard: Collection[str], scopes: Iterable[ScopeRequirement], obj: Any) -> bool:
-        """Whether a quota with these limits and scopes is about the object."""
+        """Whether a quota with these limits and scopes applies to the object."""
 
     def matching_resources(self, names: Iterable[str]) -> list[str]:
-        """Those of the names that this evaluator measures, sorted."""
+        """Return the names that this evaluator measures, sorted."""
 
     def matching_scopes(self, obj: Any, scopes: Iterable[ScopeRequirement]) -> list[ScopeRequirement]:
         """
-        Those of the scopes that the object is in.
+        Return the scopes that the object is in.
 
-        :raises ScopeError: names the scope that makes no sense
+        :raises ScopeError: if a scope is invalid; the error names it
         """
 
     def uncovered_scopes(
         self, limited: Iterable[ScopeRequirement], matched: Iterable[ScopeRequirement]
     ) -> list[ScopeRequirement]:
-        """Those of the limited scopes that no quota's scope covers."""
+        """Return the limited scopes that no quota's scope covers."""
 
     def usage(self, obj: Any) -> ResourceList:
         """
-        What an object uses.
+        Return the usage of an object.
 
         :raises ValueError: if it cannot be measured
         """
 
     async def usage_stats(self, options: UsageStatsOptions) -> UsageStats:
         """
-        What a namespace's objects use, zeros included.
+        Return the usage of a namespace's objects, including amounts of zero.
 
-        :raises Exception: whatever keeps it from being counted
+        :raises Exception: if it cannot be counted
         """
 
 
 class Tally:
     """
-    Adds up many resource lists without making one for each step.
+    Adds up many resource lists without making a new list for each step.
 
-    :param names: of what is added, if not all of it is wanted; there is at least nothing of each
+    :param names: the names to add up; by default all. Each is in the total, with zero if no list has it
     """
 
     __slots__ = ("_names", "_nanos", "_notation")
@@ -159,7 +165,7 @@ class Tally:
         self._notation: dict[str, Any] = {}
 
     def add(self, amounts: Amounts, times: int = 1) -> None:
-        """Add a list, so many times."""
+        """Add a list that many times."""
         nanos, notation = self._nanos, self._notation
         for name in self._names or amounts:
             amount = amounts.get(name)
@@ -170,7 +176,7 @@ class Tally:
                 nanos[name] = so_far + amount.nano * times
 
     def total(self) -> ResourceList:
-        """All that was added."""
+        """Return the sum."""
         notation = self._notation
         return {name: Quantity(nano, notation[name]) if nano else ZERO for name, nano in self._nanos.items()}
 
@@ -180,13 +186,13 @@ class GenericEvaluator:
     """
     An evaluator made of functions.
 
-    :param group_resource: whose objects it measures
-    :param resource_names: what it measures of them
-    :param measure: what one object uses
-    :param operations: which operations can change that, by subresource; ``""`` is the object itself
+    :param group_resource: the resource whose objects it measures
+    :param resource_names: the names of the amounts that it measures
+    :param measure: returns the usage of one object
+    :param operations: the operations that can change the usage, by subresource; ``""`` is the object itself
     :param matches_scope: whether an object is in a scope
-    :param check: raises :exc:`ConstraintError` for an object that lacks what a quota requires
-    :param source: where all of a namespace's objects are had from
+    :param check: raises :exc:`ConstraintError` if an object does not specify an amount that a quota requires
+    :param source: lists all objects of a namespace
     """
 
     group_resource: GroupResource
@@ -244,7 +250,7 @@ class GenericEvaluator:
         return UsageStats(await self.add_up(objects, options), version)
 
     async def add_up(self, objects: Sequence[Any], options: UsageStatsOptions) -> ResourceList:
-        """What those of the objects use that are in all scopes; others run in between."""
+        """Return the usage of the objects that are in all scopes. Other tasks run in between."""
         tally = Tally(options.resources)
         usage, scopes, matches_scope = self.usage, options.scopes, self.matches_scope
         for begin in range(0, len(objects), SLICE):

@@ -1,4 +1,4 @@
-"""Limits: a quota as admission and the controller reckon with it, whatever kind of object it is kept in."""
+"""Quota: the limits and the usage with which admission and the controller compute, independent of the stored kind."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ class Quota:
     """
     One quota at one version.
 
-    :param hard: the limits in force, which are those of the status
-    :param used: what is used of them, as far as it is known
+    :param hard: the limits in force: those of the status
+    :param used: the usage, as far as it is known
     :param source: the object that this was read from
-    :param selects: whether it is about an object (its namespace, and itself); about all of its namespace's if None
+    :param selects: whether it applies to an object, called with the object's namespace and the object. None if it
+        applies to all objects of its namespace
     """
 
     namespace: str
@@ -32,19 +33,19 @@ class Quota:
     selects: Callable[[str, Any], bool] | None = None
 
     def is_about(self, namespace: str, obj: Any) -> bool:
-        """Whether an object is one of those that this is for, whatever its scopes."""
+        """Whether the quota applies to an object. Scopes are not checked."""
         return self.selects is None or self.selects(namespace, obj)
 
     def with_used(self, used: ResourceList) -> Quota:
-        """The same with another usage."""
+        """Return the same quota with another usage."""
         return replace(self, used=used)
 
 
 def quota_of(obj: Any) -> Quota:
     """
-    Read a ResourceQuota, a model or JSON.
+    Read a ResourceQuota from a model or from JSON.
 
-    :raises QuantityError: if a limit or usage is no quantity
+    :raises QuantityError: if a limit or a usage is not a valid quantity
     """
     if isinstance(obj, Mapping):
         metadata, spec, status = obj["metadata"], obj.get("spec") or {}, obj.get("status") or {}
@@ -68,5 +69,5 @@ def quota_of(obj: Any) -> Quota:
 
 
 def with_status(obj: dict[str, Any], quota: Quota) -> dict[str, Any]:
-    """A quota's JSON with the usage as it is reckoned now."""
+    """Return a quota's JSON with the limits and the usage of `quota` in its status."""
     return {**obj, "status": {**(obj.get("status") or {}), "hard": dump(quota.hard), "used": dump(quota.used)}}

@@ -1,8 +1,8 @@
-"""The quota monitor: a handler, and an evaluator, for every kind that a namespace can have.
+"""The quota monitor: an event handler and an evaluator for every kind of object that a namespace can have.
 
-What kinds there are it learns by discovery, again and again: a custom resource can be limited as soon as its definition
-is there, and what is gone is followed no more. Kinds of which somebody else needs the objects are followed with the
-shared informers; of all others the metadata are followed, which are all that counting needs.
+It repeats discovery. So a custom resource can be limited soon after its definition is created, and a kind that is gone
+is no longer watched. If a controller already watches a kind's whole objects, its informer is used. Of all other kinds
+only the metadata is watched, which is enough for counting.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from kinformer_controllers.shared.quota.sources import ClientSource, InformerSou
 
 __all__ = ("DISCOVERY_PERIOD", "HandlerOf", "QuotaMonitor", "quotable_resources")
 
-#: Makes what is told of the objects of a resource.
+#: Returns the event handler for the objects of a resource.
 HandlerOf = Callable[[GroupResource], ResourceEventHandler[Any]]
 
 _VERBS: Final = frozenset({"create", "list", "watch", "delete"})
 
 
 def quotable_resources(served: Served) -> dict[GroupResource, ApiResource]:
-    """What a quota can limit: whatever belongs to namespaces and can be created, listed, watched and deleted."""
+    """Return the resources that a quota can limit: namespaced ones with the verbs create, list, watch and delete."""
     return {
         resource: kind
         for resource, kind in kinds_with(served, _VERBS).items()
@@ -47,10 +47,10 @@ class QuotaMonitor(KindMonitor):
     """
     Follows every quotable kind.
 
-    :param registry: gets an evaluator for each that it has none for
-    :param live: gets one that asks the server, likewise
-    :param handler_of: makes what is told of a resource's objects
-    :param resource_found: is told of each resource once it can be counted
+    :param registry: gets an evaluator, which lists from a cache, for each kind that it has none for
+    :param live: gets an evaluator that lists from the server for the same kinds
+    :param handler_of: returns the event handler for a resource's objects
+    :param resource_found: called with each resource once it can be counted
     :param with_labels: whether labels of objects are needed
     """
 
@@ -72,18 +72,18 @@ class QuotaMonitor(KindMonitor):
 
     def objects(self, resource: GroupResource) -> Resource[Any]:
         """
-        The objects of a resource that is followed, as the server has them: their metadata.
+        Return the client's access to the metadata of a resource's objects.
 
-        :raises LookupError: if it is not followed
+        :raises LookupError: if the resource is not followed
         """
         followed = self._followed.get(resource)
         if followed is None:
-            raise LookupError(f"{resource} are not followed")
+            raise LookupError(f"{resource} is not followed: discovery has not found it, or no quota can limit it")
         return self._client.resource(PartialObjectMetadata, followed.kind.gvr, namespaced=True, metadata_only=True)
 
 
 class _QuotaFollower(Follower):
-    """What is done about a kind that can be limited: its objects are counted."""
+    """Adds an evaluator for each kind that a quota can limit, and removes it when the kind is gone."""
 
     def __init__(
         self,
@@ -115,7 +115,8 @@ class _QuotaFollower(Follower):
     def handler_of(self, kind: ApiResource, informer: SharedIndexInformer[Any]) -> ResourceEventHandler[Any]:
         resource = kind.gvr.group_resource
         if resource not in WHOLE:
-            # Of a claim for devices, the metadata is not enough; of a version that has no model here, it has to be.
+            # Counting the devices of a ResourceClaim needs the whole object. If the server's version of it has no model
+            # here, only the claims are counted.
             is_whole = informer.type is ResourceV1ResourceClaim
             self._registry.add(_evaluator(resource, InformerSource(informer), is_whole))
             if self._live is not None:

@@ -1,9 +1,11 @@
-"""What a pod asks for in all: the sums and maxima over its containers, as the scheduler reckons it too.
+"""The total requests and limits of a pod, computed from its containers in the same way as in the scheduler.
 
-Containers add up. Init containers run one after the other before them, so that the greatest of each amount counts;
-those that stay (sidecars) add to whatever starts after them. Amounts for the pod as a whole stand instead of the
-containers', and the overhead of running a pod comes on top. While containers are resized in place, the most of what is
-asked for, has been allocated and is in force counts.
+- The amounts of containers are added up.
+- Init containers run one after the other before the containers, so the largest of each amount counts.
+- Sidecars (init containers that keep running) are added to everything that starts after them.
+- Amounts for the pod as a whole replace those of its containers.
+- The pod's overhead is added.
+- While a container is resized in place, the largest of the requested, allocated and actual amounts counts.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ _HUGE_PAGES: Final = "hugepages-"
 
 def pod_requests(pod: PodView) -> ResourceList:
     """
-    :raises QuantityError: if an amount is none
+    Return what a pod requests.
+
+    :raises QuantityError: if an amount is not a valid quantity
     """
     result = _of_containers_and_pod(
         pod, lambda resources: resources.requests, lambda status: status.allocated_resources
@@ -34,10 +38,12 @@ def pod_requests(pod: PodView) -> ResourceList:
 
 def pod_limits(pod: PodView) -> ResourceList:
     """
-    :raises QuantityError: if an amount is none
+    Return the limits of a pod.
+
+    :raises QuantityError: if an amount is not a valid quantity
     """
     result = _of_containers_and_pod(pod, lambda resources: resources.limits, lambda status: None)
-    # What has no limit has none with its overhead either.
+    # The overhead is only added to limits that exist: without a limit, the overhead does not make one.
     for name, amount in load(pod.spec.overhead).items():
         if result.get(name):
             result[name] += amount
@@ -50,10 +56,10 @@ def _of_containers_and_pod(
     allocated: Callable[[ContainerStatus], Texts | None],
 ) -> ResourceList:
     """
-    What is asked for, without overhead.
+    Return the amounts of the containers and the pod, without overhead.
 
-    :param pick: the requests, or the limits
-    :param allocated: what more counts of a container that is resized
+    :param pick: returns the requests, or the limits
+    :param allocated: returns further amounts that count while a container is resized
     """
     spec, statuses, infeasible = pod.spec, _statuses(pod), _resize_is_infeasible(pod)
 
@@ -81,7 +87,7 @@ def _of_containers_and_pod(
             _add_to(sidecars, amounts)
             _raise_to(initial, sidecars)
         else:
-            # It has run, or will: nothing about it can be resized.
+            # It has ended, or has not started: it cannot be resized.
             amounts = asked(container)
             _add_to(amounts, sidecars)
             _raise_to(initial, amounts)
@@ -94,7 +100,7 @@ def _of_containers_and_pod(
 
 
 def has_pod_level_resources(pod: PodView) -> bool:
-    """Whether the pod as a whole asks for, or limits, something that can be had so."""
+    """Whether the pod as a whole has a request or a limit for CPU, memory or huge pages."""
     resources = pod.spec.resources
     if resources is None:
         return False
@@ -103,9 +109,9 @@ def has_pod_level_resources(pod: PodView) -> bool:
 
 def is_best_effort(pod: PodView) -> bool:
     """
-    Whether nothing is asked for or limited, of CPU or memory.
+    Whether the pod has no request and no limit for CPU or memory.
 
-    :raises QuantityError: if an amount is none
+    :raises QuantityError: if an amount is not a valid quantity
     """
     if pod.status.qos_class:
         return pod.status.qos_class == "BestEffort"

@@ -1,7 +1,7 @@
-"""Pods: how many, what they ask for, and which quotas are about which of them.
+"""Measures pods: their number, their requests and limits, and the scopes that they are in.
 
-``count/pods`` counts every pod that is stored. All else counts only pods that have not come to their end: a pod that
-has failed or succeeded, or should have been gone by now, uses nothing.
+``count/pods`` counts every stored pod. Everything else counts only pods that have not ended: a pod that has failed or
+succeeded, or whose grace period after its deletion is over, uses nothing.
 """
 
 from __future__ import annotations
@@ -71,20 +71,20 @@ _NAMES: Final = frozenset(
 _PREFIXES: Final = ("hugepages-", "requests.hugepages-")
 _DEVICE_CLASS: Final = "deviceclass.resource.kubernetes.io/"
 
-# Where a quota limits one of these, every container must say something about it. Kubernetes calls that a mistake, and
+# If a quota limits one of these, every container must specify it. The Kubernetes source calls this rule a mistake, and
 # keeps it for these names only.
 _MUST_BE_SAID: Final = frozenset({"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"})
 
 
-# Pods of which is remembered what shape they are of, gone ones included; with this many, all is forgotten and looked at
-# anew. The same for shapes, some 20 MB of them.
+# The shape of each pod is remembered, also of deleted pods. At this number of pods, all are forgotten. The same is done
+# for shapes, of which this many need about 20 MB.
 _PODS_KNOWN: Final = 300_000
 _SHAPES_KNOWN: Final = 20_000
 
 
 @dataclass(eq=False, slots=True)
 class _Measured:
-    """What all pods of one shape use, and which scopes they are in, as far as anybody has asked."""
+    """The usage of each pod of one shape, and whether it is in the scopes that were asked for."""
 
     used: ResourceList
     scopes: dict[ScopeRequirement, bool] = field(default_factory=dict)
@@ -94,16 +94,16 @@ class PodEvaluator(GenericEvaluator):
     """
     Measures pods.
 
-    Pods are made from templates: what one uses, all of its shape use, so that each shape is measured once. And a pod of
-    one version always uses the same (but for its end), so that its shape is remembered: a recount of 10,000 pods takes
-    some 30 ms the first time, and a fifth of that from then on.
+    Pods are made from templates, so many have the same spec and status: the same shape. Each shape is measured once.
+    The usage of a pod only changes with its version, or when its grace period ends, so its shape is remembered. A
+    recount of 10,000 pods takes about 30 ms the first time, and a fifth of that from then on.
 
-    :param clock: tells which pods should have been gone by now
+    :param clock: says whether a pod's grace period is over
     """
 
     def __init__(self, source: ObjectSource | None = None, clock: Clock | None = None) -> None:
         self._clock = clock or RealClock()
-        # By uid, with the version; and by shape.
+        # The first by a pod's uid, with its resource version; the second by shape.
         self._measured: dict[str, tuple[str, _Measured]] = {}
         self._shapes: dict[bytes, _Measured] = {}
         super().__init__(
@@ -117,7 +117,7 @@ class PodEvaluator(GenericEvaluator):
         )
 
     def handles(self, request: Request) -> bool:
-        """Creation and resizing; and an update that gives a pod a deadline, which changes the scope that it is in."""
+        """Whether the request creates or resizes a pod, or adds or removes its deadline, which changes its scope."""
         if request.operation == UPDATE and not request.subresource:
             try:
                 return is_terminating(request.object) != is_terminating(request.old_object)
@@ -126,7 +126,7 @@ class PodEvaluator(GenericEvaluator):
         return super().handles(request)
 
     def matching_resources(self, names: Iterable[str]) -> list[str]:
-        """The plain names, huge pages of any size, and requests of extended resources."""
+        """Return the names that are measured, with huge pages of any size and requests of extended resources."""
         return sorted({name for name in names if name in _NAMES or _is_matched(name)})
 
     def usage(self, obj: Any) -> ResourceList:
@@ -134,7 +134,7 @@ class PodEvaluator(GenericEvaluator):
         return self._remember(obj).used if _is_constant(obj) else self._measure(obj)
 
     async def add_up(self, objects: Sequence[Any], options: UsageStatsOptions) -> ResourceList:
-        """Counts how many pods are of one shape, and multiplies."""
+        """Add up the usage: count the pods of each shape, and multiply."""
         times: Counter[_Measured] = Counter()
         tally = Tally(options.resources)
         scopes, remember = options.scopes, self._remember
@@ -195,7 +195,7 @@ class PodEvaluator(GenericEvaluator):
 
 
 def _is_constant(obj: Any) -> bool:
-    """Whether an object is a pod of a version, and without an end that time alone would bring."""
+    """Whether an object is a stored pod that is not being deleted, so that its usage does not change with time."""
     if type(obj) is not V1Pod:
         return False
     meta = obj.metadata
@@ -203,7 +203,7 @@ def _is_constant(obj: Any) -> bool:
 
 
 def is_quota_tracked(obj: Any, clock: Clock) -> bool:
-    """Whether a pod is on its way or running, and not past the end of its grace."""
+    """Whether a pod has not ended, and its grace period is not over."""
     pod = pod_view(obj)
     if pod.status.phase in ("Failed", "Succeeded"):
         return False
@@ -212,16 +212,16 @@ def is_quota_tracked(obj: Any, clock: Clock) -> bool:
 
 
 def is_terminating(obj: Any) -> bool:
-    """Whether a pod ends by a deadline; nothing to do with its deletion."""
+    """Whether a pod has a deadline (``activeDeadlineSeconds``). The scope's name has nothing to do with deletion."""
     deadline = pod_view(obj).spec.active_deadline_seconds
     return deadline is not None and deadline >= 0
 
 
 def pod_matches_scope(requirement: ScopeRequirement, obj: Any) -> bool:
     """
-    Whether a pod is in a scope; no pod is in one that is unknown.
+    Whether a pod is in a scope. No pod is in an unknown scope.
 
-    :raises ScopeError: if the requirement makes no sense
+    :raises ScopeError: if the requirement is invalid
     """
     pod = pod_view(obj)
     scope = requirement.scope
@@ -237,9 +237,9 @@ def pod_matches_scope(requirement: ScopeRequirement, obj: Any) -> bool:
 
 def check_pod(required: Collection[str], obj: Any) -> None:
     """
-    Check that every container says what it needs of CPU and memory, where a quota limits them.
+    Check that every container specifies the amounts of CPU and memory that a quota limits.
 
-    :raises ConstraintError: names what is missing of which container
+    :raises ConstraintError: if amounts are missing; the error names them and the containers
     """
     pod = pod_view(obj)
     if has_pod_level_resources(pod):
@@ -274,11 +274,11 @@ def _charge(used: ResourceList, amounts: ResourceList, names_for: Callable[[str]
 
 @lru_cache(maxsize=4096)
 def _charged_for_request(name: str) -> tuple[str, ...]:
-    """What a quota calls a request of this resource."""
+    """Return the names that a quota has for a request of this resource."""
     if name in _PLAIN or name.startswith("hugepages-"):
         return (name, f"requests.{name}")
     if _is_extended(name) or name.startswith(_DEVICE_CLASS):
-        # They cannot be overcommitted, so that there are no limits apart.
+        # These resources cannot be overcommitted: limits equal requests, and there are no names for limits.
         return (f"requests.{name}",)
     return ()
 

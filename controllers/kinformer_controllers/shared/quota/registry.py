@@ -1,4 +1,4 @@
-"""The registry: which evaluator measures the objects of which resource."""
+"""The registry: the evaluator of each resource."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, Final
 from kinformer.client import Client
 from kinformer.clock import Clock
 from kinformer.informers import SharedInformerFactory
+from kinformer.logs import get_logger
 from kinformer.meta import GroupResource
 from kinformer.models import (
     PartialObjectMetadata,
@@ -40,7 +41,9 @@ __all__ = (
     "core_registry",
 )
 
-#: What no quota limits: what is not stored, and events, which never were limited.
+log = get_logger(__name__)
+
+#: No quota limits these: resources that are not stored, and Events.
 IGNORED_RESOURCES: Final = frozenset(
     {
         GroupResource("", "bindings"),
@@ -56,7 +59,7 @@ IGNORED_RESOURCES: Final = frozenset(
     }
 )
 
-#: The models of what :func:`core_registry` measures.
+#: The models of the resources that :func:`core_registry` measures.
 MODELS: Final[dict[GroupResource, type[Any]]] = {
     PODS: V1Pod,
     SERVICES: V1Service,
@@ -68,36 +71,44 @@ MODELS: Final[dict[GroupResource, type[Any]]] = {
     GroupResource("", "secrets"): V1Secret,
 }
 
-#: What every server has. All else is measured from informers once it is known to be there.
+#: Every server has these. Others are measured from informers once discovery has found them.
 ALWAYS_THERE: Final = frozenset(MODELS) - {DEVICE_CLAIMS}
 
-#: Of these, which every server has, the metadata is not enough.
+#: Of those, the resources whose metadata is not enough for measuring.
 WHOLE: Final = frozenset({PODS, SERVICES, CLAIMS})
 
-#: Gives the source of a resource's objects.
+#: Returns the source of a resource's objects.
 SourceOf = Callable[[GroupResource], ObjectSource]
 
 
 class Registry:
-    """Evaluators by resource. What is added later replaces what was there for the same resource."""
+    """Evaluators by resource. A resource has one evaluator; adding another replaces it."""
 
     def __init__(self, evaluators: Iterable[Evaluator] = ()) -> None:
         self._evaluators = {evaluator.group_resource: evaluator for evaluator in evaluators}
 
     def get(self, resource: GroupResource) -> Evaluator | None:
-        """The evaluator of a resource, None if there is none."""
+        """Return the evaluator of a resource; None if there is none."""
         return self._evaluators.get(resource)
 
+    def get_or_count(self, resource: GroupResource) -> Evaluator:
+        """Return the evaluator of a resource. If there is none, add one that counts its objects."""
+        evaluator = self._evaluators.get(resource)
+        if evaluator is None:
+            evaluator = self._evaluators[resource] = object_count_evaluator(resource)
+            log.info("quota_evaluator_added", resource=str(resource))
+        return evaluator
+
     def list(self) -> list[Evaluator]:
-        """All evaluators."""
+        """Return all evaluators."""
         return list(self._evaluators.values())
 
     def add(self, evaluator: Evaluator) -> None:
-        """Measure one more resource."""
+        """Add the evaluator of a resource."""
         self._evaluators[evaluator.group_resource] = evaluator
 
     def remove(self, resource: GroupResource) -> None:
-        """Measure a resource no more; it need not have been measured."""
+        """Remove the evaluator of a resource, if there is one."""
         self._evaluators.pop(resource, None)
 
 
@@ -109,13 +120,13 @@ def core_registry(
     clock: Clock | None = None,
 ) -> Registry:
     """
-    The evaluators of Kubernetes' core: pods, services, claims, resource claims, and those kinds whose number has a name
-    of its own.
+    Make the evaluators of Kubernetes' core: pods, services, claims, resource claims, and the kinds whose number has a
+    short name.
 
-    They list through informers if there are some (resource claims through the client, as not every server has them),
-    else through the client, and not at all if there is neither: then they are for admission.
+    With `informers`, they list from caches; resource claims are listed through the client, because not every server has
+    them. With `client` alone, they list from the server. With neither, they cannot list and are for admission only.
 
-    :param source_of: where to list from instead
+    :param source_of: returns the source of each resource, in place of these
     """
     if source_of is None:
         source_of = client_sources(client) if client is not None else _no_source
@@ -133,18 +144,18 @@ def core_registry(
 
 
 def _informer_sources(informers: SharedInformerFactory, others: SourceOf) -> SourceOf:
-    """Sources from a factory's informers, of whole objects; each is asked for as soon as its source is."""
+    """Return the function that makes sources from a factory's informers of whole objects."""
 
     def source_of(resource: GroupResource) -> ObjectSource:
-        return (
-            InformerSource(informers.informer_for(MODELS[resource])) if resource in ALWAYS_THERE else others(resource)
-        )
+        if resource in ALWAYS_THERE:
+            return InformerSource(informers.informer_for(MODELS[resource]))
+        return others(resource)
 
     return source_of
 
 
 def client_sources(client: Client) -> SourceOf:
-    """Sources that ask the server each time; for no more than metadata where that is enough."""
+    """Return the function that makes sources which list from the server: only the metadata, if that is enough."""
 
     def source_of(resource: GroupResource) -> ObjectSource:
         model = MODELS[resource]

@@ -1,8 +1,8 @@
-"""Replenishment: noticing at once that something which a quota limits is free again.
+"""Replenishment: noticing soon that objects use less of a quota.
 
-A replenishment controller follows the objects of one kind. When one is deleted, or comes to use less (a pod ends, a
-service gives up its node ports), it says in which namespace, and the quota controller recounts those quotas there that
-limit it. What has no replenishment controller is found at the next full recount.
+A replenishment controller watches the objects of one kind. When an object is deleted or its usage changes (a pod ends,
+a service gives up its node ports), it reports the namespace, and the quota controller recounts the quotas there that
+limit this kind. The usage of other kinds is corrected at the next full recount.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ __all__ = (
 
 log = get_logger(__name__)
 
-#: Is told of which resource there may be less in which namespace.
+#: Called with a resource and a namespace in which its objects may use less.
 Replenish = Callable[[GroupResource, str], object]
 
-#: Whether an update (resource, old, new) can change how much is used, or of which quota.
+#: Whether an update (resource, old object, new object) can change the usage, or the quotas that it counts for.
 UpdateFilter = Callable[[GroupResource, Any, Any], bool]
 
 _MODELS: Final[dict[GroupKind, type[Any]]] = {
@@ -55,21 +55,21 @@ _MODELS: Final[dict[GroupKind, type[Any]]] = {
     for model in (V1Pod, V1Service, V1ReplicationController, V1PersistentVolumeClaim, V1Secret, V1ConfigMap)
 }
 
-#: What the quota controller follows where it does not ask the server what there is.
+#: The kinds that the quota controller watches if it does not use discovery.
 GROUP_KINDS_TO_REPLENISH: Final = tuple(_MODELS)
 
 
 class NoReplenishmentController(LookupError):
-    """There is no replenishment controller for a kind: its quotas are only recounted in full."""
+    """There is no replenishment controller for a kind. Its quotas are only corrected by full recounts."""
 
 
 def default_update_filter(pods: PodEvaluator | None = None) -> UpdateFilter:
     """
-    The updates that matter: those after which the object uses another amount, or is in other scopes.
+    Make the default filter. It selects updates after which the object's usage, or its scopes, are different.
 
-    Of all kinds but pods, services and claims an object uses the same as long as it is there.
+    Only pods, services and claims have a usage that can change. Other objects are only counted.
 
-    :param pods: what measures pods, if it is to remember what they use
+    :param pods: measures pods; pass the shared evaluator if it should remember their usage
     """
     pod_usage = (pods or PodEvaluator()).usage
 
@@ -86,7 +86,7 @@ def default_update_filter(pods: PodEvaluator | None = None) -> UpdateFilter:
 
 
 class ReplenishmentHandler:
-    """Told of the objects of one resource; tells of what may have been freed."""
+    """The event handler for the objects of one resource. It calls `replenish` when their usage may have changed."""
 
     __slots__ = ("_matters", "_replenish", "resource")
 
@@ -96,13 +96,13 @@ class ReplenishmentHandler:
         self._matters = matters
 
     def on_add(self, obj: Any, is_in_initial_list: bool, /) -> None:
-        """Nothing is freed: admission has charged it."""
+        """Do nothing: admission has already charged the new object."""
 
     def on_update(self, old: Any, new: Any, /) -> None:
         accessor = accessor_of(new)
         if accessor.resource_version(old) == accessor.resource_version(new):
             return  # a resync
-        # Deleted and made anew with nobody seeing the moment between: the old one was freed all the same.
+        # Another uid: the object was deleted and created again, and the watch did not show the deletion.
         if accessor.uid(old) != accessor.uid(new) or self._matters(self.resource, old, new):
             self._replenish(self.resource, accessor.namespace(new))
 
@@ -117,8 +117,10 @@ class ReplenishmentHandler:
 @dataclass(frozen=True, slots=True)
 class ReplenishmentControllerOptions:
     """
-    :param group_kind: whose objects to follow
-    :param replenish: is told
+    The options of one replenishment controller.
+
+    :param group_kind: the kind to watch
+    :param replenish: called when objects of the kind may use less
     """
 
     group_kind: GroupKind
@@ -126,7 +128,7 @@ class ReplenishmentControllerOptions:
 
 
 class ReplenishmentController:
-    """Follows the objects of one kind, for as long as it runs."""
+    """Watches the objects of one kind for as long as it runs."""
 
     def __init__(self, informer: SharedIndexInformer[Any], handler: ReplenishmentHandler) -> None:
         self.resource = handler.resource
@@ -135,7 +137,7 @@ class ReplenishmentController:
 
     @property
     def informer(self) -> SharedIndexInformer[Any]:
-        """What it follows them with; run by whoever made it."""
+        """The informer of the kind. The controller does not run it; its factory does."""
         return self._informer
 
     async def run(self) -> None:
@@ -151,7 +153,7 @@ class ReplenishmentControllerFactory:
     """
     Makes replenishment controllers on a factory's informers.
 
-    :param update_filter: which updates matter
+    :param update_filter: selects the updates that matter; by default :func:`default_update_filter`
     """
 
     def __init__(self, informers: SharedInformerFactory, *, update_filter: UpdateFilter | None = None) -> None:
@@ -160,7 +162,9 @@ class ReplenishmentControllerFactory:
 
     def new_controller(self, options: ReplenishmentControllerOptions) -> ReplenishmentController:
         """
-        :raises NoReplenishmentController: if the kind is none of those that can be followed so
+        Make the replenishment controller of a kind.
+
+        :raises NoReplenishmentController: if there is none for this kind
         """
         model = _MODELS.get(options.group_kind)
         if model is None:

@@ -1,4 +1,4 @@
-"""Scopes: which of a namespace's objects a quota is about."""
+"""Scopes: conditions that select the objects to which a quota applies."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ EXISTS: Final = "Exists"
 
 
 class ScopeError(ValueError):
-    """A scope's operator is none, or has values that it cannot have."""
+    """A scope has an unknown operator, or values that its operator does not allow."""
 
 
 class ScopeRequirement(NamedTuple):
     """
-    One condition on objects; a plain scope is one with the operator Exists.
+    One condition on objects. A plain scope is a condition with the operator Exists.
 
     :param scope: ``Terminating``, ``PriorityClass``, …
     :param operator: ``In``, ``NotIn``, ``Exists`` or ``DoesNotExist``
@@ -74,9 +74,9 @@ MatchesScope: TypeAlias = Callable[[ScopeRequirement, Any], bool]
 
 def scopes_of(scopes: Iterable[str] | None, scope_selector: Any = None) -> tuple[ScopeRequirement, ...]:
     """
-    The conditions of a quota's spec.
+    Return the conditions of a quota's spec.
 
-    :param scope_selector: as a model or as JSON has it
+    :param scope_selector: a model or JSON
     """
     plain = [ScopeRequirement(scope) for scope in scopes or ()]
     if scope_selector is None:
@@ -95,16 +95,16 @@ def scopes_of(scopes: Iterable[str] | None, scope_selector: Any = None) -> tuple
 
 
 def matches_no_scope(requirement: ScopeRequirement, obj: Any) -> bool:
-    """For kinds that know no scopes: a quota with scopes is never about them."""
+    """Return False. For kinds that have no scopes: a quota with scopes never applies to them."""
     return False
 
 
 def matches_class(requirement: ScopeRequirement, names: Sequence[str]) -> bool:
     """
-    Whether a class that an object refers to is one of those that are meant.
+    Whether one of the classes that an object refers to meets the requirement.
 
-    :param names: the classes it refers to; any of them will do
-    :raises ScopeError: if the requirement makes no sense
+    :param names: the names of these classes
+    :raises ScopeError: if the requirement is invalid
     """
     _, operator, values = requirement
     if operator in ("In", "NotIn"):

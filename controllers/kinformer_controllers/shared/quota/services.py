@@ -1,4 +1,4 @@
-"""Services: how many, how many load balancers, and how many node ports they will have."""
+"""Measures Services: their number, their load balancers, and the node ports that they will have."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _NAMES: Final = (_COUNT, "services", "services.nodeports", "services.loadbalance
 
 def service_usage(obj: Any) -> ResourceList:
     """
-    What a service uses. Node ports are counted by what it asks for, as they are not allocated yet when it is created.
+    Return what a service uses. Its requested node ports are counted: none are allocated yet when it is created.
 
-    :raises UnreadableObject: if it is no service
+    :raises UnreadableObject: if the object is not a service
     """
     spec = service_view(obj).spec
     ports = spec.ports or ()
@@ -44,7 +44,7 @@ def service_usage(obj: Any) -> ResourceList:
 
 
 def service_evaluator(source: ObjectSource | None = None) -> GenericEvaluator:
-    """Measures services. Updates count, as they can change the type."""
+    """Make the evaluator of services. Updates count, too, because they can change a service's type."""
     return GenericEvaluator(
         SERVICES, _NAMES, service_usage, operations={"": (CREATE, UPDATE)}, source=source or NoSource()
     )

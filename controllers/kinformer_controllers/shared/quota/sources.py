@@ -1,7 +1,8 @@
-"""Sources: where evaluators have the objects of a namespace from.
+"""Sources list the objects of a namespace for evaluators.
 
-From an informer's cache where there is one, which costs the server nothing, else from the server itself. What comes
-from a cache may be old; a source tells how old, by the version that the cache has reached.
+A source lists from an informer's cache if there is one, which costs the server nothing, and otherwise from the server.
+Objects from a cache may be old. The source's version says how old: it is the resource version that the cache has
+reached.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ __all__ = ("CacheNotReady", "ClientSource", "InformerSource", "NoSource", "Objec
 
 
 class CacheNotReady(Exception):
-    """An informer has not had its first list yet: what it has cannot be counted."""
+    """An informer's cache has not synced yet, so its objects cannot be counted."""
 
 
 class ObjectSource(Protocol):
@@ -24,14 +25,14 @@ class ObjectSource(Protocol):
 
     async def list(self, namespace: str) -> Sequence[Any]:
         """
-        A namespace's objects, which are not to be changed.
+        Return a namespace's objects. They must not be changed.
 
-        :raises CacheNotReady: if they are not known yet
-        :raises ClientError: if the server could not be asked
+        :raises CacheNotReady: if the cache has not synced yet
+        :raises ClientError: if the server could not be read
         """
 
     def version(self) -> str:
-        """The version that the next list is at least as new as; empty if that cannot be said."""
+        """Return a resource version; the next list is at least as new. Empty if it is not known."""
 
 
 class InformerSource:
@@ -49,17 +50,17 @@ class InformerSource:
         return self._informer.indexer.by_index(NAMESPACE_INDEX, namespace)
 
     def find(self, namespace: str, name: str) -> Any | None:
-        """The object of that name, None if the cache has none."""
+        """Return the object with that name; None if it is not in the cache."""
         return self._informer.indexer.get_by_key(f"{namespace}/{name}")
 
     def version(self) -> str:
         """See :meth:`ObjectSource.version`."""
-        # A batch of changes is worked in object by object, which is not the order in which they happened.
+        # While changes of a batch are still pending, the cache has some of them and not others, in any order.
         return "" if self._informer.pending else self._informer.indexer.last_store_sync_resource_version()
 
 
 class ClientSource:
-    """The objects as the server has them at the moment of asking."""
+    """The objects on the server."""
 
     __slots__ = ("_resource",)
 
@@ -71,19 +72,21 @@ class ClientSource:
         return [obj async for page in self._resource.pages(namespace) for obj in page.items]
 
     def version(self) -> str:
-        """Nothing: it is as new as can be, and has no version before it was asked."""
+        """Return an empty text: the version of a list is not known before the request."""
         return ""
 
 
 class NoSource:
-    """For evaluators of admission, which measure what they are given and list nothing."""
+    """The source of evaluators for admission, which measure single objects and never list."""
 
     async def list(self, namespace: str) -> Sequence[Any]:
         """
+        Never return.
+
         :raises LookupError: always
         """
-        raise LookupError("this evaluator measures single objects only: it was made without a source")
+        raise LookupError("this evaluator cannot list objects: it was made without a source")
 
     def version(self) -> str:
-        """Nothing."""
+        """Return an empty text."""
         return ""

@@ -1,4 +1,4 @@
-"""Usage: what all of a namespace's objects use of what a quota limits."""
+"""Computing the usage of all objects of a namespace."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = ("Usage", "calculate_usage")
 @dataclass(slots=True)
 class Usage:
     """
-    What was found out.
+    The usage of a namespace's objects.
 
-    :ivar used: without what could not be computed
-    :ivar errors: why not, one for each evaluator that failed
-    :ivar versions: how new the objects are at least from which each amount was computed; empty if that is not known
+    :ivar used: the amounts; those that could not be computed are left out
+    :ivar errors: the errors of the evaluators that failed
+    :ivar versions: for each amount a resource version; the counted objects are at least as new. Empty if not known
     """
 
     used: ResourceList = field(default_factory=dict)
@@ -32,12 +32,12 @@ async def calculate_usage(
     namespace: str, scopes: tuple[ScopeRequirement, ...], hard: Collection[str], registry: Registry
 ) -> Usage:
     """
-    Count what a namespace's objects use.
+    Compute the usage of a namespace's objects.
 
-    Only evaluators that measure something of `hard` are asked. An evaluator that fails takes out the names that it
-    measures, and no others.
+    Only evaluators that measure an amount in `hard` are used. If an evaluator fails, only the amounts that it measures
+    are left out.
 
-    :param hard: the names of what is limited
+    :param hard: the names of the limited amounts
     """
     asked = [(evaluator, names) for evaluator in registry.list() if (names := evaluator.matching_resources(hard))]
     matched = {name for _, names in asked for name in names}
@@ -45,7 +45,7 @@ async def calculate_usage(
     for evaluator, names in asked:
         try:
             stats = await evaluator.usage_stats(UsageStatsOptions(namespace, scopes, names))
-        except Exception as error:  # whatever it is, what others measure is not to be lost
+        except Exception as error:  # of any type: the amounts of other evaluators must not be lost
             matched.difference_update(names)
             error.add_note(f"counting {evaluator.group_resource} in {namespace}")
             usage.errors.append(error)

@@ -1,9 +1,9 @@
-"""Views: what quota reads of pods, services and claims of both kinds, whatever form they come in.
+"""Views: the fields of pods, services and both kinds of claims that quota reads.
 
-An evaluator is given an informer's model, the JSON of an admission request, or an object that a test has made. Each is
-looked at through the same attributes, those of the models. A model whose spec and status nobody has read yet is still
-the server's bytes: of these only the fields below are decoded, and the model stays as it was, which makes a recount
-several times faster than one that builds every object. Of what others have decoded, the same fields are taken over.
+An evaluator gets an informer's model, the JSON of an admission request, or an object that a test has made. A view has
+the same attribute names for all of them. A model keeps its spec and status as the server's bytes until they are first
+read. A view decodes only its own fields from these bytes and does not change the model. So a recount is several times
+faster than one that decodes whole objects. If the spec or status is already decoded, the fields are copied from it.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ __all__ = (
     "service_view",
 )
 
-#: Amounts as JSON holds them; Kubernetes takes numbers for texts here.
+#: Amounts in JSON. Kubernetes accepts numbers as well as texts.
 Texts = dict[str, str | int | float]
 
 
 class UnreadableObject(ValueError):
-    """An object is not of the kind that it is counted as."""
+    """An object is not of the kind that the evaluator measures."""
 
 
 class _View(msgspec.Struct, rename="camel", omit_defaults=True, gc=False):
-    """The base of all views; what they do not name is skipped."""
+    """The base class of all views. Fields that a view does not name are skipped."""
 
 
 class Meta(_View):
@@ -72,7 +72,7 @@ class Condition(_View):
 
 
 class Selector(_View):
-    """That there is one is all that is asked."""
+    """A selector without fields: only its presence matters."""
 
 
 class AffinityTerm(_View):
@@ -157,7 +157,7 @@ class ClaimView(_View):
 
 
 class DeviceAsk(_View):
-    """How many devices, of which class."""
+    """A device class, and how many devices of it are requested."""
 
     device_class_name: str = ""
     allocation_mode: str | None = None
@@ -185,9 +185,9 @@ class DeviceClaimView(_View):
 
 def _viewer(model: type[Any], view: Any, spec: type[Any], status: type[Any] | None) -> Callable[[Any], Any]:
     """
-    Make the function that looks at objects of one kind.
+    Make the function that returns the view of an object of one kind.
 
-    :param status: what to read of the status; None if nothing
+    :param status: the view of the status; None if the status is not read
     """
     see_spec = _reader(model, "spec", spec)
     see_status = _reader(model, "status", status) if status is not None else _nothing
@@ -209,11 +209,11 @@ def _viewer(model: type[Any], view: Any, spec: type[Any], status: type[Any] | No
 
 
 def _reader(model: type[Any], name: str, type_: type[Any]) -> Callable[[Any], Any]:
-    """What reads a spec or status off a model, decoded or not."""
+    """Make the function that reads the view of a model's spec or status, decoded or not."""
     field = model.__lazy_fields__.get(name)
     peek = field.peek if field is not None else attrgetter(name)
     decode, convert, raw = msgspec.json.Decoder(type_).decode, msgspec.convert, msgspec.Raw
-    # Never changed: the view of an object that has none.
+    # The view of a model without a spec or status. It is shared and never changed.
     empty = type_()
 
     def read(obj: Any) -> Any:
@@ -226,14 +226,14 @@ def _reader(model: type[Any], name: str, type_: type[Any]) -> Callable[[Any], An
 
 
 def _nothing(_: Any) -> None:
-    """The status of a view that has none."""
+    """Return None, the status of a view that has none."""
 
 
 def _filled(obj: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in obj.items() if value is not None}
 
 
-#: Each raises :exc:`UnreadableObject` for what is not of its kind.
+#: Each of these raises :exc:`UnreadableObject` if the object is of another kind.
 pod_view: Callable[[Any], PodView] = _viewer(V1Pod, PodView, PodSpec, PodStatus)
 service_view: Callable[[Any], ServiceView] = _viewer(V1Service, ServiceView, ServiceSpec, None)
 claim_view: Callable[[Any], ClaimView] = _viewer(V1PersistentVolumeClaim, ClaimView, ClaimSpec, ClaimStatus)
@@ -246,8 +246,8 @@ _encode = msgspec.json.Encoder().encode
 
 def pod_shape(pod: PodView) -> bytes:
     """
-    All that a view shows of a pod but its metadata.
+    Return the encoded spec and status of a pod's view. It identifies the pod's shape.
 
-    Pods are made from templates, so that thousands have the same.
+    Pods are made from templates, so thousands can have the same shape.
     """
     return _encode((pod.spec, pod.status))

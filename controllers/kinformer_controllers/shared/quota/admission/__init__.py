@@ -1,4 +1,4 @@
-"""Quota's admission: the check that kube-apiserver makes, as a library, and as a plug-in of the embedded server."""
+"""Quota admission: the check that kube-apiserver makes, as a library and as a plug-in of the embedded server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Accessors: where admission reads quotas, and writes what it has charged."""
+"""Accessors: admission reads quotas from them, and writes the new usage with them."""
 
 from __future__ import annotations
 
@@ -14,59 +14,59 @@ from kinformer_controllers.shared.quota.limits import Quota, quota_of
 
 __all__ = ("QuotaAccessor", "ResourceQuotaAccessor")
 
-# Quotas whose last write is remembered.
+#: The largest number of quotas whose last write is remembered.
 _REMEMBERED: Final = 10_000
 
 
 class QuotaAccessor(Protocol):
     """
-    The quotas that are about a batch of requests: those of a namespace, where there is nothing else.
+    The quotas that apply to a batch of requests of one namespace.
 
-    :ivar longest_pause: seconds between two tries at most, after a conflict
+    :ivar longest_pause: the longest pause between two tries after a conflict, in seconds
     """
 
     longest_pause: float
 
     async def get(self, namespace: str) -> Sequence[Quota]:
         """
-        All of them, as new as they are known.
+        Return all quotas that apply to a namespace, in the newest version that is known.
 
-        :raises Exception: whatever keeps them from being known; the requests are refused with it
+        :raises Exception: if they cannot be read; the requests are refused with this error
         """
 
     async def update(self, quota: Quota) -> None:
         """
         Write a quota's usage.
 
-        :raises Conflict: if it is not the newest any more that this was reckoned from
+        :raises Conflict: if the quota has changed since it was read
         :raises ClientError: if it cannot be written
         """
 
     def pause(self, quota: Quota, patience: float) -> float:
         """
-        Seconds until it is this process's turn to charge a quota; 0 if it is now.
+        Return the seconds until it is this process's turn to charge a quota; 0 if it may do so now.
 
-        :param patience: what is left of the time of the request that has waited longest, from 1 down to 0
+        :param patience: the remaining time of the request that has waited longest, as a fraction: from 1 down to 0
         """
 
     async def wait(self, seconds: float) -> None:
-        """Return after so many seconds, or as soon as :meth:`pause` may say something else."""
+        """Wait for that many seconds, or until the answer of :meth:`pause` may have changed."""
 
     async def is_current(self, quotas: Sequence[Quota]) -> bool:
         """
-        Look whether these, which have refused something, are still as they were read.
+        Check whether these quotas, which refused a request, are still as they were read.
 
-        :return: False if one is another now; the next :meth:`get` has it
-        :raises ClientError: if that could not be found out
+        :return: False if one has changed; the next :meth:`get` returns the new version
+        :raises ClientError: if they could not be read
         """
 
 
 class ResourceQuotaAccessor:
     """
-    ResourceQuotas from an informer's cache, and written to the server.
+    Reads ResourceQuotas from an informer's cache and writes them to the server.
 
-    What was written is remembered until the cache has it: several requests in a row are reckoned from each other's
-    result, and need not meet a conflict first.
+    Each written quota is remembered until the cache has it. So a second request starts from the result of the first,
+    and does not meet a conflict before it does.
     """
 
     longest_pause = 0.5
@@ -90,24 +90,25 @@ class ResourceQuotaAccessor:
         written.status = V1ResourceQuotaStatus(hard=dump(quota.hard), used=dump(quota.used))
         key = f"{quota.namespace}/{quota.name}"
         if len(self._written) >= _REMEMBERED:
-            # Of quotas that are gone, nobody asks again. One that is not costs a conflict at the most.
+            # Most of these are of quotas that are gone. For one that is not, forgetting costs at most one conflict.
             self._written.clear()
         try:
             self._written[key] = await self._quotas.update_status(written)
         except Conflict:
-            # Somebody else has written, and the cache may be slow to say so: the next try would meet it again.
+            # Another client has written the quota, and the cache may not have it yet. Without this read, the next try
+            # would meet the same conflict.
             self._written[key] = await self._quotas.get(quota.name, quota.namespace)
             raise
 
     def pause(self, quota: Quota, patience: float) -> float:
-        """0: as in kube-apiserver, there are no turns."""
+        """Return 0: there are no turns, as in kube-apiserver."""
         return 0.0
 
     async def wait(self, seconds: float) -> None:
         """Return at once."""
 
     async def is_current(self, quotas: Sequence[Quota]) -> bool:
-        """True: as in kube-apiserver, a refusal is not looked into."""
+        """Return True: a refusal is not checked again, as in kube-apiserver."""
         return True
 
     def _newest(self, quota: V1ResourceQuota) -> V1ResourceQuota:

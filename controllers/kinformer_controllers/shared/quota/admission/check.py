@@ -1,7 +1,7 @@
-"""The check: whether a request stays within all quotas that are about it, and what it will have used of each.
+"""The check whether a request stays within all quotas that apply to it, and the usage of each afterwards.
 
-It is the one that kube-apiserver makes, down to the order in which it finds fault and the words for it. Nothing here
-does I/O: the quotas are given, and given back with the new usage.
+It is the same check that kube-apiserver makes, with the same order of rules and the same messages. It does no I/O: it
+takes quotas, and returns them with the new usage.
 """
 
 from __future__ import annotations
@@ -30,12 +30,10 @@ __all__ = ("LimitedResource", "QuotaRefused", "UncoveredScopes", "changed", "che
 
 class QuotaRefused(Exception):
     """
-    A request that is not to be let through.
+    A request is refused. The text of the error is the same as in kube-apiserver's answer.
 
-    Its text is that of kube-apiserver's answer.
-
-    :ivar name: what the request is about, as the answer calls it
-    :ivar reason: why not, without saying what
+    :ivar name: the name of the request's object in the answer
+    :ivar reason: the reason, without the object
     """
 
     def __init__(self, request: Request, reason: str) -> None:
@@ -46,16 +44,16 @@ class QuotaRefused(Exception):
 
 
 class UncoveredScopes(Exception):
-    """A request is in scopes that are limited, and no quota covers them."""
+    """A request has limited scopes that no quota covers."""
 
 
 @dataclass(frozen=True, slots=True)
 class LimitedResource:
     """
-    Something that may only be used under a quota, as kube-apiserver's admission configuration has it.
+    A resource that may only be used under a quota, as in kube-apiserver's admission configuration.
 
-    :param match_contains: parts of the names of what is limited
-    :param match_scopes: scopes whose objects are limited
+    :param match_contains: parts of the names of the limited amounts, such as ``cpu``
+    :param match_scopes: scopes; objects that are in one of them are limited
     """
 
     resource: GroupResource
@@ -69,11 +67,11 @@ def check_request(
     """
     Check a request against a namespace's quotas.
 
-    :param evaluator: that of the request's resource
-    :return: the quotas, each with the usage that it has if the request goes through
-    :raises QuotaRefused: if the request needs more than there is, does not say what it must, or if a quota's usage is
-        not known yet
-    :raises UncoveredScopes: if it is in a limited scope that no quota covers
+    :param evaluator: the evaluator of the request's resource
+    :return: the quotas, each with the usage that it has if the request is accepted
+    :raises QuotaRefused: if the request needs more than is left, if it does not specify a required amount, or if the
+        usage of a quota is not known yet
+    :raises UncoveredScopes: if it has a limited scope that no quota covers
     :raises ValueError: if its usage cannot be computed
     """
     unchanged = list(quotas)
@@ -83,7 +81,7 @@ def check_request(
     try:
         limited_scopes = [scope for one in limited for scope in evaluator.matching_scopes(obj, one.match_scopes)]
     except ScopeError:
-        # A configuration that makes no sense limits nothing, as in kube-apiserver.
+        # An invalid configuration limits nothing, as in kube-apiserver.
         return unchanged
     limited_names = _limited_names(evaluator, request, limited)
 
@@ -107,7 +105,7 @@ def check_request(
 
 
 def _limited_names(evaluator: Evaluator, request: Request, limited: Sequence[LimitedResource]) -> set[str]:
-    """What the request uses that may only be used under a quota."""
+    """Return the names of limited amounts that the request uses."""
     about = [one for one in limited if one.resource == request.resource]
     if not about:
         return set()
@@ -118,7 +116,7 @@ def _limited_names(evaluator: Evaluator, request: Request, limited: Sequence[Lim
 def _concerned(
     quotas: Sequence[Quota], request: Request, evaluator: Evaluator
 ) -> tuple[list[int], set[str], list[ScopeRequirement]]:
-    """The indexes of the quotas that are about the object, and which names and scopes they cover."""
+    """Return the indexes of the quotas that apply to the object, and the names and scopes that they cover."""
     obj = request.object
     indexes: list[int] = []
     names: set[str] = set()
@@ -145,14 +143,14 @@ def _concerned(
     return indexes, names, scopes
 
 
-#: Stands for the request itself where no quota is about it.
+#: Takes the place of a quota's index when no quota applies to the request.
 _NO_QUOTA = -1
 
 
 def _deltas(
     quotas: Sequence[Quota], concerned: Sequence[int], request: Request, evaluator: Evaluator, used: ResourceList
 ) -> Mapping[int, Amounts]:
-    """How much more of everything each of the concerned quotas is to be charged; without zeros."""
+    """Return, for each quota that applies, the amounts to add to its usage. Amounts of zero are left out."""
     deltas: dict[int, ResourceList] = dict.fromkeys(concerned, used)
     if not concerned and request.operation == CREATE:
         deltas[_NO_QUOTA] = used
@@ -163,7 +161,8 @@ def _deltas(
             raise QuotaRefused(request, reason)
         if not concerned:
             deltas[_NO_QUOTA] = used
-        # An old object that was never stored (a create by update) has been charged for nothing.
+        # An old object without a resource version was never stored (the update creates the object), so it was not
+        # charged.
         if accessor_of(old).resource_version(old):
             more = subtract_non_negative(used, evaluator.usage(old))
             for index in concerned:
@@ -178,7 +177,7 @@ def _deltas(
 def _charge(quota: Quota, delta: Amounts, request: Request) -> Quota:
     requested = mask(delta, quota.hard)
     used = add(quota.used, requested)
-    # What the status tells has happened already: it is charged, and can be more than is allowed.
+    # A write of the status reports what has already happened. It is charged even if it exceeds the quota.
     if request.subresource != "status" and (exceeded := exceeding(mask(used, requested), quota.hard)):
         asked, before, limit = (_text(mask(one, exceeded)) for one in (requested, quota.used, quota.hard))
         reason = f"exceeded quota: {quota.name}, requested: {asked}, used: {before}, limited: {limit}"
@@ -191,7 +190,7 @@ def _text(amounts: Amounts) -> str:
 
 
 def request_name(request: Request) -> str:
-    """What a request is about: its name, or what its object's name begins with."""
+    """Return the name of the request's object; if the server is to generate it, the prefix of the name."""
     if request.name:
         return request.name
     obj = request.object
@@ -203,5 +202,5 @@ def request_name(request: Request) -> str:
 
 
 def changed(before: Iterable[Quota], after: Iterable[Quota]) -> list[Quota]:
-    """Those quotas of `after` whose usage is another than it was."""
+    """Return the quotas of `after` whose usage differs from that in `before`."""
     return [new for old, new in zip(before, after, strict=True) if old.used != new.used]

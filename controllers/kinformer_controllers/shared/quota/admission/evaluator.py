@@ -1,18 +1,20 @@
-"""Admission over HTTP: requests charged in batches, with optimistic locking.
+"""Admission over HTTP: requests are charged to quotas in batches, with optimistic locking.
 
-Requests of one namespace would only conflict with each other. So they wait together, and one worker at a time checks
-all that wait for a namespace, one after the other against the running usage, and writes each quota once for all of
-them. Whoever comes while a write is under way is in the next one.
+If each request of a namespace wrote the quotas by itself, the writes would conflict. So the requests of a namespace
+wait together. One worker at a time takes all waiting requests of a namespace, checks one after the other against the
+running usage, and writes each quota once for all of them. A request that comes during the write is in the next batch.
 
-When a write meets a conflict, the quotas that it concerns are read again and those requests checked again, with whoever
-has come meanwhile, after a short random pause. The pause is the shorter, the less of its time the oldest request has
-left. They go on until a request's own time is nearly over. (Kubernetes gives up after three conflicts, whatever time is
-left.) An accessor whose quotas others charge as well can say whose turn it is (:meth:`~.QuotaAccessor.pause`).
+When a write meets a conflict, the worker pauses for a short random time. Then it reads the quotas again and checks the
+requests again, together with those that have come since. The pause is shorter when the oldest request has less time
+left. The worker repeats this until a request's time is nearly over. (Kubernetes gives up after three conflicts, even if
+there is time left.) If other processes charge the same quotas, the accessor can give each its turn
+(:meth:`~.QuotaAccessor.pause`).
 
-A refusal may rest on what a cache tells late. So it is given only by quotas that have been looked at anew, where the
-accessor does that.
+A cache may be old, so a quota from a cache can refuse a request wrongly. Before a refusal is sent, the accessor checks
+that the quota is current, if it supports this (:meth:`~.QuotaAccessor.is_current`).
 
-Whoever has gone away is not charged. If the charge is being written at that moment, its reservation is withdrawn.
+A request whose caller has gone away is not charged. If its charge is being written at that moment, its reservation is
+withdrawn.
 """
 
 from __future__ import annotations
@@ -46,8 +48,7 @@ from kinformer_controllers.shared.quota.admission.waiters import (
     decide,
     still_waiting,
 )
-from kinformer_controllers.shared.quota.counts import object_count_evaluator
-from kinformer_controllers.shared.quota.evaluator import Evaluator, Request
+from kinformer_controllers.shared.quota.evaluator import Request
 from kinformer_controllers.shared.quota.limits import Quota
 from kinformer_controllers.shared.quota.registry import IGNORED_RESOURCES, Registry
 
@@ -55,14 +56,14 @@ __all__ = ("QuotaEvaluator",)
 
 log = get_logger(__name__)
 
-#: How often writes are tried again that failed for another reason than a conflict.
+#: How often a write is repeated that failed for another reason than a conflict.
 RETRIES = 3
-#: Seconds that a request waits at most, if it does not say.
+#: The longest time that a request waits, in seconds, if it does not say.
 TIMEOUT = 10.0
-#: Seconds of a request's time that are left for the answer when writes are no longer tried again.
+#: Writes are no longer repeated when a request has only this many seconds left: the answer needs some time, too.
 SPARE = 0.25
 
-# Seconds until the second try, at most, and until any.
+# The longest pause before the second try, and before any later one, in seconds.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.01, 0.5
 
 
@@ -70,14 +71,14 @@ class QuotaEvaluator:
     """
     Charges requests.
 
-    :param registry: knows what objects use; a resource that it does not know is counted
-    :param limited: what may only be used under a quota
-    :param ignored: what no quota limits
-    :param workers: batches that are checked at once
-    :param timeout: seconds that a request waits at most, if it does not say
-    :param batch_of: which requests are checked together; those of one namespace if not said
-    :param reservations: is told of charges
-    :param random: draws from [0, 1)
+    :param registry: the evaluators; the objects of a resource without one are counted
+    :param limited: the resources that may only be used under a quota
+    :param ignored: the resources that no quota limits
+    :param workers: the number of batches that are checked at the same time
+    :param timeout: the longest time that a request waits, in seconds, if it does not say
+    :param batch_of: returns the name of a request's batch; by default its namespace
+    :param reservations: is called before and after charges
+    :param random: returns a random number in [0, 1)
     """
 
     def __init__(
@@ -108,7 +109,7 @@ class QuotaEvaluator:
         self._waiting: defaultdict[str, list[Waiter]] = defaultdict(list)
 
     async def run(self) -> None:
-        """Check what comes until cancelled."""
+        """Check requests until cancelled."""
         try:
             async with anyio.create_task_group() as tasks:
                 for _ in range(self._workers):
@@ -118,25 +119,26 @@ class QuotaEvaluator:
 
     async def evaluate(self, request: Request, timeout: float | None = None) -> None:
         """
-        Charge a request, or refuse it. If this is cancelled, nothing is charged, or the charge is withdrawn.
+        Charge a request, or refuse it. If this call is cancelled, nothing is charged, or the charge is withdrawn.
 
-        :param timeout: seconds that it may take
-        :raises QuotaRefused: if there is not enough left
-        :raises UncoveredScopes: if it is in a limited scope that no quota covers
-        :raises ClientError: if quotas could not be read or written, or met a conflict until the time was nearly over
-        :raises ValueError: if what it uses cannot be computed
-        :raises EvaluationTimedOut: if that took too long
+        :param timeout: the time that it may take, in seconds
+        :raises QuotaRefused: if not enough of a quota is left
+        :raises UncoveredScopes: if it has a limited scope that no quota covers
+        :raises ClientError: if quotas could not be read or written, or writes met conflicts until the time was nearly
+            over
+        :raises ValueError: if its usage cannot be computed
+        :raises EvaluationTimedOut: if it was not decided in time
         """
         if request.resource in self._ignored:
             return
-        if not (request.has_moved or self._evaluator(request.resource).handles(request)):
+        if not (request.has_moved or self._registry.get_or_count(request.resource).handles(request)):
             return
         seconds, now = self._timeout if timeout is None else timeout, self._clock.monotonic()
         waiter = Waiter(request, now, now + seconds)
         batch = self._batch_of(request)
         self._waiting[batch].append(waiter)
         self._queue.add(batch)
-        # Not a time_limit(): a scope would be a tenth of what a request costs.
+        # Not a time_limit(): its cancel scope would be a tenth of the cost of a request.
         timer = self._clock.call_later(seconds, waiter.done.set)
         decided = False
         try:
@@ -146,20 +148,12 @@ class QuotaEvaluator:
             timer.cancel()
             waiter.gone = True
             if not decided:
-                # Also in the midst of the write: what it charges is known to be nobody's then.
+                # This is also right while the charge is being written: it is then known to belong to no request.
                 self._reservations.withdraw(waiter.holder)
         if waiter.undecided:
             raise EvaluationTimedOut
         if waiter.result is not None:
             raise waiter.result
-
-    def _evaluator(self, resource: GroupResource) -> Evaluator:
-        evaluator = self._registry.get(resource)
-        if evaluator is None:
-            evaluator = object_count_evaluator(resource)
-            self._registry.add(evaluator)
-            log.info("quota_evaluator_added", resource=str(resource))
-        return evaluator
 
     async def _work(self) -> None:
         while True:
@@ -168,7 +162,7 @@ class QuotaEvaluator:
             except ShutDown:
                 return
             with self._queue.processing(batch):
-                # Who comes from now on waits for the next turn, which this batch does not get before this one ends.
+                # Requests that come from now on are in the next batch. It is not started before this one has ended.
                 waiters = still_waiting(self._waiting.pop(batch, ()))
                 try:
                     if waiters:
@@ -182,9 +176,9 @@ class QuotaEvaluator:
 
     async def _check(self, batch: str, waiters: list[Waiter]) -> None:
         """
-        Decide about all who wait.
+        Decide about all waiting requests.
 
-        :param waiters: gets those who come while it goes on
+        :param waiters: requests that come during the retries are added to this list
         """
         tries, pause = 0, _FIRST_PAUSE
         while waiting := still_waiting(waiters):
@@ -194,7 +188,7 @@ class QuotaEvaluator:
                     async with self._reservations.charging():
                         failure, turn = await self._try(batch, waiting)
             except EvaluationTimedOut:
-                return  # All who wait have been told.
+                return  # The time of all waiting requests is over, so each has its answer.
             seconds = 0.0
             if failure is not None:
                 tries += 1
@@ -219,7 +213,7 @@ class QuotaEvaluator:
                 waiters[:] = [*still_waiting(waiters), *still_waiting(self._waiting.pop(batch, ()))]
 
     def _patience(self, waiters: Iterable[Waiter]) -> float:
-        """What is left of the time of whoever has waited longest, from 1 down to 0."""
+        """Return the smallest remaining fraction of a request's time: from 1 down to 0."""
         now = self._clock.monotonic()
         return min((waiter.left(now) for waiter in waiters), default=1.0)
 
@@ -227,12 +221,12 @@ class QuotaEvaluator:
         """
         Read the quotas and charge them once.
 
-        :return: why some could not be charged, who still wait, or None; and the seconds until it is the turn of others
-            who wait, or 0
+        :return: why some requests could not be charged and still wait, or None; and the seconds until the turn of
+            others that wait, or 0
         """
         try:
             quotas = await self._accessor.get(batch)
-        except Exception as error:  # whatever it is: nobody goes through who could not be checked
+        except Exception as error:  # of any type: a request that could not be checked is refused
             log.warning("quotas_not_read", batch=batch, error=str(error))
             self._refuse(waiters, error)
             return None, 0.0
@@ -242,13 +236,13 @@ class QuotaEvaluator:
         plan = self._plan(quotas, waiters)
         if plan.refused:
             if not await self._confirm(plan):
-                return None, 0.0  # Something has changed: all are checked again, at once.
+                return None, 0.0  # A quota has changed: all requests are checked again at once.
             for waiter, refusal in plan.refused:
                 self._refuse([waiter], refusal)
         return await self._write(plan) or plan.full, plan.turn
 
     def _plan(self, quotas: Sequence[Quota], waiters: Sequence[Waiter]) -> _Plan:
-        """Check all who wait, one after the other against what those before them leave."""
+        """Check all waiting requests, one after the other, each against the usage after those before it."""
         plan = _Plan(quotas)
         waiting = still_waiting(waiters)
         patience, pauses = self._patience(waiting), dict[str, float]()
@@ -261,7 +255,8 @@ class QuotaEvaluator:
             if waiter.charged:
                 running = [quota for quota in running if quota.name not in waiter.charged]
             try:
-                after = check_request(running, request, self._evaluator(request.resource), self._limited)
+                evaluator = self._registry.get_or_count(request.resource)
+                after = check_request(running, request, evaluator, self._limited)
                 if request.dry_run or not (charges := changed(running, after)):
                     waiter.result = None
                     continue
@@ -278,14 +273,14 @@ class QuotaEvaluator:
             except NoRoom as error:
                 plan.full = error
                 continue
-            except Exception as error:  # also one that nobody thought of: it is this request's, and no other's
+            except Exception as error:  # of any type: it concerns this request only
                 self._refuse([waiter], error)
                 continue
             plan.charge(waiter, charges)
         return plan
 
     async def _confirm(self, plan: _Plan) -> bool:
-        """Whether quotas refuse what they do also when they are looked at anew; not looked at twice for one request."""
+        """Whether the quotas that refuse requests are current. For each request this is checked only once."""
         unsure = [waiter for waiter, _ in plan.refused if not waiter.is_confirmed]
         if not unsure:
             return True
@@ -305,13 +300,15 @@ class QuotaEvaluator:
         return False
 
     async def _write(self, plan: _Plan) -> Exception | None:
-        """Write what was planned, and tell all who have been charged. Why some have not, None if all have."""
+        """
+        Write the charged quotas, and answer the requests whose quotas are written. Returns the last error or None.
+        """
         failures: dict[str, Exception] = {}
 
         async def write(quota: Quota) -> None:
             try:
                 await self._accessor.update(quota)
-            except Exception as error:  # whatever it is: what is not written is not charged
+            except Exception as error:  # of any type: a quota that was not written was not charged
                 failures[quota.name] = error
 
         to_write = changed(plan.before, plan.running)
@@ -336,22 +333,22 @@ class QuotaEvaluator:
 
 @dataclass(slots=True)
 class _Plan:
-    """What one try is going to write, and who has been checked for it."""
+    """The result of checking the requests of one try: the new usage, and the requests that are charged or refused."""
 
     before: Sequence[Quota]
     running: list[Quota] = field(init=False)
     charges: list[tuple[Waiter, list[str]]] = field(default_factory=list)
     refused: list[tuple[Waiter, QuotaRefused]] = field(default_factory=list)
-    #: Why somebody was not charged who may be later.
+    #: The error of a request that could not be charged now and is tried again.
     full: NoRoom | None = None
-    #: Seconds until it is the turn of somebody who was not charged for that reason; 0 if there is nobody.
+    #: Seconds until the turn of a request that has to wait for its turn; 0 if there is none.
     turn: float = 0.0
 
     def __post_init__(self) -> None:
         self.running = list(self.before)
 
     def charge(self, waiter: Waiter, quotas: Iterable[Quota]) -> None:
-        """These are what is left when this one has been charged."""
+        """Charge a request. `quotas` are those that it changes, with their new usage."""
         after = {quota.name: quota for quota in quotas}
         self.running = [after.get(quota.name, quota) for quota in self.running]
         self.charges.append((waiter, list(after)))

@@ -1,7 +1,7 @@
-"""The admission plug-in of the embedded API server: every write is charged to its namespace's quotas, or refused.
+"""The quota plug-in of the embedded API server. It charges every write to its namespace's quotas, or refuses it.
 
-It is found through the entry point group ``kinformer.admission``. The server's writes are transactions, of which the
-charge is a part: no other write comes between it and the object that it is for.
+The server finds it through the entry point group ``kinformer.admission``. A write of the server is a transaction, and
+the charge is a part of it: no other write can come between the charge and the write of its object.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from kinformer.envtest.admission import AdmissionContext, Attributes
 from kinformer.envtest.status import forbidden, internal
 from kinformer.meta import GroupResource
 from kinformer_controllers.shared.quota.admission.check import QuotaRefused, UncoveredScopes, changed, check_request
-from kinformer_controllers.shared.quota.counts import object_count_evaluator
-from kinformer_controllers.shared.quota.evaluator import CREATE, UPDATE, Evaluator, Request
+from kinformer_controllers.shared.quota.evaluator import CREATE, UPDATE, Request
 from kinformer_controllers.shared.quota.limits import quota_of, with_status
 from kinformer_controllers.shared.quota.registry import IGNORED_RESOURCES, Registry, core_registry
 
@@ -21,7 +20,7 @@ _NAMESPACES = GroupResource("", "namespaces")
 
 
 def make_plugin(context: AdmissionContext) -> QuotaPlugin:
-    """The entry point ``resourcequota``."""
+    """Make the plug-in. The entry point ``resourcequota`` names this function."""
     return QuotaPlugin(context)
 
 
@@ -29,7 +28,7 @@ class QuotaPlugin:
     """
     Enforces ResourceQuotas.
 
-    :param registry: knows what objects use; a resource that it does not know is counted
+    :param registry: the evaluators; the objects of a resource without one are counted
     """
 
     def __init__(self, context: AdmissionContext, registry: Registry | None = None) -> None:
@@ -37,13 +36,13 @@ class QuotaPlugin:
         self._registry = registry or core_registry(clock=context.clock)
 
     def admit(self, attributes: Attributes) -> None:
-        """Nothing: an object is measured when everybody has changed it."""
+        """Do nothing: an object is measured after all plug-ins have changed it."""
 
     def validate(self, attributes: Attributes) -> None:
         """
         Charge a write.
 
-        :raises StatusError: if there is not enough left
+        :raises StatusError: if not enough of a quota is left
         """
         resource = attributes.resource.group_resource
         if attributes.operation not in (CREATE, UPDATE) or not attributes.namespace or resource == _NAMESPACES:
@@ -60,7 +59,7 @@ class QuotaPlugin:
             attributes.subresource,
             attributes.dry_run,
         )
-        evaluator = self._evaluator(resource)
+        evaluator = self._registry.get_or_count(resource)
         if not evaluator.handles(request):
             return
         quotas = [quota_of(obj) for obj in self._objects.list("", "resourcequotas", attributes.namespace)]
@@ -76,10 +75,3 @@ class QuotaPlugin:
             return
         for quota in changed(quotas, charged):
             self._objects.update_status("", "resourcequotas", with_status(quota.source, quota))
-
-    def _evaluator(self, resource: GroupResource) -> Evaluator:
-        evaluator = self._registry.get(resource)
-        if evaluator is None:
-            evaluator = object_count_evaluator(resource)
-            self._registry.add(evaluator)
-        return evaluator

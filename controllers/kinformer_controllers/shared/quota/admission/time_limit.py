@@ -1,4 +1,4 @@
-"""TimeLimit: what is done for a request ends with the request's own time, on a clock that tests can turn."""
+"""A time limit for the work on a request, on a clock that tests can turn."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ("EvaluationTimedOut", "time_limit")
 
 
 class EvaluationTimedOut(Exception):
-    """A request was not checked in time, and is not let through."""
+    """A request was not checked in time. It is refused."""
 
     def __init__(self) -> None:
         super().__init__("resource quota evaluation timed out")
@@ -22,9 +22,9 @@ class EvaluationTimedOut(Exception):
 @contextmanager
 def time_limit(seconds: float, clock: Clock) -> Iterator[None]:
     """
-    Cancel the block after so many seconds.
+    Cancel the block after that many seconds.
 
-    :raises EvaluationTimedOut: if that had to be done
+    :raises EvaluationTimedOut: if the block was cancelled
     """
     with anyio.CancelScope() as scope:
         timer = clock.call_later(seconds, scope.cancel)

@@ -1,4 +1,4 @@
-"""Waiters: requests that wait to be checked, and what is told elsewhere of their charges."""
+"""Waiters: requests that wait to be checked, and the interface that is called for their charges."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ __all__ = ("Holder", "NoReservations", "NoRoom", "Reservations", "Waiter", "deci
 
 
 class Undecided(Exception):
-    """What a request is told that nobody has decided about: no."""
+    """The answer to a request that was never decided: it is refused."""
 
 
 class NoRoom(Exception):
-    """A charge cannot be noted now, and perhaps can be when others' have ended: it is tried again."""
+    """A charge cannot be reserved now. It is tried again, because other reservations will end."""
 
 
 class Holder:
     """
-    Stands for one request elsewhere: who keeps it does not keep the object.
+    Identifies one request to a :class:`Reservations`, which can keep it without keeping the request's object.
 
-    :ivar kept: what whoever keeps reservations notes about it
+    :ivar kept: data of the :class:`Reservations` about this request
     """
 
     __slots__ = ("kept",)
@@ -37,27 +37,35 @@ class Holder:
 
 
 class Reservations(Protocol):
-    """Is told what is charged before it is written, for who has to know what is not stored yet."""
+    """
+    Is called for each charge before it is written.
+
+    A controller that counts objects needs this: it must know which charged objects may not be stored yet.
+    """
 
     def charging(self) -> AbstractAsyncContextManager[None]:
-        """Entered before quotas are read for a charge, and left when it is written, or was not."""
+        """A context that is entered before quotas are read for a charge and left after the write, failed or not."""
 
     def is_charged(self, holder: Holder, quota: Quota) -> bool:
-        """Whether a quota was charged for this already, by a write of which nobody heard that it went well."""
+        """Whether a quota was already charged for this request, by a write whose answer was lost."""
 
     def reserve(self, holder: Holder, request: Request, before: Sequence[Quota], after: Sequence[Quota]) -> None:
         """
-        A request is about to be charged the difference.
+        Reserve the difference, with which the request will be charged.
 
-        :raises NoRoom: if that cannot be noted now; nothing is, then
+        :raises NoRoom: if it cannot be reserved now; then nothing is reserved
         """
 
     def withdraw(self, holder: Holder) -> None:
-        """It was not, or its request is refused all the same. Nothing more will be charged for it."""
+        """End the reservation: the request was not charged, or it was refused after all. It is not charged again."""
 
 
 class NoReservations:
-    """For who need not know: the controller of ResourceQuotas reads from versions what may not be stored yet."""
+    """
+    Reserves nothing.
+
+    The controller of ResourceQuotas needs no reservations: it learns from resource versions what may not be stored yet.
+    """
 
     @asynccontextmanager
     async def charging(self) -> AsyncIterator[None]:
@@ -65,14 +73,14 @@ class NoReservations:
         yield
 
     def is_charged(self, holder: Holder, quota: Quota) -> bool:
-        """It is not known."""
+        """Return False: it is not known."""
         return False
 
     def reserve(self, holder: Holder, request: Request, before: Sequence[Quota], after: Sequence[Quota]) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def withdraw(self, holder: Holder) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 @dataclass(eq=False, slots=True)
@@ -80,26 +88,26 @@ class Waiter:
     """
     One request that waits.
 
-    :param came: when it began to wait, on the evaluator's clock
-    :param deadline: when its time is over
+    :param came: when it began to wait, in seconds on the evaluator's monotonic clock
+    :param deadline: when its time is over, on the same clock
     """
 
     request: Request
     came: float
     deadline: float
-    #: Why it is refused; None if it is let through.
+    #: Why it is refused; None if it is accepted.
     result: Exception | None = field(default_factory=lambda: Undecided("DEFAULT DENY"))
     done: anyio.Event = field(default_factory=anyio.Event)
-    #: Its caller has got an answer, or has gone away: nothing is to be charged for it any more.
+    #: Whether its caller has got an answer or has gone away. Then nothing may be charged for it any more.
     gone: bool = False
     holder: Holder = field(default_factory=Holder)
-    #: The quotas that have been charged for it.
+    #: The names of the quotas that have been charged for it.
     charged: set[str] = field(default_factory=set)
-    #: Whether quotas that refuse it have been looked at anew: what they say then is the answer.
+    #: Whether the quotas that refuse it were checked to be current. The next refusal is then final.
     is_confirmed: bool = False
 
     def left(self, now: float) -> float:
-        """How much of its time is left, from 1 down to 0."""
+        """Return the remaining fraction of its time: from 1 down to 0."""
         seconds = self.deadline - self.came
         return min(max((self.deadline - now) / seconds, 0.0), 1.0) if seconds > 0 else 0.0
 
@@ -109,7 +117,7 @@ class Waiter:
 
     @property
     def waits(self) -> bool:
-        """Whether somebody still wants to know."""
+        """Whether it is undecided and its caller still waits."""
         return self.undecided and not self.gone
 
 
@@ -118,7 +126,7 @@ def still_waiting(waiters: Iterable[Waiter]) -> list[Waiter]:
 
 
 def decide(waiters: Iterable[Waiter], result: Exception | None) -> None:
-    """Tell this to all who have not been told otherwise."""
+    """Set the result of all requests that are still undecided."""
     for waiter in waiters:
         if waiter.undecided:
             waiter.result = result
