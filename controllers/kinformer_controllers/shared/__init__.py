@@ -1,1 +1,1 @@
-"""What several controllers have in common. A controller imports from here, never from another controller."""
+"""Code that several controllers use. A controller may import from here, but never from another controller."""

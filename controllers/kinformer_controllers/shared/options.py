@@ -1,10 +1,10 @@
-"""The fields of options dataclasses that several controllers declare, each in one wording.
+"""Fields of options dataclasses that several controllers declare.
 
-Two controllers that share a flag must declare it in the same way. This module imports nothing but
-:mod:`kinformer.options`, because the help of ``kinformer manager`` imports it and must load no controller. What a value
-means is read elsewhere: the networks in :mod:`~kinformer_controllers.shared.nodes.cluster_cidrs`, the cloud in
-:mod:`~kinformer_controllers.shared.cloud.loading`, the certificates in
-:mod:`~kinformer_controllers.shared.identity.root_ca`.
+Two controllers that share a flag must declare it in the same way. This module imports only :mod:`kinformer.options`:
+the help of ``kinformer manager`` imports it and must not load a controller. Other modules read the values:
+:mod:`~kinformer_controllers.shared.nodes.cluster_cidrs` the networks,
+:mod:`~kinformer_controllers.shared.cloud.loading` the cloud, and
+:mod:`~kinformer_controllers.shared.identity.root_ca` the certificates.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Partly: reading a few fields of a spec or status that is still the server's bytes, without decoding the rest.
+"""Reading a few fields of a spec or status without decoding all of it.
 
-The first ``pod.spec`` builds all of a spec, and the object keeps it: right for who reads much of it or reads it often,
-and several times the work and the memory for who wants to know each pod's node once. What is made here gives the
-attribute itself where it has been decoded already, and otherwise a Struct with the few fields that it names, by the
-same attribute names. The object stays as it was.
+An object keeps its spec and status as the server's bytes until they are first read. The first read of ``pod.spec``
+decodes the whole spec, and the object keeps the result. That is right for code that reads many fields or reads them
+often. It costs several times the work and memory for code that needs each pod's node once. :func:`partly` makes a
+reader for such code: it returns the spec if it is already decoded, and otherwise a Struct with only the fields that
+are needed, under the same names. The object is not changed.
 """
 
 from __future__ import annotations
@@ -23,11 +24,10 @@ def partly(model: type[Model], attribute: str, fields: type[Any]) -> Callable[[A
     """
     Make a function that reads an attribute of a model's objects.
 
-    What it gives is not to be changed or kept: it may be the object's own. It raises msgspec.ValidationError for bytes
-    that do not fit `fields`.
+    The value that it returns must not be changed or kept, because it may belong to the object. The function raises
+    msgspec.ValidationError if the bytes do not fit `fields`.
 
-    :param fields: a Struct with those that are wanted, under the names that the model's type has for them; the rest is
-        skipped
+    :param fields: a Struct with the fields that are needed, under the model's names for them; other fields are skipped
     """
     lazy = model.__lazy_fields__.get(attribute)
     if lazy is None:

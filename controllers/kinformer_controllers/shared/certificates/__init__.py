@@ -1,4 +1,4 @@
-"""What the controllers of CertificateSigningRequests share."""
+"""Code that the controllers of CertificateSigningRequests share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the conditions of a CertificateSigningRequest say."""
+"""Reading the conditions of a CertificateSigningRequest."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ def conditions_of(request: V1CertificateSigningRequest) -> list[Any]:
 
 
 def has_condition(request: V1CertificateSigningRequest, type_: str) -> bool:
-    """Whether there is a condition of that type. Of approval and denial the status must be True, so it is not read."""
+    """
+    Whether there is a condition of that type.
+
+    The condition's status is not read: the API server accepts only True for approval and denial.
+    """
     return any(condition.type == type_ for condition in conditions_of(request))
 
 
@@ -34,7 +38,7 @@ def is_decided(request: V1CertificateSigningRequest) -> bool:
 
 
 def is_failed(request: V1CertificateSigningRequest) -> bool:
-    """Whether its signer gave up; a condition without a status counts."""
+    """Whether its signer gave up. A Failed condition without a status counts as True."""
     return any(
         condition.type == FAILED and condition.status in (None, "", "True") for condition in conditions_of(request)
     )

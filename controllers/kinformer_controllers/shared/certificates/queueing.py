@@ -1,4 +1,4 @@
-"""The controller around those who look at CertificateSigningRequests one by one: an approver, a signer."""
+"""A controller that passes CertificateSigningRequests, one at a time, to an approver or a signer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kinformer.workqueue import (
 
 __all__ = ("certificate_controller",)
 
-#: Kubernetes' own: how many requests are looked at at once, and how failures are spread.
+#: Kubernetes' values: the number of workers; the delays of retries in seconds; the retries a second for all keys.
 _WORKERS: Final = 5
 _FIRST_RETRY, _LAST_RETRY = 0.2, 1000.0
 _RETRIES_A_SECOND, _BURST = 10.0, 100
@@ -30,9 +30,9 @@ def certificate_controller(
     clock: Clock,
 ) -> Controller:
     """
-    A controller that calls `handle` with each request that has no certificate yet, whenever it has changed.
+    Make a controller that calls `handle` when a request has changed and has no certificate yet.
 
-    :param handle: may raise; it is called again then, later each time
+    :param handle: may raise; then it is called again, after a delay that grows with each failure
     """
     requests = informers.informer_for(V1CertificateSigningRequest)
 

@@ -1,7 +1,8 @@
-"""What a CertificateSigningRequest asks for: the PKCS#10 request in it, read and compared with Kubernetes' rules.
+"""Reading the PKCS#10 request in a CertificateSigningRequest, and comparing it with Kubernetes' rules.
 
-In: the request in PEM. Out: :class:`CertificateRequest`, the parts of it that decide, and what speaks against it being
-a kubelet's client or serving certificate. The texts are Kubernetes', since they end up in conditions.
+In: the request in PEM. Out: a :class:`CertificateRequest` with the fields that the rules need, and the reason why it
+cannot be for a kubelet's client or serving certificate. The texts of reasons are Kubernetes', because they are
+written into conditions.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ KUBELET_CLIENT_SIGNER: Final = "kubernetes.io/kube-apiserver-client-kubelet"
 
 _CLIENT: Final = frozenset({"digital signature", "client auth"})
 _SERVING: Final = frozenset({"digital signature", "server auth"})
-#: RSA keys may be asked for with it.
+#: Allowed in addition: requests for RSA keys may have it.
 _KEY_ENCIPHERMENT: Final = frozenset({"key encipherment"})
 _NODES: Final = ("system:nodes",)
 _NODE_PREFIX: Final = "system:node:"
@@ -34,12 +35,14 @@ _INSTALL: Final = "certificates need the package `cryptography`: pip install 'ki
 
 
 class RequestUnreadable(SyncError):
-    """A request is no PKCS#10 request in PEM, or is broken."""
+    """The content is not a PKCS#10 request in PEM, or it is damaged."""
 
 
 class CertificateRequest(NamedTuple):
     """
-    :param x509: the request itself, as the ``cryptography`` package reads it
+    The subject and the alternative names of a request.
+
+    :param x509: the request itself, as an object of the ``cryptography`` package
     """
 
     x509: Any
@@ -53,8 +56,10 @@ class CertificateRequest(NamedTuple):
 
 def read_request(request: V1CertificateSigningRequest) -> CertificateRequest:
     """
-    :raises RequestUnreadable: if there is none in it
-    :raises ImportError: if the package that reads it is not installed
+    Decode the PKCS#10 request.
+
+    :raises RequestUnreadable: if it cannot be decoded
+    :raises ImportError: if the package ``cryptography`` is not installed
     """
     try:
         from cryptography import x509
@@ -86,7 +91,7 @@ def read_request(request: V1CertificateSigningRequest) -> CertificateRequest:
 
 
 def kubelet_client_problem(request: CertificateRequest, usages: Iterable[str]) -> str:
-    """What keeps a request from being for a kubelet's client certificate, ``""`` if nothing does."""
+    """Return why a request cannot be for a kubelet's client certificate; ``""`` if it can."""
     if request.organizations != _NODES:
         return "subject organization is not system:nodes"
     for names, kind in (
@@ -103,7 +108,7 @@ def kubelet_client_problem(request: CertificateRequest, usages: Iterable[str]) -
 
 
 def kubelet_serving_problem(request: CertificateRequest, usages: Iterable[str]) -> str:
-    """What keeps a request from being for a kubelet's serving certificate, ``""`` if nothing does."""
+    """Return why a request cannot be for a kubelet's serving certificate; ``""`` if it can."""
     if request.organizations != _NODES:
         return "subject organization is not system:nodes"
     if not request.dns_names and not request.ip_addresses:
@@ -124,7 +129,7 @@ def _usage_problem(usages: Iterable[str], wanted: frozenset[str]) -> str:
 
 
 def _first_block(pem: bytes) -> bytes:
-    """The first block of PEM, which must be a request: text before it is passed over, what follows is not read."""
+    """Return the first block of PEM, which must be a request. Text before and after it is ignored."""
     begin = pem.find(b"-----BEGIN ")
     if begin < 0 or not pem[begin:].startswith(b"-----BEGIN CERTIFICATE REQUEST-----"):
         raise ValueError("PEM block type must be CERTIFICATE REQUEST")

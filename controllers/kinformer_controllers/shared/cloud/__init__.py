@@ -1,4 +1,4 @@
-"""The interface to a cloud, and what its controllers share."""
+"""The interface to a cloud, and code that the cloud's controllers share."""
 
 from __future__ import annotations
 

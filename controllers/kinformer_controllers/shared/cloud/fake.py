@@ -1,8 +1,7 @@
-"""A cloud for tests: in memory, and as slow, failing and forgetful as a test tells it to be.
+"""A cloud in memory, for tests. A test can make it slow, make its calls fail, and make it lose its state.
 
-What it does without being told is the same that ``--cloud-provider fake`` does: each load balancer has the address
-192.0.2.7, routes are made at once, a node whose name ends in ``-gone`` has no instance, and one whose name ends in
-``-off`` is shut down.
+``--cloud-provider fake`` uses it, too. By default each load balancer has the address 192.0.2.7, and routes are created
+at once. A node whose name ends in ``-gone`` has no instance. A node whose name ends in ``-off`` is shut down.
 """
 
 from __future__ import annotations
@@ -23,11 +22,13 @@ ADDRESS = "192.0.2.7"
 
 class FakeCloud:
     """
+    A :class:`~kinformer_controllers.shared.cloud.interface.CloudProvider` in memory.
+
     :ivar calls: how often each method was called
-    :ivar errors: raised in place of an answer, by the method's name, the first one first
+    :ivar errors: by a method's name: errors that its next calls raise, one for each call, in this order
     :ivar seconds: how long each call takes
-    :ivar balancers: the nodes of each load balancer, by the key of its Service
-    :ivar known_routes: the routes that there are, by their names
+    :ivar balancers: the names of the nodes of each load balancer, by the key of its Service
+    :ivar known_routes: the routes that exist, by their names
     """
 
     name = "fake"
@@ -53,7 +54,7 @@ class FakeCloud:
         return self
 
     def forget(self) -> None:
-        """Lose everything, as if somebody had deleted it by hand."""
+        """Lose all load balancers and routes, as if somebody had deleted them by hand."""
         self.balancers.clear()
         self.known_routes.clear()
 

@@ -1,13 +1,13 @@
-"""What controllers ask of a cloud: Kubernetes' cloud provider interface, async and typed.
+"""Kubernetes' cloud provider interface, async and typed: the calls that controllers make to a cloud.
 
-A package offers a cloud by an entry point of the group ``kinformer.cloud_providers``; its name is what
-``--cloud-provider`` is given::
+A package offers a cloud by an entry point of the group ``kinformer.cloud_providers``. The flag ``--cloud-provider``
+takes the entry point's name::
 
     [project.entry-points."kinformer.cloud_providers"]
     mycloud = "my_package:make_cloud"
 
-``make_cloud()`` returns a :class:`CloudProvider`. Each of its parts may be None: the controllers that need it do not
-run then. Every method may be called again after it has succeeded or failed half-way, and must come to the same end.
+``make_cloud()`` returns a :class:`CloudProvider`. Each of its parts may be None. Controllers that need a part which is
+None do not run. Every method must be idempotent: it may be called again after it has succeeded or failed half-way.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ __all__ = (
 
 
 class ImplementedElsewhere(Exception):
-    """Somebody else looks after this load balancer: nothing is to be done, and nothing is wrong."""
+    """Another component manages this load balancer. The controller leaves it alone, and this is not an error."""
 
 
 class RetryLater(Exception):
     """
-    A cloud asks to be left alone for a while.
+    The cloud asks the controller to try again later.
 
-    :param seconds: after how many it may be asked again
+    :param seconds: the time to wait before the next try, in seconds
     """
 
     def __init__(self, message: str, seconds: float) -> None:
@@ -46,33 +46,33 @@ class RetryLater(Exception):
 
 
 class LoadBalancers(Protocol):
-    """Load balancers of Services. `cluster` tells apart the clusters that share a cloud account."""
+    """Load balancers of Services. `cluster` is the cluster's name, for clusters that share one cloud account."""
 
     async def get_load_balancer(self, cluster: str, service: V1Service) -> V1LoadBalancerStatus | None:
-        """The load balancer of a Service as it is, None if there is none."""
+        """Return the status of a Service's load balancer; None if there is no load balancer."""
 
     async def ensure_load_balancer(
         self, cluster: str, service: V1Service, nodes: Sequence[V1Node]
     ) -> V1LoadBalancerStatus:
         """
-        Make the load balancer of a Service, or bring it up to date.
+        Create the load balancer of a Service, or update it.
 
-        :raises ImplementedElsewhere: if somebody else does
-        :raises RetryLater: if that is to be tried at a certain time
+        :raises ImplementedElsewhere: if another component manages it
+        :raises RetryLater: if the controller should try again after a certain time
         """
 
     async def update_load_balancer(self, cluster: str, service: V1Service, nodes: Sequence[V1Node]) -> None:
         """
-        Have the load balancer send to these nodes.
+        Make the load balancer send to these nodes.
 
-        :raises ImplementedElsewhere: if somebody else does
+        :raises ImplementedElsewhere: if another component manages it
         """
 
     async def ensure_load_balancer_deleted(self, cluster: str, service: V1Service) -> None:
         """
-        Delete the load balancer of a Service; one that is not there is deleted.
+        Delete the load balancer of a Service. It is no error if there is none.
 
-        :raises ImplementedElsewhere: if somebody else does
+        :raises ImplementedElsewhere: if another component manages it
         """
 
 
@@ -81,12 +81,13 @@ class Route:
     """
     A route of the cloud's network.
 
-    :param name: the cloud's own; empty for one that is to be made
-    :param target_node: the name of the node that the packets go to; empty if there is none any more
-    :param destination_cidr: where the packets go
-    :param blackhole: whether it leads nowhere, since its instance is gone
-    :param target_node_addresses: the addresses that it was made with
-    :param enable_node_addresses: whether it depends on these, and has to be made anew when they change
+    :param name: the cloud's name for it; empty for a route that is to be created
+    :param target_node: the name of the node that receives the packets; empty if that node no longer exists
+    :param destination_cidr: the network of the packets' destination addresses
+    :param blackhole: whether its packets are dropped, because its instance is gone
+    :param target_node_addresses: the node's addresses when the route was created
+    :param enable_node_addresses: whether the route depends on these addresses and must be created again when they
+        change
     """
 
     name: str
@@ -104,28 +105,30 @@ class Routes(Protocol):
         """All routes of the cluster."""
 
     async def create_route(self, cluster: str, name_hint: str, route: Route) -> None:
-        """Make a route; `name_hint` is unique, for clouds where routes have names."""
+        """Create a route. `name_hint` is unique; a cloud whose routes have names can use it in the name."""
 
     async def delete_route(self, cluster: str, route: Route) -> None:
-        """Delete a route that :meth:`list_routes` gave."""
+        """Delete a route that :meth:`list_routes` returned."""
 
 
 class Instances(Protocol):
     """The machines behind nodes: Kubernetes' InstancesV2."""
 
     async def instance_exists(self, node: V1Node) -> bool:
-        """Whether a node's instance is there, running or not."""
+        """Whether a node's instance exists, running or not."""
 
     async def instance_shutdown(self, node: V1Node) -> bool:
-        """Whether a node's instance is there and shut down."""
+        """Whether a node's instance exists and is shut down."""
 
 
 class CloudProvider(Protocol):
     """
-    :ivar name: for messages
-    :ivar load_balancers: None if the cloud has none
-    :ivar routes: None if the cloud's network finds pods by itself
-    :ivar instances: None if the cloud cannot tell of them
+    A cloud: its name and its parts.
+
+    :ivar name: the cloud's name in messages
+    :ivar load_balancers: None if the cloud has no load balancers
+    :ivar routes: None if the cloud's network needs no routes to reach pods
+    :ivar instances: None if the cloud cannot say which instances exist
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Finding the cloud that ``--cloud-provider`` names, once a process."""
+"""Finding the cloud that ``--cloud-provider`` names. It is made once in a process."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from kinformer_controllers.shared.cloud.interface import CloudProvider
 __all__ = ("cloud_named",)
 
 GROUP: Final = "kinformer.cloud_providers"
-#: The cloud of tests, which needs no package.
+#: The name of the cloud for tests. No other package has to be installed for it.
 FAKE: Final = "fake"
 
 
 def cloud_named(name: str) -> CloudProvider:
     """
-    The cloud of a name. All controllers of a process share one.
+    Return the cloud with that name. All controllers of a process share it.
 
     :raises ControllerDisabled: if the name is empty
-    :raises OptionError: if no package offers it
+    :raises OptionError: if no installed package offers a cloud with that name
     """
     if not name:
         raise ControllerDisabled("--cloud-provider is not given")

@@ -1,6 +1,6 @@
-"""What a cloud's load balancer needs to know of a Service: who may come in, and how nodes are checked.
+"""The settings of a Service for a cloud's load balancer: which clients are allowed, and how nodes are checked.
 
-These are the helpers of Kubernetes' ``cloud-provider/service/helpers``, for those who write a provider.
+Authors of cloud providers use these functions. They are Kubernetes' ``cloud-provider/service/helpers``.
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ _LOCAL: Final = "Local"
 
 def source_ranges(service: V1Service) -> list[Network]:
     """
-    The networks from which a load balancer lets clients in: of the spec, or else of the annotation, or else all.
+    Return the networks whose clients the load balancer accepts.
 
-    :raises ValueError: if one of them is no network
+    They are those of the spec. Without them, they are those of the annotation. Without that, all of IPv4 is allowed.
+
+    :raises ValueError: if one of them is not a network
     """
     given = service.spec.load_balancer_source_ranges
     if given:
@@ -44,22 +46,22 @@ def source_ranges(service: V1Service) -> list[Network]:
 
 
 def allows_all(networks: Iterable[Network]) -> bool:
-    """Whether everybody may come in, over IPv4."""
+    """Whether all IPv4 clients are allowed."""
     return any(str(network) == _EVERYBODY for network in networks)
 
 
 def requests_only_local_traffic(service: V1Service) -> bool:
-    """Whether a node passes on only to its own pods."""
+    """Whether a node sends the Service's external traffic only to its own pods."""
     spec = service.spec
     return spec.type in ("LoadBalancer", "NodePort") and spec.external_traffic_policy == _LOCAL
 
 
 def needs_health_check(service: V1Service) -> bool:
-    """Whether a load balancer has to find out which nodes have pods."""
+    """Whether the load balancer must check which nodes have pods of the Service."""
     return service.spec.type == "LoadBalancer" and requests_only_local_traffic(service)
 
 
 def health_check(service: V1Service) -> tuple[str, int] | None:
-    """The path and the port by which it finds out, None if it need not."""
+    """Return the path and the port of the health check on each node; None if no check is needed."""
     port = service.spec.health_check_node_port
     return ("/healthz", port) if needs_health_check(service) and port else None

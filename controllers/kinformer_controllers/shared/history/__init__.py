@@ -1,8 +1,9 @@
-"""ControllerRevisions: the templates that a DaemonSet or a StatefulSet has had.
+"""ControllerRevisions: the earlier and current pod templates of a DaemonSet or a StatefulSet.
 
 ====================  ====================================================================================
-:mod:`hashing`        a hash of what a template says, in letters that may stand in a name
-:mod:`revisions`      what a revision is called, which are equal, in which order they came. No I/O
-:mod:`control`        revisions listed, made, renumbered and deleted on a server
+:mod:`hashing`        hashes of templates, in letters that are allowed in names
+:mod:`template`       the hash of a pod template, as in a ReplicaSet's name
+:mod:`revisions`      the names, the equality and the order of revisions. No I/O
+:mod:`control`        lists, creates, renumbers and deletes revisions on a server
 ====================  ====================================================================================
 """

@@ -1,4 +1,4 @@
-"""RevisionHistory: the ControllerRevisions of owners, on a server."""
+"""RevisionHistory: reads the ControllerRevisions of owners from a cache, and writes them to the server."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ from kinformer_controllers.shared.owning.index import add_controller_index, owne
 
 __all__ = ("RevisionHistory",)
 
-#: How often a number that was refused is written again.
+#: How often a new number is written again after a conflict.
 _RETRIES: Final = 4
 
 
 class RevisionHistory:
     """
-    :param kind: what the owners are
+    The ControllerRevisions of all owners of one kind.
+
+    :param kind: the owners' kind
     :param informer: of ControllerRevisions; it gets an index by controller
     """
 
@@ -37,7 +39,7 @@ class RevisionHistory:
         self._server = client.resource(V1ControllerRevision)
 
     def list(self, owner: Any, selector: Selector) -> list[V1ControllerRevision]:
-        """Those that match, and are the owner's or nobody's."""
+        """Return the revisions that match the selector and belong to the owner or have no owner."""
         found = owned_by(self._indexer, owner, self._kind.kind)
         return [each for each in found if selector.matches(each.metadata.labels)]
 
@@ -49,10 +51,12 @@ class RevisionHistory:
         on_collision: Callable[[int], object] = lambda count: None,
     ) -> V1ControllerRevision:
         """
-        Create a revision. One of its name that has the same data is given back instead; for another, a new name is
-        tried.
+        Create a revision.
 
-        :param on_collision: told of the new count each time that a name was taken
+        If its name is taken by a revision with the same data, that one is returned. If it is taken by another
+        revision, the next name is tried.
+
+        :param on_collision: called with the new count each time that a name was taken
         """
         name = accessor_of(owner).name(owner)
         made = copy.copy(revision)
@@ -70,7 +74,12 @@ class RevisionHistory:
                 on_collision(collision_count)
 
     async def renumber(self, revision: V1ControllerRevision, number: int) -> V1ControllerRevision:
-        """Give a revision another number, whoever else writes it meanwhile."""
+        """
+        Set a revision's number. After a conflict, the revision is read again and the write is repeated.
+
+        :raises Conflict: if the write failed five times
+        :raises NotFound: if the revision is gone
+        """
         for retries_left in range(_RETRIES, -1, -1):
             if revision.revision == number:
                 return revision
@@ -86,12 +95,14 @@ class RevisionHistory:
 
     async def delete(self, revision: V1ControllerRevision) -> None:
         """
-        :raises NotFound: if it is gone already
+        Delete a revision.
+
+        :raises NotFound: if it is already gone
         """
         await self._server.delete(revision.metadata.name, revision.metadata.namespace)
 
     async def patch(self, namespace: str, name: str, patch: dict[str, Any]) -> V1ControllerRevision:
-        """Apply a strategic merge patch: what a :class:`ControllerRefManager` adopts and releases with."""
+        """Apply a strategic merge patch. A :class:`ControllerRefManager` adopts and releases with this method."""
         return await self._server.patch(name, patch, namespace, patch_type=PatchType.STRATEGIC)
 
     async def adopt(self, owner: Any, revision: V1ControllerRevision) -> V1ControllerRevision:
@@ -107,7 +118,7 @@ class RevisionHistory:
         return await self.patch(meta.namespace, meta.name, _owners_patch(meta.uid, reference))
 
     async def release(self, owner: Any, revision: V1ControllerRevision) -> V1ControllerRevision | None:
-        """Take an owner's reference off; None if the revision is gone, or has no such owner."""
+        """Remove the owner's reference. Returns None if the revision is gone or does not have this owner."""
         meta = revision.metadata
         taken = {"$patch": "delete", "uid": accessor_of(owner).uid(owner)}
         try:

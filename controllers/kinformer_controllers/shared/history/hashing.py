@@ -1,7 +1,7 @@
-"""Hashes as names have them: what a template says, in the letters that Kubernetes' generated names are made of.
+"""Hashes for generated names: 32-bit FNV over JSON with sorted keys, in the letters that Kubernetes uses.
 
-FNV in 32 bits over JSON with sorted keys. The JSON is written as Go writes it, so that a ControllerRevision of the same
-data has the same name as one that kube-controller-manager made.
+The JSON is written as Go writes it. So a ControllerRevision gets the same name as the one that
+kube-controller-manager makes from the same data.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _OFFSET: Final = 2166136261
 _PRIME: Final = 16777619
 _MASK: Final = 0xFFFFFFFF
 
-#: No vowels, and none of 0, 1 and 3: no name is a word by accident.
+#: Kubernetes leaves out the vowels and 0, 1 and 3, so that no name is a word by accident.
 _LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 
 _ESCAPED: Final = str.maketrans(
@@ -24,17 +24,17 @@ _ESCAPED: Final = str.maketrans(
 
 
 def canonical_json(value: Any) -> bytes:
-    """The same bytes for the same value, whatever the order of its keys: those of Go's json.Marshal of a map."""
+    """Encode a value with sorted keys, as Go's json.Marshal encodes a map. Equal values give equal bytes."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return text.translate(_ESCAPED).encode()
 
 
 def in_order(value: Any) -> Any:
     """
-    The same value with the keys of all its objects sorted.
+    Return the value with the keys of all its objects sorted.
 
-    kubectl and kube-controller-manager compare what a ControllerRevision keeps byte by byte with what they would write,
-    which is sorted. To them, one in another order is another template.
+    kubectl and kube-controller-manager compare the data of a ControllerRevision byte by byte with their own JSON, whose
+    keys are sorted. The same data with its keys in another order is a different template to them.
     """
     if isinstance(value, dict):
         return {key: in_order(value[key]) for key in sorted(value)}
@@ -61,8 +61,8 @@ def fnv32a(*parts: bytes) -> int:
 
 def safe_encode(number: int, digits: int = 0) -> str:
     """
-    A number in letters that may stand in a name.
+    Write a number in letters that are allowed in a name.
 
-    :param digits: how many letters there are at least
+    :param digits: the least number of letters
     """
     return "".join(_LETTERS[ord(digit) % len(_LETTERS)] for digit in str(number).zfill(digits))

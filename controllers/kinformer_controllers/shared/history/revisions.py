@@ -1,6 +1,6 @@
-"""ControllerRevisions as values: what one is called, which are equal, and in which order they came. No I/O.
+"""The names, the equality and the order of ControllerRevisions. No I/O.
 
-A revision's data is whatever its owner wants to find again: for DaemonSets and StatefulSets a patch of their template.
+The owner chooses a revision's data. For DaemonSets and StatefulSets it is a patch of their template.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ __all__ = (
     "sorted_revisions",
 )
 
-#: Has the hash of a revision's data.
+#: The label with the hash of a revision's data.
 HASH_LABEL: Final = "controller.kubernetes.io/hash"
 
-#: A name has 253 letters at most; the hash and its dash take the rest.
+#: The length to which the owner's name is cut. A name has at most 253 letters; the hash and its dash need the rest.
 _PREFIX_LENGTH: Final = 223
 _LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
 
 
 def revision_name(prefix: str, hash_: str) -> str:
-    """The name of a revision with that hash, of an owner of that name."""
+    """Return the name of a revision: the owner's name, a dash and the hash."""
     return f"{prefix[:_PREFIX_LENGTH]}-{hash_}"
 
 
 def revision_hash(data: Any, collision_count: int | None = None) -> str:
     """
-    The hash of a revision's data.
+    Return the hash of a revision's data.
 
-    :param collision_count: how often a name was taken already; None if nobody counts
+    :param collision_count: how often a name was already taken; None if the owner does not count this
     """
     probe = b"" if collision_count is None else str(collision_count).encode()
     return safe_encode(fnv32(canonical_json(data) if data is not None else b"", probe))
@@ -56,7 +56,7 @@ def new_revision(
     revision: int,
     collision_count: int | None = None,
 ) -> V1ControllerRevision:
-    """A revision of `owner`, named after its hash and ready to be created."""
+    """Make a revision of `owner`. Its name has its hash, and it can be created as it is."""
     accessor = accessor_of(owner)
     hash_ = revision_hash(data, collision_count)
     return V1ControllerRevision(
@@ -74,30 +74,30 @@ def new_revision(
 
 
 def same_revision(one: V1ControllerRevision, other: V1ControllerRevision) -> bool:
-    """Whether two revisions have the same data, whatever they are called and numbered."""
+    """Whether two revisions have the same data. Their names and numbers are not compared."""
     return bool(one.data == other.data)
 
 
 def equal_revisions(
     revisions: Iterable[V1ControllerRevision], like: V1ControllerRevision
 ) -> list[V1ControllerRevision]:
-    """Those that have the same data."""
+    """Return the revisions that have the same data as `like`."""
     return [each for each in revisions if same_revision(each, like)]
 
 
 def sorted_revisions(revisions: Iterable[V1ControllerRevision]) -> list[V1ControllerRevision]:
-    """By number, then age, then name: the newest is the last."""
+    """Sort by number, then by creation time, then by name. The newest is the last."""
     return sorted(revisions, key=_order)
 
 
 def number_of(revision: V1ControllerRevision) -> int:
-    """A revision's number; 0 where it was made without one."""
+    """Return a revision's number; 0 if it has none."""
     number: int | None = revision.revision
     return number or 0
 
 
 def next_revision(revisions: Iterable[V1ControllerRevision]) -> int:
-    """The number of the next one: one more than the highest."""
+    """Return the number of the next revision: one more than the highest number."""
     return max((number_of(each) for each in revisions), default=0) + 1
 
 

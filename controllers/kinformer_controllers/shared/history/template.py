@@ -1,7 +1,8 @@
-"""The hash of a pod template, as names and labels have it: in a ReplicaSet's name, and on a daemon pod.
+"""The hash of a pod template. It is a part of a ReplicaSet's name and a label of a daemon pod.
 
-Kubernetes hashes how Go prints the template, which nobody else can do. But a hash is only compared with itself: objects
-that kube-controller-manager made are found by their template, and keep the hash that they have.
+It differs from Kubernetes' hash, which is computed from the text that Go prints for the template. No other program can
+print that text. The difference does no harm: objects that kube-controller-manager made are found by their template, and
+keep the hash that they have.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ __all__ = ("template_hash",)
 
 def template_hash(template: Any, collision_count: int | None = None) -> str:
     """
-    :param template: as plain JSON; where two ways to write the same are to have one hash, the caller chooses one
+    Return the hash of a pod template.
+
+    :param template: as plain JSON. If the same template can be written in two ways, the caller must normalize it first
     :param collision_count: how often a name was taken by another template; None if it never was
     """
     probe = b"" if collision_count is None else str(collision_count).encode()
-    # Always ten letters: a short hash looks like a word that somebody has chosen.
+    # Always ten letters: a short hash could look like a word that somebody has chosen.
     return safe_encode(fnv32a(canonical_json(template), probe), 10)

@@ -1,4 +1,4 @@
-"""What the controllers of service accounts and certificates share."""
+"""Code that the controllers of ServiceAccounts and certificates share."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""The certificates by which clients in the cluster know the API server.
+"""The CA certificates with which clients in the cluster verify the API server.
 
-They come from ``--root-ca-file``. Without it they are those by which this process itself knows the server.
+They come from ``--root-ca-file``. Without this flag they are the certificates with which this process verifies the
+server.
 """
 
 from __future__ import annotations
@@ -15,7 +16,10 @@ __all__ = ("root_ca",)
 
 def root_ca(client: Client, file: str) -> bytes:
     """
-    The certificates in PEM; empty if there is no file and the server is known by the system's certificates, or by none.
+    Return the certificates in PEM.
+
+    The result is empty if there is no file and the client has no certificates of its own: it uses those of the system,
+    or does not verify the server.
 
     :param file: the value of ``--root-ca-file``
     :raises OptionError: if the file cannot be read, or has no certificate in it

@@ -1,4 +1,4 @@
-"""Secrets that hold the token of a ServiceAccount: their type, their annotations, and whose they are."""
+"""Secrets that hold the token of a ServiceAccount: their type, their annotations, and the account they belong to."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ def is_token_secret(secret: V1Secret) -> bool:
 
 
 def account_named_by(secret: V1Secret) -> str:
-    """The name of the account that a Secret is for, ``""`` if it names none."""
+    """Return the name of the account that a Secret is for; ``""`` if it names none."""
     return (secret.metadata.annotations or {}).get(ACCOUNT_NAME, "")
 
 
 def account_uid_named_by(secret: V1Secret) -> str:
-    """The uid of the account that a Secret is for, ``""`` if nobody has filled it in yet."""
+    """Return the uid of the account that a Secret is for; ``""`` if it has not been filled in yet."""
     return (secret.metadata.annotations or {}).get(ACCOUNT_UID, "")
 
 
 def is_token_of(secret: V1Secret, account: str, uid: str) -> bool:
-    """Whether a Secret is for the account of this name, and of this uid if the Secret names one."""
+    """Whether a Secret is for the account with this name. If the Secret names a uid, it must be the same, too."""
     if not is_token_secret(secret) or account_named_by(secret) != account:
         return False
     return account_uid_named_by(secret) in ("", uid)

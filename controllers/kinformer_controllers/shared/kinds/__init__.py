@@ -1,8 +1,8 @@
-"""Following every kind that a server has, custom resources too.
+"""Watching every kind that a server serves, including custom resources.
 
 ====================  ====================================================================================
-:mod:`monitor`        discovery, again and again, and a handler for each kind that it shows
-:mod:`informers`      an informer of the metadata of any kind, one for all who follow it
-:mod:`mapping`        which resource a kind is, for references that name kinds
+:mod:`monitor`        repeats discovery, and adds an event handler for each kind that it finds
+:mod:`informers`      an informer of the metadata of any kind, shared by all its users
+:mod:`mapping`        finds the resource of a kind, for references that name kinds
 ====================  ====================================================================================
 """

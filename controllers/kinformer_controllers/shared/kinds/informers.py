@@ -1,8 +1,8 @@
-"""An informer of the metadata of any kind, one for all in the process who follow it.
+"""An informer of the metadata of any kind. All its users in the process share it.
 
-Where a controller has the whole objects anyhow, those do; else the server is asked for metadata only, of which the few
-fields are kept that say whose an object is (:class:`~kinformer.deletion.heads.Head`). The garbage collector and the
-quota monitor so have one watch of a kind between them.
+If a controller already watches the whole objects, its informer is used. Otherwise the server is asked for metadata
+only, and the cache keeps only the fields that name an object and its owners
+(:class:`~kinformer.deletion.heads.Head`). So the garbage collector and the quota monitor share one watch of each kind.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from kinformer.models import PartialObjectMetadata, ResourceV1ResourceClaim, res
 
 __all__ = ("metadata_informer",)
 
-#: Kinds of which some followers need more than the metadata. Whoever comes first does not know who comes later.
+#: Kinds of which some users need the whole objects. The informer of such a kind has them from the start, because its
+#: first user does not know whether a later one will need them.
 _WHOLE: Final[Mapping[GroupVersionResource, type[Any]]] = {
     resource_for(ResourceV1ResourceClaim).gvr: ResourceV1ResourceClaim
 }
@@ -29,9 +30,11 @@ def metadata_informer(
     informers: SharedInformerFactory, kind: ApiResource, *, by_namespace: bool = False, with_labels: bool = False
 ) -> Borrowed:
     """
+    Borrow the shared informer of a kind's metadata. The caller gives it back when it no longer needs it.
+
     :param by_namespace: whether the index by namespace is needed
-    :param with_labels: whether labels are needed, which heads have not
-    :raises RuntimeError: if the factory does not run
+    :param with_labels: whether labels are needed; a :class:`~kinformer.deletion.heads.Head` has none
+    :raises RuntimeError: if the factory is not running
     """
 
     def indexers(type_: type[Any]) -> Indexers[Any]:

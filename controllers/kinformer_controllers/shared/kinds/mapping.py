@@ -1,7 +1,7 @@
-"""Which resource a kind is, for references that name kinds: an owner's, an object's own.
+"""Finding the resource of a kind. Owner references and objects name a kind; requests need the resource.
 
-What discovery has shown last answers. A kind that is not there may be of a definition that has come since, so the
-server is asked again, but for however many objects name such kinds only once each five seconds.
+The answer comes from the last discovery. If the kind is not in it, the kind may have been added since, so discovery is
+repeated. That happens at most once in five seconds, however many objects name unknown kinds.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from kinformer.meta import GroupVersion
 
 __all__ = ("KindMapper",)
 
-#: Seconds between two questions for kinds that are not known.
+#: The least number of seconds between two discoveries for unknown kinds.
 _PATIENCE: Final = 5.0
 
 
 class KindMapper:
-    """Maps kinds to resources, by a server's discovery."""
+    """Maps kinds to resources with the server's discovery."""
 
     def __init__(self, client: Client, *, clock: Clock | None = None) -> None:
         self._discovery = client.discovery
@@ -31,9 +31,11 @@ class KindMapper:
 
     async def find(self, api_version: str, kind: str) -> ApiResource:
         """
-        :param api_version: with the group, as references have it: ``apps/v1``
-        :raises NoKindMatch: if the server serves no such kind, as far as is known
-        :raises ClientError: if the server could not be asked
+        Return the resource of a kind.
+
+        :param api_version: with the group, as in references: ``apps/v1``
+        :raises NoKindMatch: if the last discovery does not have the kind
+        :raises ClientError: if discovery failed
         """
         found = self._find(await self._discovery.served(), api_version, kind)
         if found is None and self._clock.monotonic() - self._asked >= _PATIENCE:

@@ -1,8 +1,8 @@
-"""The kind monitor: a handler for every kind that discovery shows, as long as it shows it.
+"""The kind monitor: watches every kind that discovery finds, and has an event handler for each.
 
-What kinds there are is asked again each 30 seconds. A kind that stays keeps its watch; a new one gets one; one that is
-gone loses it. A group whose own server is away keeps the watches that it has, and a kind that is missing once keeps its
-own until it is missing again: its server may be away for a moment without saying so.
+Discovery is repeated every 30 seconds. A new kind gets a watch. A kind that is gone loses its watch. If the discovery
+of an API group fails, the watches of its kinds stay. A kind that is missing from a successful discovery keeps its watch
+until the next discovery misses it as well: its aggregated API server may be unavailable for a moment without an error.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ DISCOVERY_PERIOD: Final = 30.0
 
 
 def kinds_with(served: Served, verbs: Collection[str]) -> dict[GroupResource, ApiResource]:
-    """What can be done all of this with, each at the version that its group prefers."""
+    """Return the resources that support all these verbs, each at the version that its group prefers."""
     found: dict[GroupResource, ApiResource] = {}
     for resource in served.resources:
         if set(verbs).issubset(resource.verbs):
@@ -42,28 +42,28 @@ def kinds_with(served: Served, verbs: Collection[str]) -> dict[GroupResource, Ap
 
 
 class Follower(ABC):
-    """What somebody does about each kind."""
+    """The user's side of a :class:`KindMonitor`: chooses kinds, and provides an informer and a handler for each."""
 
     @abstractmethod
     def choose(self, served: Served) -> Mapping[GroupResource, ApiResource]:
-        """Which kinds are followed."""
+        """Return the kinds to follow."""
 
     @abstractmethod
     def informer_of(self, kind: ApiResource) -> Borrowed:
-        """The informer to follow a kind with."""
+        """Return the informer of a kind."""
 
     @abstractmethod
     def handler_of(self, kind: ApiResource, informer: SharedIndexInformer[Any]) -> ResourceEventHandler[Any]:
-        """What is told of a kind's objects from now on."""
+        """Return the event handler that is added to a kind's informer."""
 
-    def found(self, kind: ApiResource) -> None:  # noqa: B027 - not everybody wants to know
-        """A kind's objects are known."""
+    def found(self, kind: ApiResource) -> None:  # noqa: B027 - optional to override
+        """Called once when a kind's cache has synced."""
 
-    def lost(self, kind: ApiResource) -> None:  # noqa: B027 - as above
-        """A kind is followed no longer."""
+    def lost(self, kind: ApiResource) -> None:  # noqa: B027 - optional to override
+        """Called when a kind is no longer followed."""
 
-    def failed(self) -> None:  # noqa: B027 - as above
-        """A discovery failed, or not all objects were known in time."""
+    def failed(self) -> None:  # noqa: B027 - optional to override
+        """Called when a discovery failed, or when not all caches synced in time."""
 
 
 @dataclass(eq=False, slots=True)
@@ -82,8 +82,8 @@ class KindMonitor:
     """
     Follows the kinds that its follower chooses.
 
-    :param name: what log lines call it
-    :param period: seconds between two discoveries, and the longest that one waits for the objects that it has found
+    :param name: its name in log lines
+    :param period: seconds between two discoveries; also the longest wait for the caches to sync after a discovery
     """
 
     def __init__(
@@ -107,36 +107,36 @@ class KindMonitor:
 
     @property
     def resources(self) -> list[GroupResource]:
-        """What is followed."""
+        """The resources that are followed, sorted."""
         return sorted(self._followed)
 
     @property
     def has_synced(self) -> bool:
-        """Whether something is followed, and of all that is, the objects are known."""
+        """Whether at least one kind is followed and the caches of all followed kinds have synced."""
         return bool(self._followed) and all(one.informer.has_synced for one in self._followed.values())
 
     @property
     def has_told(self) -> bool:
-        """Whether the handlers have been told of all that the caches show."""
+        """Whether the handlers have been called for every change that the caches have."""
         return not any(one.registration.pending for one in self._followed.values())
 
     def informer(self, resource: GroupResource) -> SharedIndexInformer[Any] | None:
-        """What a kind is followed with; None if it is not."""
+        """Return the informer of a resource; None if the resource is not followed."""
         found = self._followed.get(resource)
         return found.informer if found is not None else None
 
     async def wait_synced(self) -> None:
-        """Return when the first discovery is done and what it found is known, or has been waited for long enough."""
+        """Wait until the first discovery has succeeded and its kinds' caches have synced, or `period` is over."""
         await self._ready.wait()
 
     async def wait_told(self) -> None:
-        """Return when the handlers of all kinds whose objects are known have been told of those."""
+        """Wait until the handlers of all kinds whose caches have synced have been called for the first list."""
         for one in list(self._followed.values()):
             if one.informer.has_synced:
                 await one.registration.wait_synced()
 
     async def run(self) -> None:
-        """Follow what there is until cancelled."""
+        """Follow the kinds until cancelled."""
         self._runs = True
         try:
             await until(self._sync, self._period, clock=self._clock)
@@ -166,10 +166,10 @@ class KindMonitor:
         self._ready.set()
 
     def follow(self, served: Served) -> None:
-        """Follow the kinds that the follower chooses of these, and no others."""
+        """Follow the kinds that the follower chooses from this discovery. Stop following the others."""
         assert self._runs, "kinds are followed by run()"
         chosen = self._follower.choose(served)
-        # A group without one of its versions may show a resource at another one, or leave it out.
+        # If one version of a group could not be discovered, a resource may be missing, or have another version only.
         failed = {version.group for version in served.failed}
         chosen = {resource: kind for resource, kind in chosen.items() if resource.group not in failed}
         missing = {resource for resource in self._followed.keys() - chosen.keys() if resource.group not in failed}

@@ -1,7 +1,7 @@
-"""The networks that a cluster's pods and Services have their addresses from, as flags say it.
+"""Reading the flags that name the networks of a cluster's pods and Services.
 
-Several controllers take the same flags: who gives nodes their part of the network, and who makes the routes to it. They
-declare them alike with the functions of :mod:`kinformer_controllers.shared.options`.
+Two controllers have these flags: the one that assigns a pod network to each node, and the one that creates the routes
+to it. Both declare the flags with the functions of :mod:`kinformer_controllers.shared.options`.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ Network: TypeAlias = IPv4Network | IPv6Network
 
 def parse_cidr(text: str) -> Network:
     """
-    A network by its address and mask: ``10.0.0.0/8``. What the mask leaves out of the address does not count.
+    Parse a network such as ``10.0.0.0/8``. Bits of the address outside the mask are ignored.
 
-    :raises ValueError: if it is none
+    :raises ValueError: if the text is not a network
     """
     if "/" not in text:
         raise ValueError(f"{text!r} has no mask: want a network such as 10.0.0.0/8")
@@ -29,16 +29,16 @@ def parse_cidr(text: str) -> Network:
 
 def parse_cluster_cidrs(text: str, flag: str = "--cluster-cidr") -> list[Network]:
     """
-    The networks that a flag names: one, or one of each family.
+    Parse the networks that a flag names: one, or one of IPv4 and one of IPv6.
 
-    :raises OptionError: if it names none, three, or two of one family, or one that is none
+    :raises OptionError: if it names none, more than two or two of one family, or if one of them is not a network
     """
     try:
         networks = [parse_cidr(each) for each in text.strip().split(",")]
     except ValueError as error:
         raise OptionError(f"{flag} is {text!r}: {error}") from None
     if len(networks) > 2:
-        raise OptionError(f"{flag} names {len(networks)} networks: want two at most")
+        raise OptionError(f"{flag} names {len(networks)} networks: want at most two")
     if len({network.version for network in networks}) < len(networks):
         raise OptionError(f"{flag} names two networks of one family: want one of IPv4 and one of IPv6")
     return networks

@@ -1,4 +1,4 @@
-"""Events about nodes. They go to the namespace ``default``, as nodes have none."""
+"""Events about nodes. They are in the namespace ``default``, because a node has no namespace."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from kinformer.record import NORMAL, EventRecorder
 
 __all__ = ("NODE_CONTROLLER", "record_node_event", "record_status_change")
 
-#: The component that the Events of the controllers of nodes are from.
+#: The source component of these Events.
 NODE_CONTROLLER: Final = "node-controller"
 
 
 def record_node_event(recorder: EventRecorder, node: V1Node, reason: str, event: str, type_: str = NORMAL) -> None:
     """
-    Say what happened to a node.
+    Record an Event about something that happened to a node.
 
-    :param event: a sentence; the message begins with the node's name
+    :param event: a sentence for the message; the node's name is put before it
     """
     recorder.event(_reference(node), type_, reason, f"Node {node.metadata.name} event: {event}")
 
 
 def record_status_change(recorder: EventRecorder, node: V1Node, status: str) -> None:
     """
-    Say that a node's status is another one now.
+    Record an Event about a node's new status.
 
-    :param status: a word, which is the Event's reason, too: ``NodeNotReady``
+    :param status: one word such as ``NodeNotReady``. It is the Event's reason, too
     """
     recorder.event(_reference(node), NORMAL, status, f"Node {node.metadata.name} status is now: {status}")
 

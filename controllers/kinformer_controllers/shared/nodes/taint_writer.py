@@ -1,8 +1,8 @@
-"""Writing a node's taints and labels: read, changed, and written only if nobody was quicker.
+"""Writing a node's taints and labels, with optimistic locking.
 
-Taints are one list, which a patch replaces as a whole. So each patch names the version that it was made from: the
-server refuses it with a conflict if anything has changed since, and it is made again from what the server has then.
-client-go's controllers do the same (five tries, 100 to 200 ms apart).
+A patch replaces the list of taints as a whole. So each patch has the resource version of the node that it was made
+from. If the node has changed since, the server answers with a conflict; then the node is read again and a new patch is
+made. Kubernetes' controllers do the same: five tries, 100 to 200 ms apart.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ("NodeWriter",)
 T = TypeVar("T")
 
 _TRIES: Final = 5
-#: Seconds between two tries, and up to as many more by chance.
+#: The least number of seconds between two tries. A random part of up to the same length is added.
 _PAUSE: Final = 0.1
 
 
@@ -31,7 +31,7 @@ class NodeWriter:
     """
     Writes taints and labels of nodes.
 
-    :param random: draws from [0, 1), for the pauses after a conflict
+    :param random: returns a random number in [0, 1), for the pauses after a conflict
     """
 
     def __init__(
@@ -43,37 +43,37 @@ class NodeWriter:
 
     async def add_taints(self, name: str, *taints: V1Taint) -> None:
         """
-        Put taints on a node, each in the place of the one that has its key and effect.
+        Add taints to a node. A taint replaces the one with the same key and effect.
 
-        Writes nothing if they are there with the same value and time.
+        Nothing is written if the node already has them with the same value and time.
 
         :raises NotFound: if there is no such node
-        :raises Conflict: if others were quicker five times
+        :raises Conflict: if all five tries met a conflict
         """
         if taints:
             await self._change_taints(name, lambda there: with_taints(there, *taints))
 
     async def remove_taints(self, name: str, *taints: V1Taint, cached: V1Node | None = None) -> None:
         """
-        Take taints off a node; it need not have them.
+        Remove taints from a node. It is no error if it does not have them.
 
-        :param cached: the node as a cache shows it: if it has none of the taints, the server is not asked
+        :param cached: the node from a cache; if it has none of the taints, no request is made
         :raises NotFound: if there is no such node
-        :raises Conflict: if others were quicker five times
+        :raises Conflict: if all five tries met a conflict
         """
         if taints and (cached is None or _has_any(cached, taints)):
             await self._change_taints(name, lambda there: without_taints(there, *taints))
 
     async def swap_taints(self, node: V1Node, add: Sequence[V1Taint], remove: Sequence[V1Taint]) -> None:
         """
-        Put some taints on a node, with the time of now, and take others off, in one write.
+        Add taints to a node, with the current time, and remove others, in one write.
 
-        Kubernetes' SwapNodeControllerTaint does it in two writes. Between them the node has both, and a crash there
-        leaves it so. It also gives a taint that is there already a new time; here that keeps its own.
+        Kubernetes' SwapNodeControllerTaint makes two writes. Between them the node has both kinds of taint, and a crash
+        at that moment leaves it so.
 
-        :param node: as a cache shows it: if nothing is to be added and it has none to remove, the server is not asked
+        :param node: the node from a cache; if there is nothing to add and it has nothing to remove, no request is made
         :raises NotFound: if there is no such node
-        :raises Conflict: if others were quicker five times
+        :raises Conflict: if all five tries met a conflict
         """
         if not add and not _has_any(node, remove):
             return
@@ -83,9 +83,9 @@ class NodeWriter:
 
     async def set_labels(self, name: str, labels: Mapping[str, str]) -> None:
         """
-        Set labels of a node; its others stay.
+        Set labels of a node. Its other labels stay.
 
-        One patch that names no version does it: each label is a field of its own, so there is nothing to conflict with.
+        The patch has no resource version: each label is a field of its own, so no concurrent write can be lost.
 
         :raises NotFound: if there is no such node
         """
@@ -94,7 +94,8 @@ class NodeWriter:
 
     async def _change_taints(self, name: str, changed: Callable[[list[V1Taint]], list[V1Taint]]) -> None:
         for tries_left in range(_TRIES - 1, -1, -1):
-            # The first read may be the server's cache's, which costs it less; after a conflict it has to be the newest.
+            # The first read may come from the API server's cache, which is cheaper. After a conflict the newest version
+            # is needed.
             node = await self._nodes.get(name, resource_version="0" if tries_left == _TRIES - 1 else "")
             there = node.spec.taints or []
             taints = changed(there)

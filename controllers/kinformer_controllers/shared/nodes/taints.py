@@ -1,6 +1,7 @@
-"""A node's list of taints. Two taints are the same one if key and effect are; the value and the time may differ.
+"""Functions on a node's list of taints.
 
-Nothing here changes a list that it was given: those of a cached node stay as they are.
+Two taints are the same if their key and effect are equal. Their value and their time are not compared. No function
+changes a list that it gets, so the lists of cached nodes are safe.
 """
 
 from __future__ import annotations
@@ -44,17 +45,17 @@ def is_same_taint(one: V1Taint, other: V1Taint) -> bool:
 
 
 def has_taint(taints: Iterable[V1Taint] | None, taint: V1Taint) -> bool:
-    """Whether a taint of that key and effect is among these."""
+    """Whether the list has a taint with that key and effect."""
     return any(is_same_taint(each, taint) for each in taints or ())
 
 
 def no_execute_taints(taints: Iterable[V1Taint] | None) -> list[V1Taint]:
-    """Those that drive off pods which are there already."""
+    """Return the taints that evict running pods: those with the effect NoExecute."""
     return [taint for taint in taints or () if taint.effect == NO_EXECUTE]
 
 
 def with_taints(taints: Iterable[V1Taint] | None, *added: V1Taint) -> list[V1Taint]:
-    """The taints with these: each in the place of the one that it is the same as, or at the end."""
+    """Return the list with these taints. Each replaces the one that is the same, or is appended."""
     result = list(taints or ())
     for taint in added:
         at = next((n for n, there in enumerate(result) if is_same_taint(there, taint)), None)
@@ -66,10 +67,10 @@ def with_taints(taints: Iterable[V1Taint] | None, *added: V1Taint) -> list[V1Tai
 
 
 def without_taints(taints: Iterable[V1Taint] | None, *removed: V1Taint) -> list[V1Taint]:
-    """The taints but for these."""
+    """Return the list without these taints."""
     return [taint for taint in taints or () if not has_taint(removed, taint)]
 
 
 def differing_taints(wanted: Sequence[V1Taint], there: Sequence[V1Taint] | None) -> tuple[list[V1Taint], list[V1Taint]]:
-    """What to add to `there`, and what to remove from it, for it to be as `wanted`."""
+    """Return the taints to add to `there`, and those to remove from it, so that it becomes `wanted`."""
     return without_taints(wanted, *(there or ())), without_taints(there, *wanted)

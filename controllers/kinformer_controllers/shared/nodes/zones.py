@@ -1,4 +1,4 @@
-"""The zone of a node, by its labels: what fails together, and is counted together."""
+"""The zone of a node, from its labels. Nodes of one zone are likely to fail together."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kinformer.models import V1Node
 
 __all__ = ("zone_key",)
 
-#: The older labels count first, as in Kubernetes.
+#: The older labels are read first, as in Kubernetes.
 _OLD_ZONE: Final = "failure-domain.beta.kubernetes.io/zone"
 _OLD_REGION: Final = "failure-domain.beta.kubernetes.io/region"
 _ZONE: Final = "topology.kubernetes.io/zone"
@@ -17,9 +17,9 @@ _REGION: Final = "topology.kubernetes.io/region"
 
 def zone_key(node: V1Node) -> str:
     """
-    The zone and the region of a node in one text; ``""`` if its labels name neither.
+    Return the region and the zone of a node in one text; ``""`` if its labels name neither.
 
-    The text is that of Kubernetes' metrics: the null character keeps two names that have a colon in them apart.
+    Kubernetes' metrics have the same text. The null character keeps keys distinct when names have colons in them.
     """
     labels = node.metadata.labels
     if not labels:

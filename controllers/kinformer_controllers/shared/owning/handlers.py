@@ -1,7 +1,7 @@
-"""What pods tell their controllers: has those synced that a change of a pod concerns, and crosses off what they expect.
+"""PodHandler: an event handler for pods. It queues the owners of a pod that changed, and updates their expectations.
 
-A pod that is being deleted counts as gone from the moment that its deletion timestamp is set: its controller makes
-another one without waiting for the node.
+A pod counts as deleted as soon as its deletion timestamp is set: its controller creates another one without waiting for
+the kubelet.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ class PodHandler:
     """
     An event handler for a pod informer.
 
-    :param queue: of the owners' keys
-    :param expectations: of the owners; where deletions are known one by one, by pods' keys. None if they expect nothing
+    :param queue: the queue of the owners' keys
+    :param expectations: the owners' expectations; deletions are observed by the pod's key. None if there are none
     :param owners: finds a pod's owner
     """
 
@@ -35,7 +35,7 @@ class PodHandler:
 
     def on_add(self, pod: V1Pod, is_in_initial_list: bool, /) -> None:
         if pod.metadata.deletion_timestamp:
-            # After a restart: it is on its way out already, and must not be taken for one that was waited for.
+            # After a restart of this process: the pod is already being deleted, so it is not an expected creation.
             self._on_gone(pod)
             return
         owner = self._owners.owner_of(pod)
@@ -68,7 +68,8 @@ class PodHandler:
             self._offer(new)
 
     def on_delete(self, obj: V1Pod | DeletedFinalStateUnknown[V1Pod], /) -> None:
-        # A tombstone's state may be an old one; who has adopted the pod since hears of it from its next sync.
+        # The state in a tombstone may be old. An owner that adopted the pod later learns of its deletion in its next
+        # sync.
         pod = obj.obj if isinstance(obj, DeletedFinalStateUnknown) else obj
         if pod is not None:
             self._on_gone(pod)

@@ -1,4 +1,4 @@
-"""OwnerId: which object owns something, so that another one made under its name is not taken for it."""
+"""OwnerId: the key and the uid of an owner. The uid tells it apart from a later object with the same name."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ __all__ = ("OwnerId", "owner_id")
 
 class OwnerId(NamedTuple):
     """
-    :param key: ``namespace/name``, or the name alone; what a work queue carries
-    :param uid: which of the objects that have ever had that name
+    The identity of an owner.
+
+    :param key: ``namespace/name``, or the name of a cluster-scoped object, as in the work queue
+    :param uid: the object's uid
     """
 
     key: str
@@ -20,6 +22,6 @@ class OwnerId(NamedTuple):
 
 
 def owner_id(obj: Any) -> OwnerId:
-    """Of a model, a Struct or a dict."""
+    """Return the key and the uid of a model, a Struct or a dict."""
     accessor = accessor_of(obj)
     return OwnerId(accessor.key(obj), accessor.uid(obj))

@@ -1,12 +1,12 @@
-"""Objects by who controls them, and pods by their node: indexes for an informer's cache.
+"""Indexes for an informer's cache: objects by their controller, and pods by their node.
 
 ::
 
     add_controller_index(pods)
     for pod in owned_by(pods.indexer, replica_set, "ReplicaSet"): ...
 
-Any kind can be indexed so: pods, ReplicaSets, ControllerRevisions. Only what is needed is read: an object's metadata
-for the first, a pod's spec for the second.
+The index by controller works for any kind: pods, ReplicaSets, ControllerRevisions. It reads only an object's metadata.
+The index by node reads only a pod's spec.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ POD_NODE_INDEX = "spec.nodeName"
 
 
 def add_controller_index(informer: SharedIndexInformer[Any]) -> None:
-    """Have objects found by their controller; done once, however many controllers of one factory ask for it."""
+    """Add the index of objects by their controller. If the informer already has it, nothing happens."""
     if CONTROLLER_INDEX not in informer.indexer.get_indexers():
         informer.add_indexers({CONTROLLER_INDEX: _controller_key_of})
 
 
 def add_pod_node_index(informer: SharedIndexInformer[V1Pod]) -> None:
-    """Have pods found by the node that they are bound to."""
+    """Add the index of pods by the node that they are bound to. If the informer already has it, nothing happens."""
     if POD_NODE_INDEX not in informer.indexer.get_indexers():
         informer.add_indexers({POD_NODE_INDEX: _node_of})
 
 
 def controller_key(namespace: str, reference: V1OwnerReference | None) -> str:
-    """The indexed value of what `reference` names as the controller of; of a namespace's orphans for None."""
+    """Return the index value of objects with this controller reference; for None, that of a namespace's orphans."""
     if reference is None:
         return namespace
     return f"{namespace}/{reference.kind}/{reference.name}/{reference.uid}"
@@ -54,10 +54,10 @@ def controller_key(namespace: str, reference: V1OwnerReference | None) -> str:
 
 def owned_by(indexer: Indexer[T], owner: Any, kind: str, *, orphans: bool = True) -> list[T]:
     """
-    The objects whose controller `owner` is, as the cache has them at this moment.
+    Return the objects in the cache whose controller is `owner`.
 
-    :param kind: what `owner` is
-    :param orphans: also those of its namespace that have no controller: it might adopt them
+    :param kind: the kind of `owner`
+    :param orphans: whether to include the objects of its namespace that have no controller; it might adopt them
     """
     accessor = accessor_of(owner)
     namespace = accessor.namespace(owner)

@@ -1,4 +1,4 @@
-"""OwnedPods: the pods of one owner, after adopting and releasing what has to be."""
+"""OwnedPods: adopts and releases the pods of an owner, and returns those that it owns."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class OwnedPods(Generic[O]):
     """
     The pods of the owners of one kind.
 
-    :param kind: what the owners are
-    :param server: where an owner is read from, past every cache, before it adopts
-    :param pods: gets an index by controller
+    :param kind: the owners' kind
+    :param server: reads an owner from the API server, without a cache, before it adopts
+    :param pods: the informer of pods; it gets an index by controller
     :param patch: applies a strategic merge patch to a pod: pod control's `patch`
     """
 
@@ -41,7 +41,7 @@ class OwnedPods(Generic[O]):
         self._patch = patch
 
     def may_adopt(self, owner: Any) -> Callable[[], Awaitable[None]]:
-        """A check that the owner is still there and not being deleted; it raises AdoptionError if not."""
+        """Return a check that raises AdoptionError if the owner is gone or is being deleted."""
         meta = owner.metadata
 
         async def read_fresh() -> O:
@@ -51,12 +51,12 @@ class OwnedPods(Generic[O]):
 
     async def claim(self, owner: Any, selector: Selector, *filters: Callable[[V1Pod], bool]) -> list[V1Pod]:
         """
-        The pods that are an owner's.
+        Adopt and release pods, and return those that the owner has then.
 
-        :param filters: what a pod must pass, besides the selector, to be claimed
+        :param filters: further conditions, besides the selector, for a pod to be claimed
         :raises ExceptionGroup: with an error for each pod that could not be adopted or released
         """
-        # All of them at one moment: what is adopted below must not be found a second time as a pod of its own.
+        # Owned pods and orphans are read in one step. Otherwise an adopted orphan could be found again as an owned pod.
         there = owned_by(self._pods, owner, self._kind.kind)
         manager: ControllerRefManager[V1Pod] = ControllerRefManager(
             owner, self._kind, selector, self._patch, self.may_adopt(owner)

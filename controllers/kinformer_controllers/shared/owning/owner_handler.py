@@ -1,4 +1,4 @@
-"""What makes a ReplicaSet or ReplicationController be synced besides its pods: every change of itself."""
+"""OwnerHandler: an event handler that queues an object, such as a ReplicaSet, whenever it changes."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ("OwnerHandler",)
 
 class OwnerHandler:
     """
-    An event handler for objects that own others: each change of one has it synced.
+    An event handler for objects that own others. Each change of an object adds its key to the queue.
 
-    :param add: takes a key; a queue's ``add``
-    :param forget: told of each that is gone: its key and its uid, which is empty where nobody knows it
+    :param add: called with the key; usually a queue's ``add``
+    :param forget: called with the key and the uid of each object that is gone; the uid is empty if it is not known
     """
 
     def __init__(self, add: Callable[[str], object], *forget: Callable[[str, str], object]) -> None:
@@ -28,7 +28,7 @@ class OwnerHandler:
 
     def on_update(self, old: Any, new: Any, /) -> None:
         if old.metadata.uid != new.metadata.uid:
-            # It was deleted and made anew, and nobody saw the moment between.
+            # It was deleted and created again, and the watch did not show the deletion.
             self._gone(meta_namespace_key(old), old)
         self._add(meta_namespace_key(new))
 

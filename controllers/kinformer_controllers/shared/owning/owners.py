@@ -1,4 +1,4 @@
-"""Whose a pod is: by its owner reference, or by whatever else a controller goes by."""
+"""Finding the owner of a pod, usually by its controller reference."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ O = TypeVar("O")  # noqa: E741 - an owner
 
 
 def controller_of(obj: Any) -> V1OwnerReference | None:
-    """:func:`kinformer.meta.get_controller_of` for what is known to be a model, and asked very often."""
+    """Return the controller reference of a model. It is faster than :func:`kinformer.meta.get_controller_of`."""
     references: list[V1OwnerReference] | None = obj.metadata.owner_references
     if references:
         for reference in references:
@@ -29,27 +29,27 @@ def controller_of(obj: Any) -> V1OwnerReference | None:
 
 
 class PodOwners(Protocol):
-    """What a :class:`~.handlers.PodHandler` asks about owners."""
+    """The owners that a :class:`~.handlers.PodHandler` queues."""
 
     def owner_of(self, pod: V1Pod) -> OwnerId | None:
-        """The one whose pod it is."""
+        """Return the owner of the pod; None if there is none."""
 
     def candidates_for(self, pod: V1Pod) -> list[str]:
-        """The keys of those that might want it, as it is nobody's."""
+        """Return the keys of the owners that might adopt this orphan."""
 
     def min_ready_seconds(self, owner: OwnerId) -> int:
-        """How long a pod of that owner must be ready to be available; 0 if that says nothing."""
+        """Return how many seconds a pod of that owner must be ready to be available; 0 if the owner does not say."""
 
 
 class OwnersByReference(Generic[O]):
     """
-    Pods belong to whom their controller reference names; those without one are offered to all that select them.
+    Finds the owner that a pod's controller reference names. Every owner that selects an orphan is a candidate for it.
 
-    :param type_: what the owners are: a model, for instance
-    :param kind: what references call them; at which version of the API, or in which group, does not matter
-    :param owners: the informer's cache of them, with its index by namespace
+    :param type_: the type of the owners, such as a model
+    :param kind: the owners' kind in references; the group and the version of a reference are not compared
+    :param owners: the informer's cache of the owners, with its index by namespace
     :param selects: whether an owner's selector matches a pod
-    :param min_ready_seconds: an owner's minReadySeconds, for kinds that have such
+    :param min_ready_seconds: reads an owner's minReadySeconds, for kinds that have it
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class OwnersByReference(Generic[O]):
             return None
         key = f"{pod.metadata.namespace}/{reference.name}"
         owner = self._owners.get_by_key(key)
-        # One that was made anew under the name is another one.
+        # An owner with another uid is a later object with the same name.
         return OwnerId(key, reference.uid) if owner is not None and self._accessor.uid(owner) == reference.uid else None
 
     def candidates_for(self, pod: V1Pod) -> list[str]:

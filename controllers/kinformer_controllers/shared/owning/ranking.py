@@ -1,6 +1,6 @@
-"""The order in which active pods go when there are too many: the least is lost with the first.
+"""The order in which active pods are deleted when there are too many. The first do the least harm when they are lost.
 
-Rule after rule, until one tells two pods apart (Kubernetes' ActivePodsWithRanks):
+Two pods are compared by these rules, in this order, until one of them decides (Kubernetes' ActivePodsWithRanks):
 
 1. not assigned to a node before assigned
 2. pending before unknown before running
@@ -8,11 +8,11 @@ Rule after rule, until one tells two pods apart (Kubernetes' ActivePodsWithRanks
 4. lower ``controller.kubernetes.io/pod-deletion-cost`` before higher
 5. more related pods on the same node before fewer
 6. ready for a shorter time before longer
-7. more restarts of a container before fewer; then of a sidecar
+7. more restarts of a container before fewer; if they are equal, the same for sidecars
 8. younger before older
 
-Ages (6 and 8) are compared by their magnitude, a power of two: within one, the uid decides, so that it is not always
-the newest pods, those of the last rollout or of the busiest zone, that go.
+Ages (rules 6 and 8) are rounded down to a power of two. If the rounded ages are equal, the lower uid goes first.
+Otherwise the newest pods would always be deleted, and these are often all in the zone of the last rollout.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from kinformer_controllers.shared.owning.status import is_pod_active, is_pod_rea
 
 __all__ = ("DELETION_COST", "colocation_ranks", "deletion_cost", "least_first", "pods_to_delete", "sort_for_deletion")
 
-#: The annotation by which a user says which pods are cheaper to lose.
+#: The annotation with which a user says which pods should be deleted first.
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 
 _COST = re.compile(r"0|-[0-9]+|[1-9][0-9]*", re.ASCII)
@@ -42,16 +42,17 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 _AGE_RATIO: Final = Histogram(
     "replicaset_controller_sorting_deletion_age_ratio",
-    "How many times as old as the youngest ready pod the ready pods are that are chosen to go; less than 2 is well.",
+    "The age of each ready pod that is chosen for deletion, divided by the age of the youngest ready pod. "
+    "Values below 2 are expected.",
     buckets=(0.25, 0.5, 1, 2, 4, 8),
 )
 
 
 def pods_to_delete(active: Sequence[V1Pod], related: Iterable[V1Pod], count: int, now: datetime) -> list[V1Pod]:
     """
-    The first `count` of `active` in the order of deletion.
+    Return the first `count` of `active` in the order of deletion.
 
-    :param related: all pods of controllers with the same owner, for rule 5; those of `active` among them
+    :param related: for rule 5: all pods of controllers with the same owner, including those in `active`
     """
     if count >= len(active):
         return list(active)
@@ -61,17 +62,17 @@ def pods_to_delete(active: Sequence[V1Pod], related: Iterable[V1Pod], count: int
 
 
 def colocation_ranks(pods: Iterable[V1Pod], related: Iterable[V1Pod]) -> list[int]:
-    """For each pod, how many active related ones are on its node."""
+    """Return, for each pod, how many active related pods are on its node."""
     on_node = Counter(_node(pod) for pod in related if is_pod_active(pod))
     return [on_node[_node(pod)] for pod in pods]
 
 
 def sort_for_deletion(pods: Sequence[V1Pod], ranks: Sequence[int], now: datetime) -> list[V1Pod]:
     """
-    The pods in the order in which they would be deleted.
+    Return the pods in the order of deletion.
 
-    :param ranks: rule 5's number for each pod
-    :param now: what ages are measured from
+    :param ranks: for each pod its number for rule 5, from :func:`colocation_ranks`
+    :param now: the time at which ages are measured
     """
     traits = [_traits(pod, rank, now) for pod, rank in zip(pods, ranks, strict=True)]
     order = _sorted_as_go(range(len(pods)), lambda one, other: _compare(traits[one], traits[other]))
@@ -80,9 +81,7 @@ def sort_for_deletion(pods: Sequence[V1Pod], ranks: Sequence[int], now: datetime
 
 def least_first(pods: Iterable[V1Pod]) -> list[V1Pod]:
     """
-    Active pods in the order in which they go where neither costs nor nodes count (Kubernetes' ActivePods).
-
-    Rules 1 to 3 and 6 to 8, with ages compared as they are.
+    Sort active pods by rules 1 to 3 and 6 to 8, without rounding ages (Kubernetes' ActivePods).
     """
     return sorted(pods, key=_progress)
 
@@ -105,14 +104,14 @@ def _progress(pod: V1Pod) -> tuple[bool, int, bool, float, int, int, float]:
 
 
 def deletion_cost(pod: V1Pod) -> int:
-    """What losing the pod costs; 0 where the annotation is missing or not a 32-bit number in its plain form."""
+    """Return the pod's deletion cost; 0 if the annotation is missing or is not a decimal 32-bit number."""
     text = (pod.metadata.annotations or {}).get(DELETION_COST, "0")
     cost = int(text) if _COST.fullmatch(text) else 0
     return cost if -(2**31) <= cost < 2**31 else 0
 
 
 def _observe_age_ratios(active: Iterable[V1Pod], doomed: Iterable[V1Pod], now: datetime) -> None:
-    """How much older each ready pod that goes is than the youngest ready one; by whole multiples, as Kubernetes has."""
+    """Observe the age ratio of each ready pod that is deleted. The ratio is rounded down, as in Kubernetes."""
     made = [pod.metadata.creation_timestamp for pod in active if is_pod_ready(pod) and pod.metadata.creation_timestamp]
     youngest = (now - max(made)) // _MILLISECOND if made else 0
     if youngest <= 0:
@@ -123,7 +122,7 @@ def _observe_age_ratios(active: Iterable[V1Pod], doomed: Iterable[V1Pod], now: d
 
 
 class _Traits(NamedTuple):
-    #: Rules 1 to 5 as one key: the lesser goes first.
+    #: Rules 1 to 5 as one key: the pod with the lower key goes first.
     plain: tuple[bool, int, bool, int, int]
     ready: bool
     ready_since: datetime | None
@@ -154,7 +153,7 @@ def _traits(pod: V1Pod, rank: int, now: datetime) -> _Traits:
 
 
 def _compare(one: _Traits, other: _Traits) -> int:
-    """Below zero where `one` goes first, zero where no rule tells them apart."""
+    """Return a negative number if `one` goes first, zero if no rule decides."""
     if one.plain != other.plain:
         return -1 if one.plain < other.plain else 1
     if one.ready and other.ready and one.ready_since != other.ready_since:
@@ -177,13 +176,13 @@ def _compare_ages(
 
 
 def _magnitude(since: datetime | None, now: datetime) -> int:
-    """The power of two just below the age in nanoseconds; -1 for what has no age."""
+    """Return the binary logarithm of the age in nanoseconds, rounded down; -1 if there is no age."""
     age = (now - since) // _MICROSECOND * 1000 if since is not None else 0
     return age.bit_length() - 1 if age > 0 else -1
 
 
 def _restarts(pod: V1Pod) -> tuple[int, int]:
-    """The most restarts that any container has had, and that any sidecar has."""
+    """Return the highest number of restarts of a container, and of a sidecar."""
     status, spec = pod_status(pod), pod.spec
     if status is None:
         return 0, 0
@@ -200,7 +199,7 @@ def _node(pod: V1Pod) -> str:
     return (spec.node_name or "") if spec is not None else ""
 
 
-#: Up to so many elements Go's sort is an insertion sort.
+#: Go's sort is an insertion sort up to this number of elements.
 _GO_INSERTION_SORT = 12
 
 
@@ -208,8 +207,9 @@ def _sorted_as_go(items: Iterable[int], compare: Callable[[int, int], int]) -> l
     """
     Sort as Go's sort.Sort does.
 
-    Rules 6 to 8 are no order: where uids decide between two of three pods and restarts between the others, what comes
-    out depends on which are compared. For few pods that is done in Go's way; for many, Go's own is anyone's guess.
+    Rules 6 to 8 are not transitive: among three pods, the uid may decide between two of them, and restarts between the
+    others. Then the result depends on which pods are compared. For up to 12 pods the comparisons are the same as Go's.
+    For more, Go's own result is not specified.
     """
     ordered = list(items)
     if len(ordered) > _GO_INSERTION_SORT:
@@ -223,5 +223,5 @@ def _sorted_as_go(items: Iterable[int], compare: Callable[[int, int], int]) -> l
 
 
 def _newest_first(moment: datetime | None) -> float:
-    """As a key: what has no time comes before all."""
+    """Return a sort key that puts later times first. No time at all comes before every time."""
     return -moment.timestamp() if moment is not None else -math.inf

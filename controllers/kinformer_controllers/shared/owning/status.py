@@ -1,8 +1,8 @@
-"""What a pod's status says: ready, available, active, terminal, terminating.
+"""Whether a pod is ready, available, active, terminal or terminating.
 
-The words are Kubernetes'. *Ready* is the Ready condition. *Available* is ready for at least ``minReadySeconds``.
-*Active* pods count as replicas: they have not ended and nobody has asked them to. *Terminal* pods have ended.
-*Terminating* ones were asked to end and have not yet.
+The words are Kubernetes'. A *ready* pod has a true Ready condition. An *available* pod has been ready for at least
+``minReadySeconds``. A *terminal* pod has the phase Failed or Succeeded. A *terminating* pod has a deletion timestamp
+and is not terminal. An *active* pod has no deletion timestamp and is not terminal; only active pods count as replicas.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ __all__ = (
 
 
 def pod_status(pod: V1Pod) -> V1PodStatus | None:
-    """The status, which a pod that was not read from a server may lack; the models' stubs do not tell."""
+    """Return the pod's status. A pod that was not read from a server may have none; the models' types hide this."""
     return pod.status
 
 
 def ready_condition(pod: V1Pod) -> V1PodCondition | None:
-    """The pod's Ready condition, whatever it says."""
+    """Return the pod's Ready condition, true or not; None if there is none."""
     status = pod_status(pod)
     if status is None:
         return None
@@ -47,7 +47,11 @@ def is_pod_ready(pod: V1Pod) -> bool:
 
 
 def is_pod_available(pod: V1Pod, min_ready_seconds: int, now: datetime) -> bool:
-    """Ready for so long; where nothing is asked for, ready at all. A ready pod that does not say since when is not."""
+    """
+    Whether the pod has been ready for at least `min_ready_seconds`.
+
+    For 0 it only has to be ready. Otherwise its Ready condition must have a lastTransitionTime.
+    """
     condition = ready_condition(pod)
     if condition is None or condition.status != "True":
         return False
@@ -74,10 +78,10 @@ def next_availability_check(
     pods: Iterable[V1Pod], min_ready_seconds: int, evaluated_at: datetime, clock: Clock
 ) -> float | None:
     """
-    Seconds until the next of these pods becomes available, None if none of them is on its way.
+    Return the seconds until the next of these pods becomes available; None if no ready pod is waiting for this.
 
-    :param evaluated_at: the moment for which the owner's status was computed: a pod that has become available since
-        is due at once, rather than missed
+    :param evaluated_at: the time for which the owner's status was computed. If a pod has become available since, the
+        result is 0, so that it is not missed
     """
     waits = [due for pod in pods if (due := _available_at(pod, min_ready_seconds)) is not None and due > evaluated_at]
     return max((min(waits) - clock.now()).total_seconds(), 0.0) if waits else None

@@ -1,10 +1,10 @@
-"""The controller of ReplicaSets and of ReplicationControllers: one controller, two kinds.
+"""The controller of ReplicaSets and ReplicationControllers: the same code for both kinds.
 
 ====================  ====================================================================================
-:mod:`kind`           :class:`ReplicaKind`: what tells the two apart
-:mod:`controller`     :class:`ReplicaController`: what wakes it, and the order of a sync
-:mod:`owners`         whose a pod is, and which pods an owner has: by reference, or by labels alone
-:mod:`replicas`       how many pods too few or too many, and which go
-:mod:`status`         what the status should be
+:mod:`kind`           :class:`ReplicaKind`: the differences between the two kinds
+:mod:`controller`     :class:`ReplicaController`: the event handlers, and the steps of a sync
+:mod:`owners`         the owner of a pod, and the pods of an owner: by owner reference, or by labels alone
+:mod:`replicas`       creates missing pods and deletes surplus ones
+:mod:`status`         computes the status
 ====================  ====================================================================================
 """

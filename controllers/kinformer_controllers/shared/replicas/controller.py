@@ -1,9 +1,9 @@
-"""ReplicaController: keeps each ReplicaSet's, or ReplicationController's, number of pods what it asks for.
+"""ReplicaController: keeps the number of pods of each ReplicaSet or ReplicationController as its spec asks for.
 
-It is kube-controller-manager's: the order of what a sync does, what wakes it and what it writes are the same. Two
-things differ. A sync that finds a cache older than its own last write waits for the event that brings it up to date,
-rather than failing and trying again. And the pods that the ranking takes for related are those that the other
-ReplicaSets of a Deployment own, rather than all that their selectors match.
+It is kube-controller-manager's controller, with the same events, the same order of steps and the same writes, except
+for two differences. If a sync finds that a cache is older than its own last write, it waits until the cache has that
+write; Kubernetes' sync fails and is retried. And the ranking counts as related the pods that the other ReplicaSets of a
+Deployment own; Kubernetes counts all pods that their selectors match.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ R = TypeVar("R")
 log = get_logger(__name__)
 
 PODS = GroupResource("", "pods")
-#: Owners by the uid of what controls them.
+#: The index of owners by the uid of their controller.
 _CONTROLLER_UID_INDEX = "controllerUID"
 
 _SKIPS = Counter(
@@ -54,10 +54,11 @@ class ReplicaController(Generic[R]):
     """
     Syncs the owners of one kind.
 
-    :param pods: writes pods; to the client's server if None
-    :param workers: how many are synced at once
-    :param by_labels: pods are neither owned, adopted nor released: every pod that matches counts
-    :param burst: pods that one sync makes or removes at most
+    :param pods: writes pods; None for a writer to the client's server
+    :param workers: how many owners are synced at the same time
+    :param by_labels: True if owner references are not used: every pod that matches counts, and none is adopted or
+        released
+    :param burst: the largest number of pods that one sync creates or deletes
     """
 
     def __init__(
@@ -103,9 +104,10 @@ class ReplicaController(Generic[R]):
 
     async def sync(self, key: str) -> float | None:
         """
-        Bring one owner to where it should be; never called for the same key twice at a time.
+        Sync one owner. It is never called twice at the same time for one key.
 
-        :return: seconds until one of its pods becomes available, if that is all that there is to wait for
+        :return: seconds until the next sync, if the owner has to be synced again without an event: one of its pods will
+            become available, or a cache is older than the last write
         """
         if (wait := self._seen.wait(key)) is not None:
             return wait
@@ -135,7 +137,7 @@ class ReplicaController(Generic[R]):
         return None
 
     async def _write_status(self, owner: Any, status: Any) -> Any:
-        # It tells of the generation that the sync acted on: a change of the spec meanwhile was not seen.
+        # The observed generation is the one that this sync acted on. A newer spec was not seen yet.
         generation = owner.metadata.generation
         if same_status(owner.status, status, generation):
             return owner

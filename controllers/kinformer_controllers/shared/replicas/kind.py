@@ -1,4 +1,4 @@
-"""ReplicaKind: what tells ReplicaSets and ReplicationControllers apart."""
+"""ReplicaKind: the differences between ReplicaSets and ReplicationControllers."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class ReplicaKind(Generic[R]):
     """
     A kind of object that has a number of pods made from one template.
 
-    :param model: what its objects are
+    :param model: the model of its objects
     :param status: the model of their status
-    :param condition: the model of a condition in it
-    :param selector: an object's selector; raises :exc:`SelectorError` if it says none
+    :param condition: the model of a condition in the status
+    :param selector: returns an object's selector; raises :exc:`SelectorError` if it is invalid
     :param name: the controller's name
-    :param component: the component that its Events are from
-    :param queue: what its queue's metrics call it
+    :param component: the source component of its Events
+    :param queue: the name of its queue in metrics
     :param tells_terminating: whether the status has ``terminatingReplicas``
     """
 
@@ -46,7 +46,7 @@ class ReplicaKind(Generic[R]):
         object.__setattr__(self, "resource", info.gvr.group_resource)
 
     def selects(self, owner: R, pod: V1Pod) -> bool:
-        """Whether the owner might want the pod. An empty selector wants nothing, nor does one that says none."""
+        """Whether the owner's selector matches the pod. An empty or an invalid selector matches nothing."""
         try:
             selector = self.selector(owner)
         except SelectorError:
@@ -55,6 +55,6 @@ class ReplicaKind(Generic[R]):
 
 
 def desired_replicas(owner: Any) -> int:
-    """What the spec asks for; the server fills in 1 where it says nothing."""
+    """Return the number of replicas in the spec; 1 if it is not set, as the server's default."""
     replicas: int | None = owner.spec.replicas
     return 1 if replicas is None else replicas

@@ -1,8 +1,8 @@
-"""The two ways in which pods belong to ReplicaSets and ReplicationControllers: by reference, and by labels alone.
+"""The two ways in which pods belong to ReplicaSets and ReplicationControllers: by owner reference, and by labels alone.
 
-By reference is how Kubernetes does it. By labels is how it was done before there were owner references, and is done
-still for ReplicationControllers where the garbage collector is switched off (``--enable-garbage-collector=false``): a
-pod is counted by every controller whose selector it matches, and its coming and going is expected by the oldest.
+By reference is the usual way. By labels is the way from before owner references existed. Kubernetes still uses it for
+ReplicationControllers if the garbage collector is switched off (``--enable-garbage-collector=false``). Then a pod is
+counted by every controller whose selector matches it, and the expectations of the oldest of these are updated.
 """
 
 from __future__ import annotations
@@ -30,8 +30,10 @@ R_contra = TypeVar("R_contra", contravariant=True)
 
 class ReplicaPods(NamedTuple):
     """
-    :param active: those that count as replicas
-    :param terminating: those that were asked to end and have not yet
+    The pods of one owner.
+
+    :param active: the pods that count as replicas
+    :param terminating: the pods that are being deleted and have not ended
     """
 
     active: list[V1Pod]
@@ -39,20 +41,20 @@ class ReplicaPods(NamedTuple):
 
 
 class PodsOf(PodOwners, Protocol[R_contra]):
-    """Whose a pod is, and which pods an owner has."""
+    """The owner of a pod, and the pods of an owner."""
 
     async def pods_of(self, owner: R_contra, selector: Selector) -> ReplicaPods:
-        """An owner's pods, after adopting and releasing what has to be."""
+        """Adopt and release pods, and return those that the owner has then."""
 
     def related(self, owner: R_contra) -> Iterable[V1Pod]:
-        """The pods of all owners that have the same controller; none if it has no controller."""
+        """Return the pods of all owners with the same controller; none if the owner has no controller."""
 
 
 class ByReference(OwnersByReference[R], Generic[R]):
     """
-    By owner reference.
+    Pods belong to an owner by owner reference.
 
-    :param siblings_index: the name of the owners' index by the uid of what controls them
+    :param siblings_index: the name of the owners' index by the uid of their controller
     """
 
     def __init__(
@@ -75,7 +77,7 @@ class ByReference(OwnersByReference[R], Generic[R]):
     async def pods_of(self, owner: R, selector: Selector) -> ReplicaPods:
         """See :meth:`PodsOf.pods_of`."""
         kind, meta = self._replica_kind, owner.metadata  # type: ignore[attr-defined]  # a model of either kind
-        # All of them at one moment: what is adopted below must not be found a second time as a pod of its own.
+        # Owned pods and orphans are read in one step. Otherwise an adopted orphan could be found again as an owned pod.
         pods = owned_by(self._pods, owner, kind.gvk.kind)
 
         async def read_fresh() -> R:
@@ -103,7 +105,7 @@ class ByReference(OwnersByReference[R], Generic[R]):
 
 
 class ByLabels(Generic[R]):
-    """By selector alone: the oldest that matches."""
+    """Pods belong to every owner whose selector matches. Their owner for expectations is the oldest of these."""
 
     def __init__(
         self,
@@ -124,7 +126,7 @@ class ByLabels(Generic[R]):
         return owner_id(owner) if owner is not None else None
 
     def candidates_for(self, pod: V1Pod) -> list[str]:
-        """Nobody adopts."""
+        """Return nothing: pods are not adopted."""
         return []
 
     def min_ready_seconds(self, owner: OwnerId) -> int:

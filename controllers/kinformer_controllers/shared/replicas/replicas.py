@@ -1,4 +1,4 @@
-"""Making and removing pods until there are as many as asked for, or until it is too many for one sync."""
+"""Creating missing pods and deleting surplus ones, up to a limit for one sync."""
 
 from __future__ import annotations
 
@@ -20,15 +20,18 @@ __all__ = ("BURST_REPLICAS", "ReplicaManager")
 
 log = get_logger(__name__)
 
-#: Pods that one sync makes or removes at most; the next goes on when the cache shows them.
+#: The largest number of pods that one sync creates or deletes. The next sync continues when the cache shows these.
 BURST_REPLICAS = 500
 
 
 class ReplicaManager:
     """
-    :param kind: what the owners are
-    :param related_pods: the pods of all owners with the same controller as the given one, for the ranking
-    :param owner_references: whether pods that are made name their owner
+    Creates and deletes the pods of owners of one kind.
+
+    :param kind: the owners' kind
+    :param related_pods: returns the pods of all owners with the same controller as the given one, for the ranking
+    :param owner_references: whether new pods get an owner reference
+    :param burst: the largest number of pods that one sync creates or deletes
     """
 
     def __init__(
@@ -52,9 +55,9 @@ class ReplicaManager:
 
     async def manage(self, owner: Any, active: Sequence[V1Pod]) -> Exception | None:
         """
-        Make what is missing of `active`, or remove what is too much.
+        Create the missing pods, or delete the surplus of `active`.
 
-        :return: the first error, if not all could be done; it is told by Events and belongs into the status
+        :return: the first error, if a write failed; it is already recorded by Events, and belongs into the status
         """
         surplus = len(active) - desired_replicas(owner)
         if surplus < 0:
@@ -68,7 +71,7 @@ class ReplicaManager:
         reference = new_controller_ref(owner, self._kind) if self._owner_references else None
         meta = owner.metadata
         try:
-            # They are all the same until the server names them.
+            # All new pods are equal: the server generates their names.
             pod = pod_from_template(owner.spec.template, meta.namespace, meta.name, reference)
         except PodControlError as error:
             return error
@@ -81,7 +84,7 @@ class ReplicaManager:
 
     async def _delete(self, owner: Any, active: Sequence[V1Pod], count: int) -> Exception | None:
         log.debug("too_many_replicas", key=meta_namespace_key(owner), need=desired_replicas(owner), deleting=count)
-        # Who has to lose them all need not know who is related to whom.
+        # If all pods are deleted, their order does not matter, and the related pods are not needed.
         related = self._related_pods(owner) if count < len(active) else ()
         doomed = pods_to_delete(active, related, count, self._clock.now())
 

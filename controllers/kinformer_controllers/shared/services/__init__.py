@@ -1,11 +1,12 @@
-"""What the controllers that turn services into endpoints have in common.
+"""Code that the controllers of Endpoints and EndpointSlices share.
 
 =====================  =================================================================================
-:mod:`pod`             what of a pod matters to services, read once each time that the pod changes
-:mod:`selection`       which pods a service selects, and which services a pod, kept up to date: two look-ups
-:mod:`handlers`        the event handlers that keep it so, and have those services synced that a change concerns
-:mod:`service`         what a service asks for: whether it gets endpoints at all, of which family, at which port
-:mod:`slices`          what the names of a service's EndpointSlices begin with
-:mod:`trigger_time`    since when the change was in the world that is being written now
+:mod:`pod`             the fields of a pod that matter to services, read once for each change of the pod
+:mod:`selection`       an index of the pods that a service selects, and of the services that select a pod
+:mod:`handlers`        event handlers that update this index, and queue the services that a change concerns
+:mod:`service`         reads a service: whether it gets endpoints, of which address families, at which ports
+:mod:`repacking`       the one normal form of Endpoints subsets
+:mod:`syncer`          the steps around a sync that both controllers have
+:mod:`trigger_time`    the time of the change that is being written
 =====================  =================================================================================
 """

@@ -1,7 +1,7 @@
-"""What makes a service's endpoints be looked at again: its own changes, and those of the pods that it selects.
+"""Event handlers that queue a service when it changes, or when a pod that it selects changes.
 
-A service's own change has it synced at once. What pods do may wait for the batch period, and is gathered meanwhile:
-however many pods of a service change, it is synced once for all of them.
+A service's own change is synced at once. Changes of pods may wait for the batch period: however many pods of a service
+change during that time, the service is synced once for all of them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ("PodHandler", "ServiceHandler")
 
 
 class ServiceHandler:
-    """Told of services: keeps the selection's up to date, and has each one synced that changes."""
+    """The event handler for services. It updates the selection, and queues each service that changes."""
 
     def __init__(self, queue: DelayingQueue[str], selection: Selection) -> None:
         self._queue = queue
@@ -44,10 +44,10 @@ class ServiceHandler:
 
 class PodHandler:
     """
-    Told of pods: keeps the selection's up to date, and has the services synced that a change concerns.
+    The event handler for pods. It updates the selection, and queues the services that a change concerns.
 
-    :param pods: those of the informer that tells
-    :param batch_period: seconds for which a service waits for further changes of its pods
+    :param pods: the :class:`EndpointPods` of the informer that this handler is added to
+    :param batch_period: how long a service waits for further changes of its pods, in seconds
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class PodHandler:
 
     def on_update(self, old: V1Pod, new: V1Pod, /) -> None:
         if new.metadata.resource_version == old.metadata.resource_version:
-            return  # a resync, which services have of their own
+            return  # a resync; services have their own
         now = self._pods.read(new)
         self._changed(self._selection.set_pod(now), now)
 
@@ -86,7 +86,7 @@ class PodHandler:
         changed = differs(before, now)
         if before.labels != now.labels:
             past = self._selection.services_of(before)
-            # A service that had it and has it still does not mind its labels.
+            # If only labels changed, a service that selects the pod before and after need not be synced.
             concerned = set(services) | set(past) if changed else set(services) ^ set(past)
             self._enqueue(concerned)
         elif changed:

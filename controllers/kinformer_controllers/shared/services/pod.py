@@ -1,9 +1,9 @@
-"""EndpointPod: what of a pod matters to services, and nothing else of it.
+"""EndpointPod: the fields of a pod that matter to services.
 
-A service of thousands of pods is synced each time that one of them changes. So a pod is read once, when it changes,
-into this form; a sync looks at nothing else. Whether a change matters is whether the form is another one. The two
-controllers that look at pods so are told by the same informer, and share what the first of them has read
-(:class:`EndpointPods`).
+A service with thousands of pods is synced each time that one of them changes. So a pod is read once, when it changes,
+into an EndpointPod, and a sync reads only these. A change of a pod matters if its EndpointPod is different afterwards.
+The controllers of Endpoints and EndpointSlices get the same pods from one informer; the second one uses the EndpointPod
+that the first one has read (:class:`EndpointPods`).
 """
 
 from __future__ import annotations
@@ -32,12 +32,13 @@ _NO_PORTS: dict[tuple[str, str], int] = {}
 
 class EndpointPod(msgspec.Struct, gc=False, eq=False):
     """
-    A pod as services see it. Not to be changed: all services that select the pod share it.
+    The fields of a pod that matter to services. It must not be changed: all services that select the pod share it.
 
-    :param ipv4: its addresses of that family, in the form in which they are written; :param ipv6: likewise
+    :param ipv4: its IPv4 addresses, in canonical form
+    :param ipv6: its IPv6 addresses, in canonical form
     :param primary_ipv6: whether its primary address, the one in ``podIP``, is an IPv6 address
-    :param has_ip: whether it has any address, readable or not
-    :param ready_changed: when its readiness changed last, whatever it is
+    :param has_ip: whether it has any address, valid or not
+    :param ready_changed: when its Ready condition last changed, to true or to false
     :param named_ports: container ports by name and protocol
     """
 
@@ -58,29 +59,29 @@ class EndpointPod(msgspec.Struct, gc=False, eq=False):
     terminal: bool
     deleting: bool
     named_ports: dict[tuple[str, str], int]
-    #: What a reference to it says besides its name: kind, uid, and the two things that it does not say.
+    #: The fields of a reference to it besides its name: kind, uid, and two empty ones.
     target: tuple[str, str, str, str]
-    #: What :meth:`address` made last.
+    #: The last result of :meth:`address`.
     _address: V1EndpointAddress | None = None
 
     def address(self, ip: str) -> V1EndpointAddress:
-        """It at that address, without a hostname. The same object each time: shared, and not to be changed."""
+        """Return the pod's address, without a hostname. The result is shared and must not be changed."""
         address = self._address
         if address is None or address.ip != ip:
             self._address = address = self.new_address(ip)
         return address
 
     def new_address(self, ip: str, hostname: str | None = None) -> V1EndpointAddress:
-        """It at that address."""
+        """Make the pod's address."""
         target = V1ObjectReference(kind="Pod", namespace=self.namespace, name=self.name, uid=self.uid)
         return V1EndpointAddress(ip=ip, hostname=hostname, node_name=self.node_name or None, target_ref=target)
 
 
 class EndpointPods:
     """
-    The pods of one informer, each version read once, for all whom the informer tells of them.
+    The pods of one informer. Each version of a pod is read once for all handlers of the informer.
 
-    It is asked in the informer's handlers only, and not from other threads.
+    Only the informer's handlers use it, in the thread of the event loop.
     """
 
     def __init__(self) -> None:
@@ -88,17 +89,17 @@ class EndpointPods:
 
     @classmethod
     def of(cls, informer: SharedIndexInformer[V1Pod]) -> EndpointPods:
-        """The same for everybody who asks with this informer."""
+        """Return the instance of an informer: the same for all its users."""
         found = _of_informers.get(informer)
         if found is None:
             found = _of_informers[informer] = cls()
         return found
 
     def read(self, pod: V1Pod) -> EndpointPod:
-        """The pod, read."""
+        """Return the EndpointPod of a pod."""
         uid = pod.metadata.uid or ""
         known = self._read.get(uid)
-        # That very object: who is told later may be told of a version that others have left behind.
+        # The same object, not only the same pod: a slower handler may get an older version than another handler had.
         if known is not None and known[0] is pod:
             return known[1]
         now = endpoint_pod(pod)
@@ -106,7 +107,7 @@ class EndpointPods:
         return now
 
     def forget(self, pod: EndpointPod) -> None:
-        """It is gone."""
+        """Forget a pod that was deleted."""
         self._read.pop(pod.uid, None)
 
 
@@ -125,7 +126,7 @@ class _Container(msgspec.Struct, rename="camel", gc=False):
 
 
 class _Spec(msgspec.Struct, rename="camel", gc=False):
-    """What is read of a pod's spec: the rest of it stays the server's bytes, of which it is the larger part."""
+    """The fields that are read of a pod's spec. The rest, which is the larger part, is not decoded."""
 
     node_name: str | None = None
     hostname: str | None = None
@@ -176,10 +177,10 @@ def endpoint_pod(pod: V1Pod) -> EndpointPod:
 
 def differs(before: EndpointPod, now: EndpointPod) -> bool:
     """
-    Whether services that select the pod all the time have to hear of the change.
+    Whether the change matters to services that select the pod before and after it.
 
-    Kubernetes looks at readiness, addresses and deletion. Whether the pod has ended is looked at here as well: one that
-    was never ready and fails would otherwise stay among the not-ready addresses until something else happens.
+    Kubernetes compares readiness, addresses and deletion. Here it is also compared whether the pod has ended. Otherwise
+    a pod that fails and was never ready would stay among the not-ready addresses until another change.
     """
     return (
         before.ready != now.ready
@@ -197,7 +198,7 @@ def differs(before: EndpointPod, now: EndpointPod) -> bool:
 
 
 def canonical_ip(text: str) -> str:
-    """An address in the one form that it is written in; ``""`` if it is none. Leading zeros in IPv4 are forgiven."""
+    """Return an IP address in canonical form; ``""`` if it is invalid. Leading zeros in IPv4 are removed."""
     if ":" not in text:
         if _PLAIN_IPV4.fullmatch(text):
             return text
@@ -207,7 +208,7 @@ def canonical_ip(text: str) -> str:
         address = ipaddress.IPv6Address(text)
     except ValueError:
         return ""
-    # Go has no other notion of such an address than the one inside.
+    # As in Go, an IPv4-mapped IPv6 address is an IPv4 address.
     return str(address.ipv4_mapped or address)
 
 
@@ -223,7 +224,7 @@ def _named_ports(spec: Any) -> dict[tuple[str, str], int]:
         if container.ports:
             _add_ports(ports, container.ports)
     for container in spec.init_containers or ():
-        # A sidecar, which runs beside the others; other init containers are gone by the time that anybody calls.
+        # Sidecars only: other init containers have ended before the pod is ready.
         if container.ports and container.restart_policy == "Always":
             _add_ports(ports, container.ports)
     return ports or _NO_PORTS

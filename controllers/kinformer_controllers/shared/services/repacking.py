@@ -1,10 +1,10 @@
-"""Repacking subsets of Endpoints: the one form of those that say the same.
+"""Repacking the subsets of Endpoints into one normal form.
 
-An Endpoints object is a list of subsets, each so many addresses times so many ports. The same may be said by many
-lists. Repacked, every set of addresses is there once, with all its ports, everything sorted and nothing twice. The rule
-is Kubernetes' (its RepackSubsets) but for one thing: where that sorts ports and subsets by a hash of how Go prints
-them, here they are sorted by what they are. It compares what it finds after repacking it, too, so neither writes a
-thing again because the other has.
+An Endpoints object is a list of subsets. Each subset means that all its addresses have all its ports. Different lists
+can mean the same. After repacking, each set of addresses is there once, with all its ports; everything is sorted, and
+there are no duplicates. The rule is that of Kubernetes' RepackSubsets, except for the order: Kubernetes sorts ports and
+subsets by a hash of the text that Go prints for them, and this module sorts them by their values. Both controllers
+repack existing Endpoints before they compare them. So neither rewrites an object only because the other one wrote it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kinformer.models import CoreV1EndpointPort, V1EndpointAddress, V1EndpointSu
 
 __all__ = ("repack",)
 
-#: What tells addresses apart: the same IP may be that of several pods, on the network of their node.
+#: An address's IP and its target's uid: several pods in their node's network can have the same IP.
 _AddressKey = tuple[str, str]
 _PortKey = tuple[str, int, str, str]
 
@@ -24,7 +24,11 @@ _NO_PORT: _PortKey = ("", -1, "", "")
 
 
 def repack(subsets: Iterable[V1EndpointSubset]) -> list[V1EndpointSubset]:
-    """The same addresses at the same ports, in the canonical form. Not ready at a port outdoes ready."""
+    """
+    Return the same addresses at the same ports, in normal form.
+
+    An address that is both ready and not ready at a port is not ready there.
+    """
     addresses: dict[_AddressKey, V1EndpointAddress] = {}
     ports: dict[_PortKey, CoreV1EndpointPort] = {}
     readiness: dict[_PortKey, dict[_AddressKey, bool]] = {}
@@ -47,7 +51,7 @@ def repack(subsets: Iterable[V1EndpointSubset]) -> list[V1EndpointSubset]:
     packed: list[tuple[list[_PortKey], V1EndpointSubset]] = []
     for port_keys in by_addresses.values():
         at_port = readiness[port_keys[0]]
-        # A port that is none says nothing beside one that is.
+        # Left out: the entry that stands for subsets without ports.
         port_keys = sorted(key for key in port_keys if key[1] > 0)
         subset = V1EndpointSubset(
             addresses=[addresses[key] for key in sorted(key for key, is_ready in at_port.items() if is_ready)] or None,

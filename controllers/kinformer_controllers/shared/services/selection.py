@@ -1,10 +1,9 @@
-"""Selection: which pods each service selects, and which services select a pod, without looking through either.
+"""Selection: an index of the pods that each service selects, and of the services that select each pod.
 
-Services of a namespace mostly select by the same few label keys. For each such set of keys there is a table, in which
-the services are filed under the values that they ask for, and the pods under the values that they have. A service's
-pods are then one look-up, and a pod's services one for each set of keys that is in use in its namespace. Going through
-all the pods for each of 1,000 services, or through all services for each of 20,000 pods, would be 20 million
-comparisons before the first endpoint is written.
+Most services of a namespace select by the same few label keys. For each such set of keys there is a table. It has the
+services by the values that they ask for, and the pods by the values that they have. So a service's pods are found with
+one look-up, and a pod's services with one look-up for each set of keys in its namespace. Without the index, 1,000
+services and 20,000 pods would need 20 million comparisons before the first endpoint is written.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ class _Table:
     __slots__ = ("pods", "services", "values_of")
 
     def __init__(self, keys: tuple[str, ...]) -> None:
-        #: One value for one key, a tuple for several; KeyError if one is missing.
+        #: Returns the labels' values: one value for one key, a tuple for several. Raises KeyError if a key is missing.
         self.values_of: Callable[[Mapping[str, str]], Any] = itemgetter(*keys)
         self.services: dict[Any, dict[str, None]] = {}
         self.pods: dict[Any, dict[str, EndpointPod]] = {}
@@ -60,7 +59,7 @@ class _Namespace:
 
 class Selection:
     """
-    Told of services and pods by event handlers; not looked at from other threads.
+    The index. Event handlers update it. It is only used in the thread of the event loop.
 
     Keys are ``namespace/name``.
     """
@@ -70,7 +69,7 @@ class Selection:
         self._selectors: dict[str, tuple[_Namespace, tuple[str, ...], Any, Mapping[str, str]]] = {}
 
     def set_service(self, key: str, selector: Mapping[str, str] | None) -> None:
-        """There is a service with that selector. One without selects nothing, and is not kept."""
+        """Add or change a service. One without a selector selects nothing, and is not kept."""
         known = self._selectors.get(key)
         if known is not None:
             if known[3] == selector:
@@ -90,7 +89,7 @@ class Selection:
         self._selectors[key] = (namespace, keys, values, selector)
 
     def drop_service(self, key: str) -> None:
-        """It is gone. It need not have been there."""
+        """Remove a service, if it is there."""
         known = self._selectors.pop(key, None)
         if known is None:
             return
@@ -104,11 +103,11 @@ class Selection:
         self._tidy(key.partition("/")[0])
 
     def set_pod(self, pod: EndpointPod) -> EndpointPod | None:
-        """There is a pod, or it has changed; returns what it was."""
+        """Add or change a pod. Returns its former value, or None."""
         namespace = self._namespace(pod.namespace)
         before = namespace.pods.get(pod.key)
         namespace.pods[pod.key] = pod
-        # In its place, where it stays among the same pods: their order is that in which they came.
+        # A pod whose labels stay the same keeps its place: pods are in the order in which they were added.
         moved = before is not None and before.labels != pod.labels
         for table in namespace.tables.values():
             if moved and before is not None:
@@ -117,7 +116,7 @@ class Selection:
         return before
 
     def drop_pod(self, key: str) -> EndpointPod | None:
-        """It is gone; returns what it was, None if it was not there."""
+        """Remove a pod. Returns its last value; None if it was not there."""
         namespace = self._namespaces.get(key.partition("/")[0])
         pod = namespace.pods.pop(key, None) if namespace is not None else None
         if namespace is None or pod is None:
@@ -128,7 +127,7 @@ class Selection:
         return pod
 
     def services_of(self, pod: EndpointPod) -> list[str]:
-        """The keys of the services that select a pod with these labels."""
+        """Return the keys of the services that select a pod with these labels."""
         namespace = self._namespaces.get(pod.namespace)
         found: list[str] = []
         if namespace is None:
@@ -144,11 +143,11 @@ class Selection:
 
     def pods_of(self, key: str, selector: Mapping[str, str]) -> Collection[EndpointPod] | None:
         """
-        The pods that a service selects: a view, to be looked at before anything else happens.
+        Return the pods that a service selects: a view, which the caller must read before it awaits anything.
 
-        :param selector: the service's, as the caller knows it
-        :return: None if it was not told of the service, or not yet with that selector. It will be, and the service
-            synced then: to take what it selected before for what it selects now would write what never was
+        :param selector: the service's selector in the caller's version of the service
+        :return: None if the index does not have the service with that selector yet. Its event handler will add it and
+            queue the service again. Until then, the pods of the old selector would be wrong
         """
         known = self._selectors.get(key)
         if known is None or known[3] != selector:

@@ -1,4 +1,4 @@
-"""What a service asks for, as far as its endpoints go."""
+"""Reading the fields of a service that its endpoints depend on."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ __all__ = (
     "wants_ipv6",
 )
 
-#: On endpoints of a service without an IP of its own.
+#: The label of the endpoints of a headless service.
 HEADLESS_LABEL = "service.kubernetes.io/headless"
-#: On endpoints: the time of the first of the changes that led to the last write.
+#: The annotation of endpoints with the time of the earliest change that led to their last write.
 TRIGGER_TIME_ANNOTATION = "endpoints.kubernetes.io/last-change-trigger-time"
 
 
 def gets_endpoints(service: V1Service) -> bool:
-    """Whether endpoints are made for it. Those of a service without a selector are somebody else's work."""
+    """Whether this controller makes endpoints for it. A user makes those of a service without a selector."""
     spec = service.spec
     return spec is not None and spec.type != "ExternalName" and bool(spec.selector)
 
 
 def has_cluster_ip(service: V1Service) -> bool:
-    """Whether it has an IP of its own: neither is it headless, nor still without one."""
+    """Whether it has a cluster IP: it is not headless, and its IP has been assigned."""
     return service.spec.cluster_ip not in ("None", "", None)
 
 
@@ -42,9 +42,11 @@ def is_headless(service: V1Service) -> bool:
 
 def wants_ipv6(service: V1Service) -> bool | None:
     """
-    The one family of its Endpoints: its first. A service from before there were families has that of its IP.
+    Return whether its Endpoints have IPv6 addresses. That is so if IPv6 is its first family.
 
-    :return: None if it has neither: then each pod is listed with the family of its primary address
+    An old service may have no families. Then the family of its cluster IP counts.
+
+    :return: None if it has neither families nor a cluster IP. Then each pod's primary address is used
     """
     spec = service.spec
     if spec.ip_families:
@@ -53,7 +55,7 @@ def wants_ipv6(service: V1Service) -> bool | None:
 
 
 class ResolvedPort(NamedTuple):
-    """A service's port as one pod has it."""
+    """A port of a service, with the port number that one pod has for it."""
 
     name: str
     port: int
@@ -63,9 +65,9 @@ class ResolvedPort(NamedTuple):
 
 def port_resolver(service: V1Service) -> Callable[[EndpointPod], tuple[ResolvedPort, ...]]:
     """
-    A function that gives a pod's ports for the service, without those that the pod lacks.
+    Make a function that returns a pod's ports for the service, without those that the pod does not have.
 
-    For pods with the same ports it gives the very same tuple.
+    For pods with the same ports it returns the same tuple object.
     """
     ports = service.spec.ports or ()
     targets = [(port.name or "", _target(port), port.protocol or "TCP", port.app_protocol) for port in ports]
@@ -87,5 +89,5 @@ def port_resolver(service: V1Service) -> Callable[[EndpointPod], tuple[ResolvedP
 
 
 def _target(port: V1ServicePort) -> Any:
-    """A number or a container port's name. The server fills it in; where one does not, it is the port itself."""
+    """Return the target: a number or a container port's name. The default is the port itself, as on the server."""
     return port.port if port.target_port is None else port.target_port

@@ -1,7 +1,7 @@
-"""ServiceSyncer: what the controllers of Endpoints and of EndpointSlices do alike when they sync a service.
+"""ServiceSyncer: the common base of the controllers of Endpoints and EndpointSlices.
 
-Both look whether the service has endpoints at all, wait until the cache shows what they wrote last, and find the
-service's pods and what of them is news. What they write is each one's own.
+Both check whether a service gets endpoints, wait until the cache shows their last write, and find the service's pods
+and the time of their changes. The subclass writes the Endpoints or the EndpointSlices.
 """
 
 from __future__ import annotations
@@ -24,23 +24,26 @@ from kinformer_controllers.shared.waiting.consistency import ConsistencyStore
 
 __all__ = ("CATCH_UP_TIMEOUT", "ServiceSyncer", "SyncMetrics")
 
-#: Seconds after which the cache is taken at its word. That is soon: traffic goes to where the endpoints say.
+#: The longest time that a sync waits for the cache to show the last write, in seconds. It is short, because old
+#: endpoints send traffic to the wrong pods.
 CATCH_UP_TIMEOUT: Final = 60.0
 
 There = TypeVar("There")
 
 
 class SyncMetrics(Protocol):
+    """The metrics of syncs."""
+
     def synced(self, result: str) -> None:
-        """A sync has ended: ``success``, ``stale`` or ``error``."""
+        """Count a sync that has ended: ``success``, ``stale`` or ``error``."""
 
 
 class ServiceSyncer(ABC, Generic[There]):
     """
     Syncs services.
 
-    :param seen: is told of every write by the subclass; a service is not synced before the cache shows them
-    :ivar controller: calls :meth:`sync`; made by the subclass, which then calls :meth:`follow`
+    :param seen: the subclass notes every write in it; a service is not synced before the cache shows its writes
+    :ivar controller: calls :meth:`sync`. The subclass makes it, and then calls :meth:`follow`
     """
 
     controller: Controller
@@ -55,9 +58,9 @@ class ServiceSyncer(ABC, Generic[There]):
 
     def follow(self, informers: SharedInformerFactory, batch_period: float) -> None:
         """
-        Have services synced when they, or their pods, change.
+        Add event handlers, so that services are synced when they or their pods change.
 
-        :param batch_period: seconds for which changes of a service's pods are gathered
+        :param batch_period: how long changes of a service's pods are collected before a sync, in seconds
         """
         queue = self.controller.queue
         self.controller.handle(self._service_informer, ServiceHandler(queue, self.selection))
@@ -66,9 +69,9 @@ class ServiceSyncer(ABC, Generic[There]):
 
     async def sync(self, key: str) -> float | None:
         """
-        Bring what there is of one service to where it should be; never called for the same key twice at a time.
+        Sync one service. It is never called twice at the same time for one key.
 
-        :return: seconds after which to look again, if the cache was too old to do anything
+        :return: seconds until the next try, if the cache is older than the last write; otherwise None
         """
         try:
             after = await self._sync(key)
@@ -80,22 +83,22 @@ class ServiceSyncer(ABC, Generic[There]):
 
     @abstractmethod
     def _there(self, key: str) -> There:
-        """What the cache has of a service."""
+        """Return the objects of a service that the cache has: its Endpoints, or its EndpointSlices."""
 
     @abstractmethod
     async def _write(
         self, key: str, service: V1Service, pods: Collection[EndpointPod], there: There, triggered: datetime | None
     ) -> None:
         """
-        Bring it to where it should be.
+        Write the endpoints of a service.
 
-        :param pods: a view, to be looked at before anything is awaited
-        :param triggered: when happened what is written now; None if that was written before
+        :param pods: a view, which must be read before anything is awaited
+        :param triggered: the time of the earliest change since the last sync; None if there was none
         """
 
     @abstractmethod
     async def _gone(self, key: str) -> None:
-        """A service is not there, or no more."""
+        """Called when a service does not exist, or no longer exists."""
 
     async def _sync(self, key: str) -> float | None:
         service = self._services.get_by_key(key)
@@ -112,7 +115,7 @@ class ServiceSyncer(ABC, Generic[There]):
         pods = self.selection.pods_of(key, service.spec.selector or {})
         if pods is None:
             return None
-        # Even if nothing is written: what was seen now is no news next time.
+        # This is done even if nothing will be written, so that the next sync does not count these changes again.
         triggered = self._trigger_times.compute(key, service, pods)
         await self._write(key, service, pods, there, triggered)
         return None

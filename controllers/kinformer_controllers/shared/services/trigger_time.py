@@ -1,8 +1,9 @@
-"""TriggerTimes: since when the change was in the world that is being written now.
+"""TriggerTimes: the time of the change that led to a write of endpoints.
 
-Whoever measures how long endpoints take to follow reads it from an annotation. It is the earliest of the times at which
-a pod's readiness, or the service, changed since the last sync, and is left out if none did: a pod that is deleted
-leaves no time behind. A service that was not known before counts from its creation.
+The time is written into an annotation, from which others measure how long endpoints take to follow a change. It is the
+earliest time at which a pod's readiness or the service changed since the last sync. The annotation is left out if there
+is no such time, for example after the deletion of a pod. For a service without an earlier sync it is the service's
+creation time.
 """
 
 from __future__ import annotations
@@ -17,16 +18,14 @@ __all__ = ("TriggerTimes", "format_trigger_time")
 
 
 class TriggerTimes:
-    """Remembers for each service what its last sync has seen."""
+    """Remembers for each service the times that its last sync has seen."""
 
     def __init__(self) -> None:
         self._seen: dict[str, tuple[datetime | None, dict[str, datetime]]] = {}
 
     def compute(self, key: str, service: V1Service, pods: Collection[EndpointPod]) -> datetime | None:
         """
-        The trigger time of what this sync writes, None if it has none.
-
-        From now on these times are the last that were seen.
+        Return the trigger time of this sync; None if there is none. The times of this sync are remembered.
         """
         created: datetime | None = service.metadata.creation_timestamp
         times = {pod.key: pod.ready_changed for pod in pods if pod.ready_changed is not None}
@@ -35,7 +34,7 @@ class TriggerTimes:
         if known is None:
             return created
         since, before = known
-        # What is as it was goes without a look at each: of thousands of pods mostly one has changed.
+        # The difference of the two views is fast: mostly one of thousands of pods has changed.
         news = times.items() - before.items()
         earliest = min((time for key, time in news if (last := before.get(key)) is None or time > last), default=None)
         if created is not None and (since is None or created > since):
@@ -43,11 +42,11 @@ class TriggerTimes:
         return earliest
 
     def forget(self, key: str) -> None:
-        """The service is gone."""
+        """Forget a service that was deleted."""
         self._seen.pop(key, None)
 
 
 def format_trigger_time(time: datetime) -> str:
-    """As Go's RFC3339Nano: a fraction only where there is one, without zeros at its end."""
+    """Format a time as Go's RFC3339Nano: without zeros at the end of the fraction, and without an empty fraction."""
     text = time.astimezone(UTC).replace(tzinfo=None).isoformat()
     return f"{text.rstrip('0') if '.' in text else text}Z"

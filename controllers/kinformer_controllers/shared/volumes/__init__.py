@@ -1,4 +1,4 @@
-"""What the controllers of PersistentVolumes and PersistentVolumeClaims share."""
+"""Code that the controllers of PersistentVolumes and PersistentVolumeClaims share."""
 
 from __future__ import annotations
 

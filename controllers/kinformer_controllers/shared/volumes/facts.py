@@ -1,7 +1,7 @@
-"""What volumes and claims say: their class, mode, size, access modes, and which of them belong together.
+"""Reading volumes and claims: their class, mode, size and access modes, and whether they belong together.
 
-The rules are those of Kubernetes' ``component-helpers/storage/volume``. An annotation of the beta of storage classes
-still counts, and comes before the field.
+The rules are those of Kubernetes' ``component-helpers/storage/volume``. The beta annotation for the storage class is
+still read, and takes precedence over the field.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ __all__ = (
 Claim: TypeAlias = V1PersistentVolumeClaim
 Volume: TypeAlias = V1PersistentVolume
 
-#: On both: that a controller bound the two. A volume without it was reserved for its claim by somebody else.
+#: On volumes and claims: the controller bound the two. A volume without it was reserved for its claim by a user.
 BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
-#: On a claim: that it has been bound, and is lost if its volume goes.
+#: On a claim: it has been bound. If its volume is deleted, the claim is lost.
 BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
-#: On a volume: who made it for a claim.
+#: On a volume: the name of the provisioner that made it for a claim.
 PROVISIONED_BY: Final = "pv.kubernetes.io/provisioned-by"
-#: On a claim: who is to make a volume for it.
+#: On a claim: the name of the provisioner that has to make a volume for it.
 STORAGE_PROVISIONER: Final = "volume.kubernetes.io/storage-provisioner"
 BETA_STORAGE_PROVISIONER: Final = "volume.beta.kubernetes.io/storage-provisioner"
-#: On a claim: the node that the scheduler has chosen for the pod that waits for it.
+#: On a claim: the node that the scheduler has chosen for the pod that waits for the claim.
 SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
-#: On a volume that is larger than its file system yet: how large that is.
+#: On a volume that was expanded and whose file system was not yet: the size of the file system.
 PRE_RESIZE_CAPACITY: Final = "volume.alpha.kubernetes.io/pre-resize-capacity"
 
 _BETA_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
@@ -71,37 +71,37 @@ def claim_key(claim: Claim) -> str:
 
 
 def claimed_key(volume: Volume) -> str | None:
-    """The key of the claim that a volume is bound to or reserved for, None if there is none."""
+    """Return the key of the claim that a volume is bound to or reserved for; None if there is none."""
     reference = volume.spec.claim_ref
     return f"{reference.namespace}/{reference.name}" if reference is not None else None
 
 
 def class_of_claim(claim: Claim) -> str:
-    """The storage class that a claim asks for, ``""`` for none."""
+    """Return the storage class that a claim asks for; ``""`` for none."""
     beta = annotation_of(claim, _BETA_CLASS)
     return beta if beta is not None else claim.spec.storage_class_name or ""
 
 
 def has_class(claim: Claim) -> bool:
-    """Whether a claim says what class it wants; ``""`` is an answer, too."""
+    """Whether a claim names a storage class. The empty name counts, too: it asks for no class."""
     return annotation_of(claim, _BETA_CLASS) is not None or claim.spec.storage_class_name is not None
 
 
 def class_of_volume(volume: Volume) -> str:
-    """The storage class of a volume, ``""`` for none."""
+    """Return the storage class of a volume; ``""`` for none."""
     beta = annotation_of(volume, _BETA_CLASS)
     return beta if beta is not None else volume.spec.storage_class_name or ""
 
 
 def default_class(classes: Iterable[V1StorageClass]) -> V1StorageClass | None:
-    """The class of claims that ask for none: of several the newest, then the first by name."""
+    """Return the default class. If there are several, it is the newest; among equally new ones the first by name."""
     candidates = [it for it in classes if any(annotation_of(it, name) == "true" for name in _DEFAULT_CLASS)]
     candidates.sort(key=lambda it: it.metadata.name)
     return max(candidates, key=lambda it: it.metadata.creation_timestamp, default=None) if candidates else None
 
 
 def requested_storage(claim: Claim) -> Quantity:
-    """How much storage a claim asks for; nothing if it does not say."""
+    """Return the storage that a claim requests; zero if it requests none."""
     requests = (claim.spec.resources.requests if claim.spec.resources is not None else None) or {}
     return Quantity.parse(requests.get("storage", "0"))
 
@@ -115,7 +115,7 @@ def same_volume_mode(claim: Claim, volume: Volume) -> bool:
 
 
 def has_modes(offered: Iterable[str] | None, wanted: Iterable[str] | None) -> bool:
-    """Whether all access modes that are wanted are offered."""
+    """Whether `offered` has all access modes in `wanted`."""
     return set(wanted or ()) <= set(offered or ())
 
 
@@ -124,7 +124,7 @@ def volume_attributes_class(obj: Claim | Volume) -> str:
 
 
 def is_bound_to(volume: Volume, claim: Claim) -> bool:
-    """Whether a volume is bound to a claim, or reserved for one of its name."""
+    """Whether a volume is bound to a claim, or reserved for a claim with its name."""
     reference = volume.spec.claim_ref
     if reference is None:
         return False

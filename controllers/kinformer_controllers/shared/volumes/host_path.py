@@ -1,8 +1,8 @@
-"""The host-path plug-in: directories of one machine as volumes. For tests, and for clusters of a single node.
+"""The host-path plug-in: volumes that are directories of one machine. For tests, and for clusters with a single node.
 
-Deleting one is always possible, as in Kubernetes: a volume below ``/tmp`` goes, any other is a failure. On the disk,
-only directories that were made here are removed, below ``/tmp/hostpath_pv``: the manager is seldom on the node.
-Making and enlarging them is allowed by ``--enable-hostpath-provisioner``.
+Volumes are always deleted, as in Kubernetes: one below ``/tmp`` is deleted, and any other is an error. On disk, only
+directories that this plug-in made, below ``/tmp/hostpath_pv``, are removed: the manager rarely runs on the volume's
+node. Volumes are made and expanded only with ``--enable-hostpath-provisioner``.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ _NAME: Final = "kubernetes.io/host-path"
 
 class HostPathDeleter:
     """
+    Deletes host-path volumes.
+
     :param root: the directory below which volumes are made
     """
 
@@ -40,9 +42,9 @@ class HostPathDeleter:
 
     async def delete(self, volume: Volume) -> None:
         """
-        Delete a volume's directory, if it was made here.
+        Delete a volume's directory, if this plug-in made it.
 
-        :raises ValueError: if it is not below ``/tmp``
+        :raises ValueError: if the directory is not below ``/tmp``
         """
         source = volume.spec.host_path
         path = Path(source.path if source is not None else "")
@@ -53,7 +55,7 @@ class HostPathDeleter:
 
 
 class HostPath(HostPathDeleter):
-    """Makes and enlarges directories, too."""
+    """Makes and expands host-path volumes, too."""
 
     supports_mount_options = False
     requires_file_system_expansion = False
@@ -62,12 +64,12 @@ class HostPath(HostPathDeleter):
         """
         Make a directory.
 
-        :raises OSError: if that cannot be done
-        :raises ValueError: if a block device is asked for
+        :raises OSError: if the directory cannot be made
+        :raises ValueError: if the claim asks for a block device
         """
         if request.claim.spec.volume_mode == "Block":
             raise ValueError(f"{_NAME} does not support block volume provisioning")
-        # The same for a second try, since the name comes from the claim's uid.
+        # A second try uses the same directory, because the request's name comes from the claim's uid.
         folder = self._root / str(uuid.uuid5(uuid.NAMESPACE_OID, request.name))
         await anyio.to_thread.run_sync(lambda: folder.mkdir(0o750, parents=True, exist_ok=True))
         spec = V1PersistentVolumeSpec(
@@ -80,5 +82,5 @@ class HostPath(HostPathDeleter):
         return V1PersistentVolume(metadata=V1ObjectMeta(name=request.name, annotations=annotations), spec=spec)
 
     async def expand(self, volume: Volume, to: Quantity, current: Quantity) -> Quantity:
-        """A directory has no size of its own: whatever is asked for is there."""
+        """Return the requested size. A directory has no size, so there is nothing to do."""
         return to

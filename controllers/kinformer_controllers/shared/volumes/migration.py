@@ -1,7 +1,7 @@
-"""Kubernetes' own volume plug-ins whose work was given to CSI drivers: all of the clouds, in 1.36.
+"""In-tree volume plug-ins that were replaced by CSI drivers: those of all clouds, in Kubernetes 1.36.
 
-A volume or claim whose provisioner is one of them has an annotation with the driver's name. The external provisioner of
-that driver looks after it, and nobody else does.
+If the provisioner of a volume or claim is one of these plug-ins, an annotation with the driver's name is added. Then
+only the external provisioner of that driver handles the volume or claim.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ _BY_SOURCE: Final = {
 
 
 def migration_of_claim(annotations: Mapping[str, str] | None) -> dict[str, str] | None:
-    """The annotations that a claim is to have, None if they are as they should be."""
+    """Return the annotations that a claim should have; None if it already has them."""
     annotations = annotations or {}
     provisioner = annotations.get(STORAGE_PROVISIONER)
     return _migrated(annotations, provisioner if provisioner is not None else annotations.get(BETA_STORAGE_PROVISIONER))
 
 
 def migration_of_volume(annotations: Mapping[str, str] | None) -> dict[str, str] | None:
-    """The annotations that a volume is to have, None if they are as they should be."""
+    """Return the annotations that a volume should have; None if it already has them."""
     annotations = annotations or {}
     return _migrated(annotations, annotations.get(PROVISIONED_BY))
 
 
 def driver_of_volume(spec: Any) -> tuple[str, str] | None:
-    """The plug-in of a volume's source and its driver, None if it has not been migrated."""
+    """Return the in-tree plug-in of a volume's source and its CSI driver; None if there is no such driver."""
     for source, plugin in _BY_SOURCE.items():
         if getattr(spec, source) is not None:
             return plugin, MIGRATED[plugin]
@@ -59,7 +59,7 @@ def driver_of_volume(spec: Any) -> tuple[str, str] | None:
 
 def _migrated(annotations: Mapping[str, str], provisioner: str | None) -> dict[str, str] | None:
     if provisioner is None:
-        return None  # nobody knows whose it is
+        return None  # its provisioner is not known
     driver, current = MIGRATED.get(provisioner), annotations.get(MIGRATED_TO)
     if driver is not None and current != driver:
         return {**annotations, MIGRATED_TO: driver}

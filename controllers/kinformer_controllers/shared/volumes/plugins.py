@@ -1,14 +1,14 @@
-"""Volume plug-ins: how storage is made, removed, emptied and enlarged.
+"""Volume plug-ins: they provision, delete, recycle and expand storage.
 
-A plug-in is an object with a name, found by an entry point::
+A plug-in is an object with a name. It is found by an entry point::
 
     [project.entry-points."kinformer.volume_plugins"]
     "example.com/files" = "my_package:make_plugin"
 
-where ``make_plugin`` takes nothing and returns the plug-in. What it can do is told by the methods that it has:
+``make_plugin`` takes no arguments and returns the plug-in. The methods of a plug-in say what it can do:
 :class:`ProvisionerPlugin`, :class:`DeleterPlugin`, :class:`RecyclerPlugin`, :class:`ExpanderPlugin`. A storage class
-names its provisioner; where no plug-in has that name, an external provisioner is waited for, which watches claims by
-their annotations.
+names its provisioner. If no plug-in has that name, the controller waits for an external provisioner, which watches the
+annotations of claims.
 """
 
 from __future__ import annotations
@@ -42,22 +42,24 @@ _IN_TREE: Final = "kubernetes.io/"
 
 
 class NoPlugin(SyncError):
-    """Kubernetes' own plug-in is asked for, and there is none of that name here."""
+    """An in-tree plug-in of Kubernetes is needed, and there is none with that name here."""
 
 
 class VolumeInUse(Exception):
-    """A plug-in cannot delete a volume yet, since something uses it. It is asked again later, and nothing is wrong."""
+    """
+    A plug-in cannot delete a volume yet, because it is in use. This is no error: the deletion is tried again later.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class ProvisionRequest:
     """
-    What a plug-in is asked to make.
+    The volume that a plug-in has to make.
 
-    :param name: of the volume
-    :param node: the one that the pod is to run on, where that was decided first
-    :param parameters: of the storage class
-    :param allowed_topologies: of the storage class
+    :param name: the volume's name
+    :param node: the node that the scheduler has chosen for the claim's pod; None if the volume is made first
+    :param parameters: the parameters of the storage class
+    :param allowed_topologies: the allowed topologies of the storage class
     """
 
     name: str
@@ -71,19 +73,23 @@ class ProvisionRequest:
 
 class VolumePlugin(Protocol):
     """
-    :ivar name: as storage classes and the annotation ``pv.kubernetes.io/provisioned-by`` have it
+    What all plug-ins have.
+
+    :ivar name: its name in storage classes and in the annotation ``pv.kubernetes.io/provisioned-by``
     """
 
     name: str
 
     def supports(self, volume: Volume) -> bool:
-        """Whether a volume is of the plug-in's kind."""
+        """Whether the plug-in can handle the volume's type of storage."""
 
 
 @runtime_checkable
 class ProvisionerPlugin(Protocol):
     """
-    :ivar supports_mount_options: whether volumes may have mount options
+    A plug-in that makes volumes.
+
+    :ivar supports_mount_options: whether its volumes may have mount options
     """
 
     name: str
@@ -91,45 +97,56 @@ class ProvisionerPlugin(Protocol):
 
     async def provision(self, request: ProvisionRequest) -> Volume:
         """
-        Make storage, and return the volume for it, which is not on the server yet. What it raises is told the user.
+        Make the storage and return its volume, which the controller then creates on the server.
 
-        It may be called again with the same name after a crash, and gives the same storage then.
+        It must be idempotent: after a crash it may be called again with the same name, and must return the same
+        storage. An error is reported to the user by an Event.
         """
 
 
 @runtime_checkable
 class DeleterPlugin(Protocol):
+    """A plug-in that deletes volumes."""
+
     name: str
 
     async def delete(self, volume: Volume) -> None:
         """
-        Remove the storage. What it raises is told the user, and it is called again later; also if it is gone already.
+        Delete the storage of a volume.
 
-        :raises VolumeInUse: if that cannot be done yet
+        It may be called again after it has succeeded. An error is reported to the user by an Event, and the call is
+        repeated later.
+
+        :raises VolumeInUse: if the volume cannot be deleted yet
         """
 
 
 @runtime_checkable
 class RecyclerPlugin(Protocol):
+    """A plug-in that empties volumes."""
+
     name: str
 
     async def recycle(self, volume: Volume) -> None:
-        """Empty a volume, so that it can be bound again. What it raises is told the user."""
+        """Empty a volume, so that it can be bound again. An error is reported to the user by an Event."""
 
 
 @runtime_checkable
 class ExpanderPlugin(Protocol):
     """
-    :ivar requires_file_system_expansion: whether the node has to enlarge the file system afterwards
+    A plug-in that expands volumes.
+
+    :ivar requires_file_system_expansion: whether the node has to expand the file system afterwards
     """
 
     name: str
     requires_file_system_expansion: bool
 
     async def expand(self, volume: Volume, to: Quantity, current: Quantity) -> Quantity:
-        """Enlarge a volume's storage. What it raises is told the user.
+        """
+        Expand a volume's storage. An error is reported to the user by an Event.
 
-        :return: how large it is then
+        :return: the new size
         """
 
 
@@ -141,18 +158,18 @@ class VolumePlugins:
 
     def provisioner(self, name: str) -> ProvisionerPlugin | None:
         """
-        The plug-in that a storage class names, None for an external one.
+        Return the plug-in that a storage class names; None for an external provisioner.
 
-        :raises NoPlugin: if it is one of Kubernetes' own that is not here
+        :raises NoPlugin: if it is an in-tree plug-in that does not exist here
         """
         found: ProvisionerPlugin | None = self._by_name(name, ProvisionerPlugin, "provisionable")
         return found
 
     def deleter(self, volume: Volume) -> DeleterPlugin | None:
         """
-        The plug-in that removes a volume's storage, None for an external one.
+        Return the plug-in that deletes a volume's storage; None for an external provisioner.
 
-        :raises NoPlugin: if there is none
+        :raises NoPlugin: if there is neither
         """
         if provisioned_by := annotation_of(volume, PROVISIONED_BY):
             named: DeleterPlugin | None = self._by_name(provisioned_by, DeleterPlugin, "deletable")
@@ -168,12 +185,12 @@ class VolumePlugins:
         return found
 
     def recycler(self, volume: Volume) -> RecyclerPlugin | None:
-        """The plug-in that empties a volume, None if there is none."""
+        """Return the plug-in that empties a volume; None if there is none."""
         found: RecyclerPlugin | None = self._supporting(volume, RecyclerPlugin)
         return found
 
     def expander(self, volume: Volume) -> ExpanderPlugin | None:
-        """The plug-in that enlarges a volume, None if there is none."""
+        """Return the plug-in that expands a volume; None if there is none."""
         found: ExpanderPlugin | None = self._supporting(volume, ExpanderPlugin)
         return found
 
@@ -193,8 +210,8 @@ class VolumePlugins:
 
 def installed_plugins() -> list[VolumePlugin]:
     """
-    The plug-ins of all packages that are installed.
+    Make the plug-ins of all installed packages.
 
-    :raises Exception: whatever a package raises when it is imported, or its plug-in made
+    :raises Exception: if the import of a package, or the creation of its plug-in, fails
     """
     return [entry.load()() for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name)]

@@ -1,4 +1,4 @@
-"""Which pods use a claim: an index of pods by the claims that they name, those of ephemeral volumes included."""
+"""An index of pods by the claims that they use, including the claims of ephemeral volumes."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ CLAIM_INDEX: Final = "pod-pvc-index"
 
 
 def add_claim_index(informer: SharedIndexInformer[V1Pod]) -> None:
-    """Have pods found by their claims; done once, however many controllers of one factory ask for it."""
+    """Add the index of pods by their claims. If the informer already has it, nothing happens."""
     if CLAIM_INDEX not in informer.indexer.get_indexers():
         informer.add_indexers({CLAIM_INDEX: lambda pod: tuple(claims_of(pod))})
 
 
 def claims_of(pod: V1Pod) -> Iterator[str]:
-    """The keys of the claims that a pod names. That of an ephemeral volume is named after the pod and the volume."""
+    """Return the keys of the claims that a pod uses. The claim of an ephemeral volume is named after pod and volume."""
     meta = pod.metadata
     for volume in (pod.spec.volumes if pod.spec is not None else None) or ():
         if volume.persistent_volume_claim is not None:
@@ -31,12 +31,12 @@ def claims_of(pod: V1Pod) -> Iterator[str]:
 
 
 def pods_of_claim(pods: Indexer[V1Pod], key: str) -> list[V1Pod]:
-    """The pods in a cache that name a claim."""
+    """Return the pods in a cache that use a claim."""
     return pods.by_index(CLAIM_INDEX, key)
 
 
 def is_pod_done(pod: V1Pod) -> bool:
-    """Whether a pod has ended, or is being deleted and none of its containers runs any longer."""
+    """Whether a pod has ended, or is being deleted and has no running container."""
     if is_pod_terminal(pod):
         return True
     status: Any = pod.status

@@ -1,7 +1,8 @@
-"""Recycling by a pod: what Kubernetes does with host-path and NFS volumes whose policy is Recycle.
+"""Recycling a volume with a pod, as Kubernetes does for host-path and NFS volumes whose policy is Recycle.
 
-In: a volume. Out: a pod that mounts it and deletes what is in it; it is waited for, and deleted in the end. Promised:
-the pod's name comes from the volume's, so that of two managers one finds the other's pod, and tries again later.
+A pod is created that mounts the volume and deletes the content. The plug-in waits until the pod has ended, and deletes
+it. The pod's name is made from the volume's name. So if two managers recycle the same volume, the second one finds the
+pod of the first, and tries again later.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Any, Final
 
 from kinformer.client import ADDED, DELETED, MODIFIED, Client, DeleteOptions, ListOptions
 from kinformer.client.errors import AlreadyExists, NotFound
-from kinformer.models import V1Pod, from_dict
+from kinformer.models import V1Pod, V1Volume, from_dict
 from kinformer_controllers.shared.volumes.facts import Volume, capacity_of
 
 __all__ = ("PodRecycler", "RecycleError")
@@ -29,9 +30,9 @@ class PodRecycler:
     """
     A plug-in that empties volumes of one kind.
 
-    :param source: the field of a volume's spec that has its source: ``host_path``, ``nfs``
-    :param minimum_seconds: how long a pod may take at least
-    :param seconds_for_gib: how much longer for each GiB of the volume
+    :param source: the field of a volume's spec that has its source: ``host_path`` or ``nfs``
+    :param minimum_seconds: the time limit of a pod for small volumes, in seconds
+    :param seconds_for_gib: the time limit for each GiB of the volume, in seconds, if that is longer
     """
 
     def __init__(
@@ -49,8 +50,8 @@ class PodRecycler:
         """
         Empty a volume.
 
-        :raises RecycleError: if the pod failed, or was deleted, or an older one is there
-        :raises ClientError: if the server refuses
+        :raises RecycleError: if the pod failed or was deleted, or if a pod of an earlier try still exists
+        :raises ClientError: if the server refuses a request
         """
         name = f"recycler-for-{volume.metadata.name}"
         options = ListOptions(field_selector=f"metadata.name={name}")
@@ -90,9 +91,7 @@ class PodRecycler:
             "containers": [{**container, "volumeMounts": [mount]}],
         }
         pod = from_dict(V1Pod, {"metadata": {"name": name, "namespace": _NAMESPACE}, "spec": spec})
-        source: Any = {"name": "vol"}
-        found = from_dict(V1Pod, {"metadata": {}, "spec": {"containers": [], "volumes": [source]}})
-        mounted = found.spec.volumes[0]  # type: ignore[index]  # it was given one
+        mounted = V1Volume(name="vol")
         setattr(mounted, self._source, getattr(volume.spec, self._source))
         pod.spec.volumes = [mounted]
         return pod
@@ -100,7 +99,7 @@ class PodRecycler:
 
 def _has_succeeded(pod: V1Pod) -> bool:
     """
-    Whether the pod has done its work.
+    Whether the pod has succeeded.
 
     :raises RecycleError: if it has failed
     """

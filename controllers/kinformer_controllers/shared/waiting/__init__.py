@@ -1,7 +1,7 @@
-"""What keeps a controller from acting on a cache that does not know yet what it did last.
+"""Waiting for a cache to show a controller's own last writes, before the controller acts again.
 
 ====================  ====================================================================================
-:mod:`expectations`   what was asked for and not yet seen: counted, or known one by one
-:mod:`consistency`    the versions that were written, until the caches have come to them
+:mod:`expectations`   expected creations and deletions that the cache has not shown yet
+:mod:`consistency`    written resource versions that the caches have not reached yet
 ====================  ====================================================================================
 """

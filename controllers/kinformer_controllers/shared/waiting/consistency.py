@@ -1,7 +1,8 @@
 """ConsistencyStore: a controller does not act on a cache that is older than its own last write.
 
-Expectations tell a controller what is still to come; this tells it whether what it looks at has caught up. Each write
-is noted; a sync starts by asking::
+Expectations count the creations and deletions that the cache has not shown yet. The ConsistencyStore compares resource
+versions: it says whether the caches have reached the owner's last writes. Each write is noted, and a sync starts with
+:meth:`ConsistencyStore.wait`::
 
     seen = ConsistencyStore({PODS: pods.indexer, REPLICA_SETS: replica_sets.indexer}, clock)
 
@@ -12,17 +13,17 @@ is noted; a sync starts by asking::
         updated = await resource.update_status(rs)
         seen.wrote(owner_id(rs), REPLICA_SETS, updated.metadata.resource_version)
 
-A write is noted in one of two ways. :meth:`ConsistencyStore.wrote` takes the version alone, and waits until the cache
-has come to it. :meth:`ConsistencyStore.wrote_object` and :meth:`ConsistencyStore.deleted` take the object, and look at
-what the cache shows of it. That is exact even where versions cannot be compared. An object that was made and is not
-there has either not come yet or is gone again: the version of the cache tells which.
+A write is noted in one of two ways. :meth:`ConsistencyStore.wrote` takes only the resource version, and waits until the
+cache has reached it. :meth:`ConsistencyStore.wrote_object` and :meth:`ConsistencyStore.deleted` take the object, and
+compare it with the object in the cache. That is exact even if versions cannot be compared. If a created object is not
+in the cache, it was either not added yet or already deleted again; the version of the cache says which.
 
-Kubernetes fails such a sync, and tries again later each time. Here it costs nothing: the event that brings the cache up
-to date is one of the owner's objects, whose handler adds the key anyway. A handler that passes over the events of the
-controller's own writes asks :meth:`ConsistencyStore.caught_up` instead, and adds the key if the owner has waited for
-that event. The seconds that :meth:`ConsistencyStore.wait` gives are for the rare write whose event never comes.
+Kubernetes' sync fails in this case, and is retried later. Here no retry is needed: the event that updates the cache is
+about one of the owner's objects, and its handler adds the owner's key anyway. If a handler skips events of the
+controller's own writes, it calls :meth:`ConsistencyStore.caught_up`, and adds the key if the owner has waited for this
+event. The delay that :meth:`ConsistencyStore.wait` returns is for the rare write whose event never comes.
 
-All of it belongs to the event loop's thread.
+Everything here is only used in the thread of the event loop.
 """
 
 from __future__ import annotations
@@ -42,20 +43,20 @@ __all__ = ("LOOK_AGAIN", "WAIT_TIMEOUT", "ConsistencyStore", "VersionedStore")
 
 log = get_logger(__name__)
 
-#: Seconds after which a key that waits is looked at again, if nothing wakes it earlier.
+#: Seconds until a waiting key is synced again, if no event comes earlier.
 LOOK_AGAIN: Final = 15.0
-#: Seconds after which the cache is taken at its word: the server may have lost the write, in a restore from a backup.
+#: Seconds after which a write is no longer waited for: the server may have lost it, in a restore from a backup.
 WAIT_TIMEOUT: Final = 5 * 60.0
 
 
 class VersionedStore(Protocol):
-    """What is asked of an informer's indexer."""
+    """The methods of an informer's indexer that are needed here."""
 
     def last_store_sync_resource_version(self) -> str:
-        """The version that the cache has come to; empty before its first list."""
+        """Return the resource version that the cache has reached; empty before its first list."""
 
     def get_by_key(self, key: str, /) -> Any:
-        """The object of that key, None if there is none."""
+        """Return the object with that key; None if there is none."""
 
 
 @dataclass(eq=False, slots=True)
@@ -64,9 +65,9 @@ class _Writes:
     since: float
     #: The newest version written, by resource.
     versions: dict[GroupResource, str] = field(default_factory=dict)
-    #: By resource and key, an object's uid and the version of it that was written; None if it was deleted.
+    #: By resource and key: an object's uid and its written version; the version is None if the object was deleted.
     objects: dict[tuple[GroupResource, str], tuple[str, str | None]] = field(default_factory=dict)
-    #: Whether the owner has been told to wait for these.
+    #: Whether a sync of the owner had to wait for these.
     waits: bool = False
 
 
@@ -74,9 +75,9 @@ class ConsistencyStore:
     """
     The last writes of each owner, until the caches show them.
 
-    :param stores: the caches, by what they hold; a write of anything else is not waited for
-    :param skips: counts, by group and resource, the syncs that had to wait; nothing counts them if None
-    :param timeout: seconds from an owner's last write after which the caches are taken at their word
+    :param stores: the caches, by their resource; writes of other resources are not waited for
+    :param skips: counts the syncs that had to wait, by group and resource; None if they are not counted
+    :param timeout: seconds after an owner's last write, after which its writes are no longer waited for
     """
 
     def __init__(
@@ -94,7 +95,7 @@ class ConsistencyStore:
         self._writes: dict[str, _Writes] = {}
 
     def wrote(self, owner: OwnerId, resource: GroupResource, version: str) -> None:
-        """An object was created or changed for this owner, and has that version now."""
+        """Note that an object was created or changed for this owner, and has that resource version now."""
         writes = self._of(owner)
         had = writes.versions.get(resource)
         if had is None or is_older(had, version):
@@ -102,26 +103,30 @@ class ConsistencyStore:
 
     def wrote_object(self, owner: OwnerId, resource: GroupResource, obj: Any) -> None:
         """
-        An object was created or changed for this owner: wait until the cache shows it so, or newer, or gone again.
+        Note that an object was created or changed for this owner.
 
-        :param obj: as the server answered
+        The owner then waits until the cache has the object in this version or a newer one, or the object is deleted
+        again.
+
+        :param obj: the object in the server's answer
         """
         accessor = accessor_of(obj)
         self._of(owner).objects[resource, accessor.key(obj)] = accessor.uid(obj), accessor.resource_version(obj)
 
     def deleted(self, owner: OwnerId, resource: GroupResource, key: str, uid: str) -> None:
         """
-        An object was deleted for this owner, of which the server says no version: wait until it has gone.
+        Note that an object was deleted for this owner. The server's answer has no resource version.
 
-        One that a finalizer keeps is waited for until the cache shows that it is being deleted.
+        The owner then waits until the object is no longer in the cache, or is being deleted there (if it has
+        finalizers).
         """
         self._of(owner).objects[resource, key] = uid, None
 
     def wait(self, key: str) -> float | None:
         """
-        Whether the caches are behind the last write.
+        Check whether the caches have reached the owner's last writes.
 
-        :return: seconds after which to look again, if nothing wakes the owner earlier; None if all is seen
+        :return: None if they have; otherwise the seconds until the next try, if no event comes earlier
         """
         writes = self._writes.get(key)
         if writes is None:
@@ -141,10 +146,10 @@ class ConsistencyStore:
 
     def caught_up(self, key: str) -> bool:
         """
-        Some object of an owner has changed in a cache: whether :meth:`wait` held the owner back, and would not now.
+        Whether :meth:`wait` held the owner back and would not do so now. Call it when an object of the owner changed.
 
-        Then its key is to be added. It is True once, and never for an owner that was not held back. Writes that the
-        caches show are forgotten here: if they are undone later, that is no old news.
+        If it returns True, the caller must add the owner's key to the queue. It returns True only once. Writes that the
+        caches show are forgotten here, so that a later change that undoes them does not count as an old cache.
         """
         writes = self._writes.get(key)
         if writes is None or self._behind(writes) is not None:
@@ -154,9 +159,9 @@ class ConsistencyStore:
 
     def forget(self, key: str, uid: str = "") -> None:
         """
-        The owner is gone.
+        Forget the writes of an owner that is gone.
 
-        :param uid: which one; what another of its name has written is kept. Empty for whichever
+        :param uid: the owner's uid; the writes of another owner with the same name are kept. Empty for any uid
         """
         writes = self._writes.get(key)
         if writes is not None and uid in ("", writes.uid):
@@ -175,7 +180,7 @@ class ConsistencyStore:
             if store is None:
                 continue
             shown = store.last_store_sync_resource_version()
-            # A cache without a version has not had its first list: it cannot show a write.
+            # A cache without a version has not had its first list yet.
             if not shown or is_older(shown, version):
                 return resource
         for (resource, key), (uid, written) in writes.objects.items():
@@ -186,17 +191,17 @@ class ConsistencyStore:
 
 
 def _shows(store: VersionedStore, key: str, uid: str, version: str | None) -> bool:
-    """Whether a cache shows what was written of an object, or what came after that."""
+    """Whether a cache has an object in the written version or a later state."""
     there = store.get_by_key(key)
     if there is not None:
         accessor = accessor_of(there)
         shown = accessor.resource_version(there)
-        if shown == version:  # the usual case: no two states of an object have one version, whatever its uid
+        if shown == version:  # the usual case: two states never have the same version, even with different uids
             return True
         if accessor.uid(there) == uid:
             return accessor.is_being_deleted(there) if version is None else not is_older(shown, version)
     if version is None or not version.isdecimal():
         return True
-    # It is not there: gone again if the cache has been where it was, else still to come.
+    # The object is not in the cache. If the cache has reached its version, it was deleted again; else it will be added.
     come_to = store.last_store_sync_resource_version()
     return come_to.isdecimal() and not is_older(come_to, version)

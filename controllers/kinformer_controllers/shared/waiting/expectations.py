@@ -1,17 +1,17 @@
-"""Expectations: what a controller has asked for and not yet seen come true in its cache.
+"""Expectations: creations and deletions of a controller that its cache has not shown yet.
 
-A controller that makes three pods and is synced again before the watch has shown them would count none and make three
-more. So it writes down what it expects, the handlers of its informers cross it off, and until everything is crossed
-off (or five minutes are over: a notification may have been lost) it neither creates nor deletes::
+If a controller creates three pods and is synced again before its cache shows them, it would count none and create three
+more. So it notes what it expects. The handlers of its informers lower the numbers. Until they are zero, the controller
+creates and deletes nothing. After five minutes it acts anyway, because an event may have been lost::
 
     owner = owner_id(daemon_set)
     expectations.expect(owner, creations=3, deletions=2)           # counted
-    expectations.expect(owner, deletions=["ns/web-1", "ns/web-2"])  # known one by one
+    expectations.expect(owner, deletions=["ns/web-1", "ns/web-2"])  # by key
 
-Deletions that are known one by one are crossed off once each, though they are seen twice: as a deletion timestamp, and
-then as the object's end. What one owner expects does not concern another that is made under its name later.
+A deletion is seen twice: when the deletion timestamp is set, and when the object is gone. A deletion that is expected
+by key counts only once. The expectations of an owner do not apply to a later owner with the same name.
 
-All of it belongs to the event loop's thread.
+Everything here is only used in the thread of the event loop.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ __all__ = ("EXPECTATIONS_TIMEOUT", "Expectation", "Expectations")
 
 log = get_logger(__name__)
 
-#: Seconds after which a controller no longer waits for what it expected.
+#: Seconds after which a controller no longer waits for its expectations.
 EXPECTATIONS_TIMEOUT = 5 * 60.0
 
 
 @dataclass(eq=False, slots=True)
 class Expectation:
     """
-    What one owner waits for.
+    The expectations of one owner.
 
-    :param uid: whose it is
-    :param creations: creations not yet seen; below zero when more came than were expected
-    :param deletions: the same of deletions
-    :param since: when it was set, in the clock's monotonic seconds
-    :param awaited: the deletions that are not yet seen, where they are known one by one
+    :param uid: the owner's uid
+    :param creations: the number of creations not yet seen; negative if more came than were expected
+    :param deletions: the number of deletions not yet seen; negative if more came than were expected
+    :param since: when they were set, in the clock's monotonic seconds
+    :param awaited: the keys of the deletions not yet seen, if they are expected by key
     """
 
     uid: str
@@ -56,9 +56,9 @@ class Expectation:
 
 class Expectations:
     """
-    What each owner waits for (client-go's ControllerExpectations and UIDTrackingControllerExpectations in one).
+    The expectations of all owners: client-go's ControllerExpectations and UIDTrackingControllerExpectations in one.
 
-    Keys of one instance are keys of one kind of controller; two kinds would mistake each other's for their own.
+    An instance is for the owners of one kind only, because owners of different kinds can have the same key.
     """
 
     __slots__ = ("_by_key", "_clock")
@@ -72,7 +72,7 @@ class Expectations:
         return expected if expected is not None and expected.uid == owner.uid else None
 
     def satisfied(self, owner: OwnerId) -> bool:
-        """Whether the owner may act: it saw all it waited for, has waited too long, or never expected anything."""
+        """Whether the owner may act: it has no expectations, they are fulfilled, or they have timed out."""
         expected = self.get(owner)
         if expected is None or expected.fulfilled:
             return True
@@ -83,9 +83,9 @@ class Expectations:
 
     def expect(self, owner: OwnerId, *, creations: int = 0, deletions: int | Iterable[str] = 0) -> None:
         """
-        Set what is expected from now on; what was expected before is forgotten.
+        Set the expectations of an owner. They replace its earlier ones.
 
-        :param deletions: how many; or what identifies each of them, for pods their namespace/name keys
+        :param deletions: their number, or their keys; the key of a pod is ``namespace/name``
         """
         if left := self.awaited_deletions(owner):
             log.warning("awaited_deletions_overwritten", key=owner.key, objects=sorted(left))
@@ -94,14 +94,15 @@ class Expectations:
         self._by_key[owner.key] = Expectation(owner.uid, creations, count, self._clock.monotonic(), awaited)
 
     def creation_observed(self, owner: OwnerId) -> None:
-        """Cross off one creation."""
+        """Lower the expected creations by one."""
         self.lower(owner, creations=1)
 
     def deletion_observed(self, owner: OwnerId, obj: str = "") -> None:
         """
-        Cross off one deletion.
+        Lower the expected deletions by one.
 
-        :param obj: which one. Where deletions are known one by one, only one that is awaited is crossed off, and once
+        :param obj: the key of the deleted object. If deletions are expected by key, other keys are ignored, and each
+            key counts once
         """
         expected = self.get(owner)
         if expected is None:
@@ -113,26 +114,22 @@ class Expectations:
         expected.deletions -= 1
 
     def lower(self, owner: OwnerId, creations: int = 0, deletions: int = 0) -> None:
-        """Cross off so many; nothing happens where nothing was expected."""
+        """Lower the expected numbers. If the owner has no expectations, nothing happens."""
         expected = self.get(owner)
         if expected is not None:
             expected.creations -= creations
             expected.deletions -= deletions
 
-    def raise_(self, owner: OwnerId, creations: int = 0, deletions: int = 0) -> None:
-        """Expect so many more, without starting the waiting time anew."""
-        self.lower(owner, -creations, -deletions)
-
     def awaited_deletions(self, owner: OwnerId) -> frozenset[str]:
-        """Those that are known one by one and not yet seen."""
+        """Return the keys of the expected deletions that were not seen yet."""
         expected = self.get(owner)
         return frozenset(expected.awaited or ()) if expected is not None else frozenset()
 
     def forget(self, key: str, uid: str = "") -> None:
         """
-        The owner is gone.
+        Forget the expectations of an owner that is gone.
 
-        :param uid: which one; if another has its name by now, what that one expects is kept. Empty for whichever
+        :param uid: the owner's uid; the expectations of another owner with the same name are kept. Empty for any uid
         """
         expected = self._by_key.get(key)
         if expected is not None and uid in ("", expected.uid):
