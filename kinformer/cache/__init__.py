@@ -1,4 +1,4 @@
-"""Stores, queues, reflectors and informers: a copy of the server's objects that stays up to date."""
+"""Stores, queues, reflectors and informers: a cache of the server's objects that is kept up to date."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Checking streaming lists against plain ones, for tests of servers: ``KUBE_WATCHLIST_INCONSISTENCY_DETECTOR``.
+"""Consistency check: compares each streaming list with a plain one. It is meant for tests of servers.
 
-With that variable set to ``true`` each streaming list is followed by a list at exactly its version, and both must hold
-the same objects. It costs a second list each time.
+The check runs if the environment variable ``KUBE_WATCHLIST_INCONSISTENCY_DETECTOR`` is ``true``. After each streaming
+list, the reflector then lists at exactly the same version. Both lists must hold the same objects. The check costs one
+more list each time.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ _RETRY = 1.0
 
 class InconsistentList(RuntimeError):
     """
-    A streaming list told something else than a list of the same version.
+    A streaming list and a plain list of the same version hold different objects.
 
-    :ivar keys: of the objects that only one of them had, or that differ
+    :ivar keys: the keys of objects that only one of the lists holds, or that differ between the lists
     """
 
     def __init__(self, name: str, keys: Sequence[str]):
@@ -41,7 +42,7 @@ class InconsistentList(RuntimeError):
 
 
 def consistency_is_checked() -> bool:
-    """Whether the environment asks for it."""
+    """Whether the environment variable ``KUBE_WATCHLIST_INCONSISTENCY_DETECTOR`` is true."""
     return os.environ.get(_ENABLED_BY, "") in _TRUE
 
 
@@ -55,10 +56,12 @@ async def check_consistency(
     clock: Clock,
 ) -> None:
     """
-    List at exactly a version, again and again until the server answers, and compare.
+    List at exactly the version of a streaming list, and compare the two. A list that fails is tried again every second.
 
-    :param accept: what each streamed object has been through
-    :raises InconsistentList: if the list has other objects
+    :param streamed: the objects of the streaming list, as they were accepted
+    :param resource_version: the version of the streaming list; nothing is checked if it is empty or ``0``
+    :param accept: what each streamed object has been through: gives the object as it is kept, or None to leave it out
+    :raises InconsistentList: if the plain list holds other objects
     """
     if resource_version in ("", "0"):
         return

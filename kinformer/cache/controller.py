@@ -1,11 +1,11 @@
 """Controller: a reflector, its queue, and the function that each change goes through.
 
-This is client-go's low-level controller (``cache.New``), on which informers are built: the reflector queues a batch,
-and in the same task the batch is popped and processed. The event loop gets its turn at least every few milliseconds,
-however much there is.
+This is client-go's low-level controller (``cache.New``). Informers are built on it. The reflector queues a batch of
+changes, and the same task then pops and processes them. The event loop gets its turn every few milliseconds, however
+many changes there are.
 
-:func:`delta_processor` makes the step between queue and store that all informers share; :func:`new_informer` makes a
-store with one handler, for who needs no more.
+:func:`delta_processor` makes the step between queue and store that all informers share. :func:`new_informer` makes a
+store with one handler, for users who need no more.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _SYNC = DeltaType.SYNC
 
 #: Seconds of processing after which the event loop has its turn.
 _TURN = 0.005
-#: Pops between two looks at the clock.
+#: Number of pops between two readings of the clock.
 _SLICE = 64
 
 
@@ -56,12 +56,12 @@ class Controller(Generic[T]):
     """
     Lists and watches into a queue, and processes what is queued.
 
-    :param queue: what the reflector fills; it belongs to this controller from now on and is closed when it ends
-    :param process: called with the deltas of each pop; what it raises is logged, and the next pop goes on
-    :param known: the store that `process` fills. Once the queue is empty, it is told which version of the server's
-        state it has come to: that of a list, which no object of it need have, and that of a bookmark
-    :param after_slice: called after some pops, before anybody else runs
-    :param latency: told how long some pops at a time took to process
+    :param queue: what the reflector fills. From now on it belongs to this controller, which closes it at its end.
+    :param process: called with the deltas of each pop. What it raises is logged, and the next pop goes on.
+    :param known: the store that `process` fills. Whenever the queue is empty, this store is told the version that the
+        reflector has reached. This may be the version of a list or a bookmark, which no object need have.
+    :param after_slice: called after every few pops, before other tasks run
+    :param latency: records how many seconds each slice of pops took to process
 
     The other parameters are those of :class:`~kinformer.cache.Reflector`.
     """
@@ -128,17 +128,17 @@ class Controller(Generic[T]):
 
     @property
     def lists(self) -> int:
-        """How often everything was got anew."""
+        """How many lists (plain or streaming) have filled the store."""
         return self._reflector.lists
 
     @property
     def failing_for(self) -> float:
-        """For how many seconds no watch could be opened; 0 while one is open, or nothing has failed yet."""
+        """Seconds since watches could no longer be opened. 0 while a watch is open, or nothing has failed yet."""
         return self._reflector.failing_for
 
     @property
     def silent_for(self) -> float:
-        """For how many seconds the server has sent nothing of this resource; see :attr:`Reflector.silent_for`."""
+        """Seconds since the server last sent anything for this resource; see :attr:`Reflector.silent_for`."""
         return self._reflector.silent_for
 
     @property
@@ -148,7 +148,7 @@ class Controller(Generic[T]):
 
     @property
     def pending(self) -> int:
-        """How many objects have changes that are queued, and not in the store yet."""
+        """Number of queued items (with a DeltaFIFO: of objects) that are not in the store yet."""
         return len(self._queue)
 
     @property
@@ -165,21 +165,25 @@ class Controller(Generic[T]):
         await self._queue.wait_synced()
 
     async def run(self) -> None:
-        """Go on until cancelled."""
+        """
+        List, watch and process until cancelled.
+
+        :raises InconsistentList: see :meth:`Reflector.run`
+        """
         try:
             await self._reflector.run()
         finally:
             self._queue.close()
 
     async def forget(self, objects: Iterable[tuple[str, T]]) -> None:
-        """Process these objects, which are given with their keys, as if they had been deleted."""
+        """Process these objects, given with their keys, as if they had been deleted."""
         for key, obj in objects:
             self._queue.delete(DeletedFinalStateUnknown(key, obj))
         await self._drain()
 
     async def _drain(self) -> None:
-        """Process what is queued, and let others run in between."""
-        if self._draining:  # a resync came while a batch is being processed: that one takes it along
+        """Process what is queued, and let other tasks run in between."""
+        if self._draining:  # a resync came while a batch was being processed: that call processes it as well
             return
         self._draining = True
         queue, process, now = self._queue, self._process, self._clock.monotonic
@@ -191,13 +195,13 @@ class Controller(Generic[T]):
                 except Exception:
                     log.exception("delta_not_processed", controller=self._reflector.name)
                 if not len(queue):
-                    # Before handlers run: one that asks how far the store has come is told of the last of it.
+                    # Before handlers run, so that a handler that asks for the store's version gets the latest one.
                     self._reached(self._reflector.last_sync_resource_version)
                 self._after_slice()
                 ended = now()
                 self._observe(ended - began)
-                # Measured from the last time others ran, not from this batch's start: a flood of small batches, none
-                # of which has to wait for the socket, must not keep the loop either.
+                # Measured from the last time other tasks ran, not from this batch's start. Otherwise a flood of small
+                # batches, none of which has to wait for the socket, would keep the event loop.
                 if ended - self._turn_began >= _TURN:
                     await checkpoint()
                     self._turn_began = now()
@@ -214,13 +218,14 @@ def delta_processor(
     on_delete: Callable[[Any], object],
 ) -> PopProcessFunc:
     """
-    What brings a store to the state after some deltas, and tells of each of them what it was to the store.
+    Make the function that brings a store to the state after some deltas, and calls a function for each change.
 
-    An object that the store has is updated, whatever the delta calls it, and one that it does not have is added. A
-    delta that fails is logged; those after it are processed all the same, as they are about a later state.
+    An object that the store has is updated, and one that it does not have is added, whatever the delta's type says. A
+    delta that fails is logged. Those after it are processed all the same, because they are about a later state.
 
-    The store's version is that of the first delta that a watch brought: a queue that gathers by object may still hold
-    changes of others from before the second. Objects of a list and of a resync come in any order and say nothing of it.
+    The store's version becomes that of the first delta that a watch brought, not of a later one in the same pop: a
+    queue that gathers by object may still hold earlier changes of other objects. Objects of a list and of a resync come
+    in any order, so they do not change the store's version.
     """
     moving_on, put, delete = indexer.storage.update, indexer.storage.put, indexer.storage.delete
 
@@ -289,10 +294,10 @@ def new_informer(
     clock: Clock | None = None,
 ) -> tuple[Indexer[T], Controller[T]]:
     """
-    A store and the controller that fills it and tells one handler: client-go's NewInformer and its relatives.
+    Make a store, and the controller that fills it and calls one handler: client-go's NewInformer and its relatives.
 
-    The handler's methods are plain functions, called in the controller's own task: one that takes long holds up the
-    watch. :class:`~kinformer.cache.SharedIndexInformer` has neither limit.
+    The handler's methods must be plain functions. They are called in the controller's own task, so one that takes long
+    holds up the watch. :class:`~kinformer.cache.SharedIndexInformer` has neither limit.
     """
     accessor = accessor_for(type_)
     indexer = Indexer(accessor, indexers)
@@ -311,4 +316,4 @@ def new_informer(
 
 
 def _nothing(*_: object) -> None:
-    """What is called where nobody asked to be."""
+    """The callback that stands in where none was given."""

@@ -1,17 +1,19 @@
-"""DeltaFIFO: for each object all that happened to it since it was last processed, in the order of first changes.
+"""DeltaFIFO: a queue that gathers, for each object, everything that happened to it since it was last processed.
 
-An object's changes gather in its deltas until they are popped, all at once. So a consumer that falls behind works
-through objects, not through events, and still sees each change:
+Objects leave the queue in the order of their first change. An object's changes gather in its deltas until they are
+popped, all at once. So a consumer that falls behind works through objects, not through events, and still sees each
+change. The rules are client-go's:
 
-- Two deletions in a row are one: the one that has more to say, not the tombstone.
-- A delete of what is neither queued nor known is dropped: a list has reported that already.
-- A list queues each of its objects, and a deletion, with a tombstone, for whatever is queued or known and not in it. A
-  tombstone holds the newest state that was seen: the queued one, else the known one.
-- A resync queues each known object that has nothing queued: what is queued is newer, or a deletion.
-- The transformer sees each object once: not tombstones and not those of a resync, which have been through it.
+- Two deletions in a row become one. An object with its last state is kept rather than a tombstone.
+- A deletion is dropped if the object is neither queued nor known: a list has already reported it.
+- A list queues each of its objects. It also queues a deletion, with a tombstone, for each object that is queued or
+  known and not in the list. The tombstone holds the newest state that was seen: the queued one, else the known one.
+- A resync queues each known object that has nothing queued. What is queued already is newer, or is a deletion.
+- The transformer is called once for each object. It is not called for tombstones, nor for objects of a resync, which
+  it has already transformed.
 
-*Known objects* are those that the consumer has from earlier pops, usually an informer's indexer. Without them, an
-object that was popped and then vanished between two lists is never reported as deleted.
+*Known objects* are those that the consumer has from earlier pops; usually they are an informer's indexer. Without known
+objects, an object that was popped and then deleted between two lists is never reported as deleted.
 """
 
 from __future__ import annotations
@@ -40,11 +42,11 @@ _DELETED = DeltaType.DELETED
 
 class DeltaFIFO(BaseFIFO[T, Sequence[Delta]]):
     """
-    :param key: makes the keys: an accessor, a function, or None for ``namespace/name`` of whatever comes
-    :param known_objects: what the consumer knows; None if deletions between two lists may be missed
-    :param emit_delta_type_replaced: whether objects of a list come as Replaced, else they come as Sync
-    :param transformer: is given each object before it is queued
-    :param name: what errors and logs call it
+    :param key: makes the keys: an accessor, a function, or None for ``namespace/name`` of any object
+    :param known_objects: the objects that the consumer has; None if deletions between two lists may be missed
+    :param emit_delta_type_replaced: whether objects of a list are queued as Replaced; if not, they are queued as Sync
+    :param transformer: called with each object before it is queued; the object that it returns is queued
+    :param name: the queue's name in errors and logs
     """
 
     __slots__ = ("_items", "_order", "_replaced")
@@ -60,7 +62,7 @@ class DeltaFIFO(BaseFIFO[T, Sequence[Delta]]):
     ):
         super().__init__(name, key, known_objects, transformer)
         self._replaced = DeltaType.REPLACED if emit_delta_type_replaced else DeltaType.SYNC
-        #: Each key that is here is in `_order` once, and the other way round.
+        #: Each key of `_items` is in `_order` once, and each key of `_order` is in `_items`.
         self._items: dict[str, list[Delta]] = {}
         self._order: deque[str] = deque()
 
@@ -68,12 +70,12 @@ class DeltaFIFO(BaseFIFO[T, Sequence[Delta]]):
         return len(self._order)
 
     def list_keys(self) -> list[str]:
-        """The keys of the objects that have something queued, in the order in which they will be popped."""
+        """The keys of all queued objects, in the order in which they will be popped."""
         return list(self._order)
 
     def add(self, obj: T) -> None:
         """
-        The object is new.
+        Queue an object that is new.
 
         :raises ObjectKeyError: if no key can be made for it
         """
@@ -83,7 +85,7 @@ class DeltaFIFO(BaseFIFO[T, Sequence[Delta]]):
 
     def update(self, obj: T) -> None:
         """
-        The object has changed.
+        Queue an object that has changed.
 
         :raises ObjectKeyError: if no key can be made for it
         """
@@ -92,8 +94,8 @@ class DeltaFIFO(BaseFIFO[T, Sequence[Delta]]):
         self._enqueue(_UPDATED, obj)
 
     def update_keyed(self, key: str, obj: T) -> None:
-        """The object, whose key this is by :attr:`key_func`, has changed."""
-        # The way of nearly every event: what _enqueue does is written out.
+        """:meth:`update`, for a caller that has the object's key already. The key is the one of :attr:`key_func`."""
+        # Nearly every event comes here, so _enqueue is written out.
         if not self._populated:
             self._populate(0)
         if self._transformer is not None:
@@ -110,7 +112,7 @@ class DeltaFIFO(BaseFIFO[T, Sequence[Delta]]):
 
     def delete(self, obj: T | DeletedFinalStateUnknown[T]) -> None:
         """
-        The object is gone; ignored if it is neither queued nor known.
+        Queue an object's deletion. It is ignored if the object is neither queued nor known.
 
         :raises ObjectKeyError: if no key can be made for it
         """
@@ -135,7 +137,7 @@ class DeltaFIFO(BaseFIFO[T, Sequence[Delta]]):
             except ObjectKeyError:
                 raise
             except Exception as error:  # the transformer's
-                # It is there all the same: to tell a deletion would be wrong.
+                # The server has the object, so its deletion must not be reported.
                 key = self.key_of(obj)
                 self._left_out.tell("store", key, error)
             keys.add(key)
@@ -170,7 +172,7 @@ class DeltaFIFO(BaseFIFO[T, Sequence[Delta]]):
 
     def pop_nowait(self, process: PopProcessFunc) -> Sequence[Delta]:
         """
-        Process the object whose first change is the oldest.
+        Process the object with the oldest first change.
 
         :return: its deltas
         :raises IndexError: if nothing is queued
@@ -185,11 +187,11 @@ class DeltaFIFO(BaseFIFO[T, Sequence[Delta]]):
         return deltas
 
     def drain(self, process: PopProcessFunc, limit: int | None = None) -> int:
-        # pop_nowait, without a call for each.
+        # pop_nowait written out, which saves a call for each object.
         order, items = self._order, self._items
         most = len(order) if limit is None else min(limit, len(order))
         pops = 0
-        if self._synced and not self._initial:  # as it is from the first list on
+        if self._synced and not self._initial:  # always so after the first list
             pop, take = items.pop, order.popleft
             while pops < most and order:
                 pops += 1
@@ -206,7 +208,7 @@ class DeltaFIFO(BaseFIFO[T, Sequence[Delta]]):
         return pops
 
     def _enqueue(self, type_: DeltaType, obj: T) -> str:
-        # The way of every object of a list: _append and key_of are written out.
+        # Every object of a list comes here, so _append and key_of are written out.
         try:
             key = self._key_of(obj)
         except Exception:
@@ -243,6 +245,6 @@ class DeltaFIFO(BaseFIFO[T, Sequence[Delta]]):
         try:
             return known is not None and known.get_by_key(key) is not None
         except Exception:
-            # It may be known: better a deletion twice than never.
+            # The object may be known. A deletion that is reported twice is better than one that is never reported.
             log.exception("known_object_unreadable", key=key)
             return True

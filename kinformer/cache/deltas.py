@@ -1,4 +1,4 @@
-"""Deltas: what happened to an object, in the words of a queue."""
+"""Deltas: the changes of objects, as a queue holds them."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ T = TypeVar("T")
 
 
 class DeltaType(StrEnum):
-    """What kind of change a :class:`Delta` is. There is one of each: compare with ``is``."""
+    """The kind of change that a :class:`Delta` is. Each member exists once, so compare with ``is``."""
 
     ADDED = "Added"
     UPDATED = "Updated"
     DELETED = "Deleted"
-    #: The object was in a list: the first one, or one after a watch had broken. It may not have changed at all.
+    #: The object was in a list: the first one, or one after a watch broke. It may not have changed at all.
     REPLACED = "Replaced"
-    #: The whole list at once, from a queue of atomic events; the object is a :class:`ReplacedAllInfo`.
+    #: A whole list as one delta, from a queue of atomic events. The delta's object is a :class:`ReplacedAllInfo`.
     REPLACED_ALL = "ReplacedAll"
-    #: Nothing has changed; it is time to look at the object again.
+    #: A resync of this object. It has not changed.
     SYNC = "Sync"
-    #: It is time to look at all objects again, from a queue of atomic events; there is no object.
+    #: A resync of all objects as one delta, from a queue of atomic events. The delta has no object.
     SYNC_ALL = "SyncAll"
-    #: The server says up to which version nothing has changed; the object is a :class:`BookmarkInfo`.
+    #: The server says that nothing has changed up to a version. The delta's object is a :class:`BookmarkInfo`.
     BOOKMARK = "Bookmark"
 
 
@@ -36,9 +36,9 @@ class Delta(msgspec.Struct, frozen=True, gc=False):
     """
     One change.
 
-    :param type: which kind of change
-    :param object: the object after the change; of one that was deleted its last state, or a
-        :class:`~kinformer.cache.DeletedFinalStateUnknown`
+    :param type: the kind of change
+    :param object: the object after the change. Of a deleted object it is the last state, or a
+        :class:`~kinformer.cache.DeletedFinalStateUnknown`.
     :param key: the object's key, which the queue had to make anyway; empty where the delta is about all objects
     """
 
@@ -53,7 +53,7 @@ Deltas: TypeAlias = Sequence[Delta]
 
 @dataclass(frozen=True, slots=True)
 class ReplacedAllInfo(Generic[T]):
-    """A list that takes the place of all that was known; the objects have been transformed."""
+    """A list that replaces everything that was known. Its objects have been transformed."""
 
     resource_version: str
     objects: Sequence[T]

@@ -1,8 +1,9 @@
-"""Division: what several processes that share the objects of a server out between them tell their informers.
+"""Division: the interface between sharding and informers.
 
-A :class:`Division` narrows each informer's lister-watcher to what belongs to this process, so that nothing else is ever
-stored; its :class:`KeyGate` says which keys may be synced here. Without one, an informer holds all, and all keys are
-synced: nothing on an event's way asks.
+Several processes can share the objects of a server out between them. In each process a :class:`Division` narrows every
+informer's lister-watcher to the objects that belong to this process, so that no others are stored. Its :class:`KeyGate`
+says which keys may be synced in this process. Without a division, an informer holds all objects and every key is
+synced. Nothing is asked for each event.
 """
 
 from __future__ import annotations
@@ -22,30 +23,30 @@ T = TypeVar("T")
 
 
 class KeyGate(Protocol):
-    """Which keys may be synced here now."""
+    """Says which keys may be synced in this process at the moment."""
 
     def entered(
         self, text: str, key: object, again: Callable[[], object], *, held_by_all: bool = False
     ) -> AbstractContextManager[bool]:
         """
-        Whether a key may be synced, for as long as this context lasts.
+        Give whether a key may be synced. The answer holds until the context is left.
 
-        :param text: what is hashed of the key
-        :param key: what tells it from other keys that wait
-        :param again: queues it, should it be one that waits
-        :param held_by_all: whether the objects that it is about are held by every process
+        :param text: the part of the key that is hashed
+        :param key: tells this key from others that wait
+        :param again: called to queue the key again, if it cannot be synced yet
+        :param held_by_all: whether every process holds the objects that this key is about
         """
 
 
 class Division(Protocol):
-    """What belongs to this process."""
+    """Narrows informers to the objects that belong to this process."""
 
     @property
     def gate(self) -> KeyGate:
-        """Which keys may be synced here now."""
+        """Says which keys may be synced in this process at the moment."""
 
     def narrowed(self, lister_watcher: ListerWatcher[T], type_: type[T], *, namespaced: bool) -> ListerWatcher[T]:
-        """The same, of what belongs to this process."""
+        """A lister-watcher of the same objects, narrowed to those that belong to this process."""
 
     def add_informer(self, informer: SharedIndexInformer[Any]) -> None:
-        """This informer was made with what :meth:`narrowed` gave."""
+        """Register an informer that was made with what :meth:`narrowed` returned."""

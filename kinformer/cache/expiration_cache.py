@@ -1,7 +1,8 @@
 """ExpirationCache: a store that forgets objects some time after they were put in.
 
-An object that has expired is gone for whoever reads it, and is removed by the read; only :meth:`list_keys` still names
-what nobody has asked for. Since reading changes the store, it has a lock, and any thread may read and write.
+A reader does not get an object that has expired, and the read removes it. Only :meth:`~ExpirationCache.list_keys` still
+names expired objects that have not been read since. Because reading changes the store, it has a lock. Any thread may
+read and write.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ T = TypeVar("T")
 @dataclass(frozen=True, slots=True)
 class TimestampedEntry(Generic[T]):
     """
-    An object and when it was put in.
+    An object and the time at which it was put in.
 
-    :param timestamp: by the clock's :meth:`~kinformer.clock.Clock.monotonic`
+    :param timestamp: seconds, as the clock's :meth:`~kinformer.clock.Clock.monotonic` gives them
     """
 
     key: str
@@ -38,7 +39,7 @@ class ExpirationPolicy(Protocol):
     """Says when an object expires."""
 
     def is_expired(self, entry: TimestampedEntry[Any]) -> bool:
-        """Whether this one has."""
+        """Whether this entry has expired."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class TTLPolicy:
     """
     Objects expire by age.
 
-    :param ttl: seconds; what is older has expired. Nothing ever does if it is not above 0
+    :param ttl: seconds; an older object has expired. With 0 or less, no object expires.
     """
 
     ttl: float
@@ -60,8 +61,8 @@ class ExpirationCache(Generic[T]):
     """
     A :class:`~kinformer.cache.Store` whose objects expire.
 
-    :param policy: when they do; a number is the seconds of a :class:`TTLPolicy`
-    :param key: makes the keys: an accessor, a function, or None for ``namespace/name`` of whatever comes
+    :param policy: says when objects expire; a number is the seconds of a :class:`TTLPolicy`
+    :param key: makes the keys: an accessor, a function, or None for ``namespace/name`` of any object
     """
 
     def __init__(
@@ -80,7 +81,7 @@ class ExpirationCache(Generic[T]):
 
     def add(self, obj: T) -> None:
         """
-        Put an object in; its time starts now.
+        Store an object. Its time starts now.
 
         :raises ObjectKeyError: if no key can be made for it
         """
@@ -89,12 +90,12 @@ class ExpirationCache(Generic[T]):
             self._entries[key] = TimestampedEntry(key, obj, self._clock.monotonic())
 
     def update(self, obj: T) -> None:
-        """The same as :meth:`add`: its time starts again."""
+        """The same as :meth:`add`. The object's time starts again."""
         self.add(obj)
 
     def delete(self, obj: T | DeletedFinalStateUnknown[T]) -> None:
         """
-        Take an object out if it is there.
+        Remove an object, if it is there.
 
         :raises ObjectKeyError: if no key can be made for it
         """
@@ -104,9 +105,9 @@ class ExpirationCache(Generic[T]):
 
     def replace(self, objects: Sequence[T], resource_version: str = "") -> None:
         """
-        Have these objects and no others; their time starts now.
+        Replace everything by these objects. Their time starts now.
 
-        :raises ObjectKeyError: if no key can be made for one of them; then nothing has changed
+        :raises ObjectKeyError: if no key can be made for one of them; then nothing is changed
         """
         now = self._clock.monotonic()
         keys = [self._key_of(obj) for obj in objects]
@@ -116,18 +117,18 @@ class ExpirationCache(Generic[T]):
             self._resource_version = resource_version
 
     def resync(self) -> None:
-        """Nothing to do for a store."""
+        """Do nothing: a store has nothing to resync."""
 
     def get(self, obj: T) -> T | None:
         """
-        The stored object with the key of this one, None if there is none or it has expired.
+        The stored object with the same key; None if there is none, or it has expired.
 
         :raises ObjectKeyError: if no key can be made for it
         """
         return self.get_by_key(self._key_of(obj))
 
     def get_by_key(self, key: str) -> T | None:
-        """The object under a key, None if there is none or it has expired."""
+        """The object with this key; None if there is none, or it has expired."""
         with self._lock:
             entry = self._entries.get(key)
             if entry is None:
@@ -145,12 +146,12 @@ class ExpirationCache(Generic[T]):
             return [entry.obj for entry in self._entries.values()]
 
     def list_keys(self) -> builtins.list[str]:
-        """All keys, also of objects that have expired and that nobody has asked for since."""
+        """All keys, including those of expired objects that have not been read since."""
         with self._lock:
             return list(self._entries)
 
     def bookmark(self, resource_version: str) -> None:
-        """The server says that nothing has changed up to this resourceVersion."""
+        """Note that the server has no changes up to this resourceVersion."""
         self._resource_version = resource_version
 
     def last_store_sync_resource_version(self) -> str:

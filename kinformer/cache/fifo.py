@@ -1,7 +1,7 @@
-"""FIFO: a queue of the newest state of each object, for who does not care how it came about.
+"""FIFO: a queue of the newest state of each object, for consumers that do not need the changes in between.
 
-An object waits once, however often it changes; one that is deleted before its turn is not processed at all. Informers
-use :class:`~kinformer.cache.DeltaFIFO`, which tells deletions.
+An object is queued once, however often it changes. An object that is deleted before its turn is not processed at all.
+Informers use :class:`~kinformer.cache.DeltaFIFO`, which reports deletions.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ T = TypeVar("T")
 
 class FIFO(BaseFIFO[T, T]):
     """
-    :param key: makes the keys: an accessor, a function, or None for ``namespace/name`` of whatever comes
-    :param name: what errors and logs call it
+    :param key: makes the keys: an accessor, a function, or None for ``namespace/name`` of any object
+    :param name: the queue's name in errors and logs
     """
 
     __slots__ = ("_items", "_order")
@@ -30,7 +30,7 @@ class FIFO(BaseFIFO[T, T]):
     def __init__(self, key: Accessor[T] | KeyFunc[T] | None = None, *, name: str = "FIFO"):
         super().__init__(name, key, None, None)
         self._items: dict[str, T] = {}
-        #: The keys of `_items`, and those of objects that were deleted since.
+        #: The keys of `_items`, and the keys of objects that were deleted while queued.
         self._order: deque[str] = deque()
 
     def __len__(self) -> int:
@@ -38,7 +38,7 @@ class FIFO(BaseFIFO[T, T]):
 
     def add(self, obj: T) -> None:
         """
-        The object is new or has changed.
+        Queue an object that is new or has changed.
 
         :raises ObjectKeyError: if no key can be made for it
         """
@@ -56,7 +56,7 @@ class FIFO(BaseFIFO[T, T]):
 
     def delete(self, obj: T | DeletedFinalStateUnknown[T]) -> None:
         """
-        The object is gone; it will not be processed.
+        Take a deleted object out of the queue. It is not processed.
 
         :raises ObjectKeyError: if no key can be made for it
         """
@@ -66,7 +66,7 @@ class FIFO(BaseFIFO[T, T]):
         self._items.pop(key, None)
 
     def replacing(self, objects: Sequence[T], resource_version: str = "") -> Iterator[None]:
-        """Have these objects queued and no others, in one part."""
+        """Queue these objects and no others, in one part."""
         items = {self.key_of(obj): obj for obj in objects}
         self._items = items
         self._order = deque(items)
@@ -76,7 +76,7 @@ class FIFO(BaseFIFO[T, T]):
         yield
 
     def resyncing(self) -> Iterator[None]:
-        """Nothing to do: every object that is here is queued."""
+        """Do nothing: a FIFO knows no objects but the queued ones."""
         yield
 
     async def wait(self) -> None:
@@ -85,7 +85,7 @@ class FIFO(BaseFIFO[T, T]):
 
     def pop_nowait(self, process: Callable[[T, bool], object]) -> T:
         """
-        Process the object that has waited longest.
+        Process the object that was queued first.
 
         :return: that object
         :raises IndexError: if nothing is queued

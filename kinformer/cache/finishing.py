@@ -1,7 +1,8 @@
-"""Finisher: makes of each decoded object what a store can keep, before anybody else can see it.
+"""Finisher: turns each decoded object into one that a store can keep, before any user can see it.
 
-What has not changed since the object that the store has is taken over from that one; the rest gets a memory of its own.
-With ``eager`` everything is decoded here, so that what does not fit its type never gets into the store.
+The parts that have not changed since the stored object are taken over from that one, so that memory holds them once.
+The other parts are copied out of the response, so that its memory can be freed. With ``eager``, every field is decoded
+here, so that an object that does not fit its type never gets into the store.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ log = get_logger(__name__)
 
 class Finisher(Generic[T]):
     """
-    :param name: what the log and the metrics call the cache
-    :param known: the objects that there are; None if nothing is to be taken over from them
-    :param keep_managed_fields: keep what is dropped otherwise
-    :param eager: decode every field now
+    :param name: the cache's name in logs and metrics
+    :param known: the stored objects, from which unchanged parts are taken over; None if nothing is to be taken over
+    :param keep_managed_fields: keep ``metadata.managedFields``, which is dropped otherwise
+    :param eager: decode every field now, not when it is first read
     """
 
     __slots__ = ("_name", "_told", "begin", "key_of", "known", "last", "succeed", "view")
@@ -49,29 +50,29 @@ class Finisher(Generic[T]):
 
         def begin(obj: T) -> None:
             detach(obj)
-            # At once: what is let go later leaves holes in the memory.
+            # At once: memory that is freed later leaves holes.
             intern(obj)
 
-        # Plain functions, for those who handle every event and write out what :meth:`one` does.
+        # These are plain functions: the code that handles every event calls them directly and writes out :meth:`one`.
         # They raise ObjectDecodeError if an eager object does not fit its type.
         self.key_of = accessor.key
         self.known: Callable[[str], T | None] = _nobody if known is None else known.get
-        #: Gives what :attr:`known` does, for less; good as long as no list takes the place of everything.
+        #: A cheaper :attr:`known`. It is valid until the store is replaced by a list.
         self.view: Callable[[], Callable[[str], T | None]] = _view_of_nobody if known is None else known.writers_view
-        #: For an object that comes when there is none.
+        #: Finishes an object that the store does not have.
         self.begin: Callable[[T], None] = begin
-        #: For one that comes after another, which is given first.
+        #: Finishes an object that the store has in an older state. The older state is the first argument.
         self.succeed: Callable[[T, T], None] = successor_for(
             type_, keep_managed_fields=keep_managed_fields, eager=eager, on_changed=self._tell_of_change
         )
-        #: For the last state of an object that is gone.
+        #: Finishes the last state of a deleted object.
         self.last: Callable[[T], None] = detach
 
     def one(self, obj: T) -> None:
         """
         Finish an object that is new or has changed.
 
-        :raises ObjectDecodeError: if it is to be decoded now and does not fit its type
+        :raises ObjectDecodeError: if `eager` is set and the object does not fit its type
         """
         old = self.known(self.key_of(obj))
         if old is None:
@@ -93,11 +94,11 @@ class Finisher(Generic[T]):
 
 
 def _nobody(_: str) -> None:
-    """Nothing is to be taken over."""
+    """The `known` of a finisher without a store: there is never an older state."""
 
 
 def _view_of_nobody() -> Callable[[str], None]:
-    """Nothing is to be taken over from anything."""
+    """The `view` of a finisher without a store."""
     return _nobody
 
 

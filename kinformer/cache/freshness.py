@@ -1,14 +1,15 @@
-"""Waiting until caches are as new as a write: for who takes over the work of another.
+"""Waiting until caches are as new as a write: for a process that takes over the work of another.
 
-Whoever gets a Lease, or a range of keys, may have a cache that does not show yet what the one before has written a
-moment ago. It would do some of that once more. So it waits before its first sync::
+A process that has just got a Lease, or a range of keys, may have a cache that does not show the last writes of the
+process before it. It would then do some of the work again. So it waits before its first sync::
 
     late = await wait_until_as_new_as(informers, claim.metadata.resource_version)
 
-An informer is as new as a version when it has come to an event or a bookmark of at least that version. Where objects
-of a kind do not change, no event comes, and a bookmark comes once a minute. Then the server is asked: a list of one
-object, which has the server's cache come up to date and tells the version of that; and a watch of one second from
-where the informer is. What that watch tells is what the informer is still to hear. When it ends there was no more.
+An informer is as new as a version when it has received an event or a bookmark of at least that version. If objects of a
+kind do not change, no event comes, and a bookmark comes only once a minute. In that case the server is asked, in two
+requests. The first is a list of one object: it makes the server's watch cache come up to date and returns its version.
+The second is a watch of one second that starts at the informer's version: it shows the events that the informer has not
+received yet. The informer is up to date when it has received the last of these.
 """
 
 from __future__ import annotations
@@ -39,24 +40,24 @@ __all__ = (
 
 log = get_logger(__name__)
 
-#: Seconds after which whoever waits goes on with the caches as they are.
+#: Seconds after which a waiting caller goes on with the caches as they are.
 CATCH_UP_TIMEOUT: Final = 10.0
 
-#: Seconds between two looks at an informer: short at first, as what was written is usually on its way.
+#: Seconds between two checks of an informer: short at first, because the event of a write is usually on its way.
 _LOOK_AGAIN: Final = 0.005
 _LOOK_AGAIN_MAX: Final = 0.1
-#: Seconds for which what was written may be on its way before the server is asked.
+#: Seconds to wait for events that are on their way, before the server is asked.
 _ON_ITS_WAY: Final = 0.05
-#: Seconds before a server that could not be asked is asked again.
+#: Seconds between two attempts to ask the server.
 _ASK_AGAIN: Final = 0.25
 
 
 class CacheBehind(Exception):
-    """A copy has not come to a version in time."""
+    """A cache did not reach a version in time."""
 
 
 def is_as_new_as(informer: SharedIndexInformer[Any], resource_version: str) -> bool:
-    """Whether the informer has heard of everything up to that version, and its copy shows it."""
+    """Whether the informer has synced and its cache shows everything up to that version."""
     come_to = informer.last_sync_resource_version
     if not come_to or not informer.has_synced or informer.pending:
         return False
@@ -69,7 +70,7 @@ async def wait_for_version(
     informer: SharedIndexInformer[Any], resource_version: str, timeout: float | None, clock: Clock
 ) -> None:
     """
-    Wait until an informer shows a write of its own kind. The event of that write is on its way: nobody is asked.
+    Wait until an informer shows a write of its own kind. The server is not asked: the write's event is on its way.
 
     :param timeout: seconds; :data:`CATCH_UP_TIMEOUT` if None
     :raises CacheBehind: if it does not come to that version in time
@@ -80,7 +81,7 @@ async def wait_for_version(
         if clock.monotonic() >= ends:
             at = informer.last_sync_resource_version or "none"
             raise CacheBehind(
-                f"the copy of {informer.name} is at version {at} after {seconds:g} s: want {resource_version}"
+                f"the cache of informer {informer.name} is at version {at} after {seconds:g} s: want {resource_version}"
             )
         await clock.sleep(wait)
         wait = min(2 * wait, _LOOK_AGAIN_MAX)
@@ -94,14 +95,15 @@ async def wait_until_as_new_as(
     clock: Clock | None = None,
 ) -> tuple[str, ...]:
     """
-    Wait until each informer shows what was written before a version.
+    Wait until each informer shows everything that was written before a version.
 
-    Informers that were not started are passed over: their first list is still to come. Asking costs a list of one
-    object and a watch of a second for each informer whose kind has not changed since.
+    Informers that were not started are skipped, because their first list is still to come. For each informer whose kind
+    has not changed since, this costs a list of one object and a watch of one second.
 
-    :param resource_version: of the claim: of a write that came after all those that are to be seen
-    :param timeout: seconds after which to go on all the same; the log then names the informers that are late
-    :return: the names of those that are late: their copy may be older
+    :param resource_version: the version of a write that came after all the writes to be seen, such as the claim of a
+        Lease
+    :param timeout: seconds after which to return all the same; the log then names the informers that are late
+    :return: the names of the informers that are late: their caches may be older
     """
     versions = dict.fromkeys(informers, resource_version)
     return await wait_until_each_is_as_new_as(versions, timeout=timeout, clock=clock)
@@ -116,7 +118,8 @@ async def wait_until_each_is_as_new_as(
     """
     :func:`wait_until_as_new_as`, with a version for each informer.
 
-    It takes no second where the version is that of a write of the informer's own kind: that one's event is on its way.
+    There is no watch of a second where the version is that of a write of the informer's own kind: its event is on its
+    way.
     """
     clock = clock or RealClock()
     late = {
@@ -128,7 +131,7 @@ async def wait_until_each_is_as_new_as(
         return ()
 
     async def catch_up(informer: SharedIndexInformer[Any], version: str) -> None:
-        with suppress(InformerStateError):  # it has ended: whoever needs it hears that from itself
+        with suppress(InformerStateError):  # the informer has ended; its users get that error from it
             await informer.wait_synced()
             await _catch_up(informer, version, clock)
         del late[informer]
@@ -148,7 +151,7 @@ async def wait_until_each_is_as_new_as(
 
 
 async def _catch_up(informer: SharedIndexInformer[Any], version: str, clock: Clock) -> None:
-    #: What it has to come to: that version, or the last change that the server tells of before it.
+    #: The versions of which one must be reached: the given one, or that of the last change before it.
     enough = {version}
 
     async def ask() -> None:
@@ -156,13 +159,13 @@ async def _catch_up(informer: SharedIndexInformer[Any], version: str, clock: Clo
         while True:
             here = informer.last_sync_resource_version
             try:
-                # Its version is this resource's own: it can be compared also where the claim's cannot.
+                # This version can always be compared: it is of this resource. The claim's may be of another resource.
                 newest = (await informer.lister_watcher.list(ListOptions(limit=1))).resource_version
                 enough.add(newest)
                 enough.add(await _last_change(informer.lister_watcher, here, newest))
                 return
             except ClientError as error:
-                # Among others when the server has forgotten that version: then the informer is about to list again.
+                # One reason is that the server has forgotten that version. Then the informer is about to list again.
                 log.debug("cache_not_compared", informer=informer.name, error=str(error))
                 await clock.sleep(_ASK_AGAIN)
 
@@ -177,9 +180,11 @@ async def _catch_up(informer: SharedIndexInformer[Any], version: str, clock: Clo
 
 async def _last_change(lister_watcher: ListerWatcher[Any], since: str, until: str) -> str:
     """
-    The version of the last change after one version and up to another; `since` if there was none.
+    The version of the last change between two versions.
 
-    :raises ClientError: if the server does not tell
+    :param since: the earlier version; it is returned if nothing has changed
+    :param until: the later version
+    :raises ClientError: if the watch fails
     """
     last = since
     options = ListOptions(resource_version=since, allow_watch_bookmarks=True, timeout_seconds=1)
@@ -189,7 +194,7 @@ async def _last_change(lister_watcher: ListerWatcher[Any], since: str, until: st
                 try:
                     version = accessor_of(event.object).resource_version(event.object)
                 except (TypeError, AttributeError):
-                    continue  # it does not decode; the informer passes over it, too
+                    continue  # the object does not decode; the informer leaves it out as well
                 if event.type != BOOKMARK:
                     last = version
                 if not is_older(version, until):

@@ -1,9 +1,9 @@
-"""Event handlers: who is told when an informer's cache has changed.
+"""Event handlers: what an informer calls when its cache has changed.
 
-A handler has three methods and may be made of plain functions, of coroutine functions, or of a mix; it is told of each
-change after the cache holds it. What order and completeness it can rely on is written at
-:class:`~kinformer.cache.shared_informer.SharedIndexInformer`. Objects that a handler is given are those of the cache,
-shared with everybody: they are not to be changed.
+A handler has three methods. Each may be a plain function or a coroutine function. The handler is called for each change
+after the cache has it. :class:`~kinformer.cache.shared_informer.SharedIndexInformer` says which order and completeness
+it can rely on. The objects that a handler gets are those of the cache. They are shared, so a handler must not change
+them.
 """
 
 from __future__ import annotations
@@ -26,49 +26,50 @@ __all__ = (
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
 
-#: What a delete handler is given: the object as it last was, or a tombstone when nobody saw it go.
+#: The argument of a delete handler: the object's last state, or a tombstone if the deletion itself was not seen.
 Deleted: TypeAlias = T | DeletedFinalStateUnknown[T]
 
 
 class ResourceEventHandler(Protocol[T_contra]):
     """
-    Is told of each change. A method may be a coroutine function; it is then awaited before the next change is told.
+    An event handler, which an informer calls for each change.
 
-    What a method returns is not looked at, unless it can be awaited.
+    A method may be a coroutine function. Its call is then awaited before the next method is called. Any other return
+    value is ignored.
     """
 
     def on_add(self, obj: T_contra, is_in_initial_list: bool, /) -> object:
         """
-        An object that this handler has not been told of is there.
+        An object was added: this handler has not been called for it before.
 
-        :param is_in_initial_list: it was there when the informer, or the handler, began
+        :param is_in_initial_list: whether the object was there when the informer, or the handler, began
         """
 
     def on_update(self, old: T_contra, new: T_contra, /) -> object:
         """
-        An object has changed, perhaps several times since `old`; or it has not, and this is a resync.
+        An object has changed, perhaps several times since `old`.
 
-        A resync gives the same resource version twice.
+        A resync calls this method too: then both objects have the same resourceVersion.
         """
 
     def on_delete(self, obj: Deleted[T_contra], /) -> object:
-        """An object is gone. `obj` is its last state, or a tombstone with the last state that was seen."""
+        """An object was deleted. `obj` is its last state, or a tombstone with the last state that was seen."""
 
 
 def _ignore(*_: object) -> None:
-    """Nobody wants to know."""
+    """The function that stands in for one that was left out."""
 
 
 class ResourceEventHandlerFuncs(Generic[T]):
     """
-    A handler of functions, of which any may be left out.
+    A handler made of functions: client-go's ResourceEventHandlerFuncs. Any of them may be left out.
 
     :param add: called with the object
     :param update: called with the object as it was and as it is
     :param delete: called with the object, or with a tombstone
     """
 
-    # The functions stand under the methods' names: one call a notification, not two.
+    # The functions are stored under the methods' names, so that a notification is one call, not two.
     __slots__ = ("_add", "on_delete", "on_update")
 
     def __init__(
@@ -90,7 +91,7 @@ class ResourceEventHandlerFuncs(Generic[T]):
 
 class ResourceEventHandlerDetailedFuncs(Generic[T]):
     """
-    A handler of functions whose `add` is also told whether the object was there from the start.
+    A handler made of functions, whose `add` also gets whether the object was there from the start.
 
     :param add: called with the object and ``is_in_initial_list``
     :param update: called with the object as it was and as it is
@@ -115,12 +116,12 @@ class ResourceEventHandlerDetailedFuncs(Generic[T]):
 
 class FilteringResourceEventHandler(Generic[T]):
     """
-    Passes on what a predicate lets through, as if nothing else existed.
+    Calls another handler for the objects that match a predicate, as if there were no others.
 
-    An object that comes to match is an add, one that no longer matches a delete. The predicate is also asked about
-    tombstones, when an object is deleted.
+    An object that begins to match is an add. An object that no longer matches is a delete. When an object is deleted,
+    the predicate may be called with a tombstone.
 
-    :param matches: must be quick, and give the same for the same object each time
+    :param matches: the predicate; it must be quick, and always give the same answer for the same object
     """
 
     __slots__ = ("_handler", "_matches")
@@ -151,9 +152,10 @@ class FilteringResourceEventHandler(Generic[T]):
 
 def name_for_handler(handler: object) -> str:
     """
-    What log lines and metrics call a handler: where its functions, or its class, are defined.
+    The name of a handler in logs and metrics: the place where its functions, or its class, are defined.
 
-    Functions within one other function have its name; those of different places are joined by ``+``.
+    Functions that are defined within another function have that function's name. The names of functions from different
+    places are joined by ``+``.
     """
     functions: tuple[Any, ...]
     match handler:

@@ -1,6 +1,6 @@
-"""Heap: objects by key, of which the least comes out first, by an order that their user defines.
+"""Heap: objects by key, from which the least object comes out first. The user defines the order.
 
-client-go's ``cache.Heap``, on which priority queues are built. It belongs to one event loop.
+This is client-go's ``cache.Heap``, on which priority queues are built. It belongs to one event loop.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 @dataclass(eq=False, slots=True)
 class _Entry(Generic[T]):
-    """An object in the heap; one whose object was changed or deleted stays there, and is passed over."""
+    """An object in the heap. An entry whose object was replaced or deleted stays in the heap, and is skipped later."""
 
     key: str
     obj: T
@@ -37,8 +37,8 @@ class _Entry(Generic[T]):
 
 class Heap(Generic[T]):
     """
-    :param key: makes the keys: an accessor, a function, or None for ``namespace/name`` of whatever comes
-    :param less: whether the first of two objects is to come out before the second
+    :param key: makes the keys: an accessor, a function, or None for ``namespace/name`` of any object
+    :param less: whether the first of two objects comes out before the second
     """
 
     def __init__(self, key: Accessor[T] | KeyFunc[T] | None, less: Callable[[T, T], bool]):
@@ -58,7 +58,7 @@ class Heap(Generic[T]):
 
     def add(self, obj: T) -> None:
         """
-        Put an object in, in place of the one with its key if there is one.
+        Put an object in. It replaces the object with the same key, if there is one.
 
         :raises FIFOClosed: if the heap is closed
         :raises ObjectKeyError: if no key can be made for it
@@ -73,7 +73,7 @@ class Heap(Generic[T]):
 
     def bulk_add(self, objects: Iterable[T]) -> None:
         """
-        Put several objects in before anybody who waits gets one.
+        Put several objects in, before a waiting :meth:`pop` gets one.
 
         :raises FIFOClosed: if the heap is closed
         :raises ObjectKeyError: if no key can be made for one of them; those before it are in
@@ -84,7 +84,7 @@ class Heap(Generic[T]):
 
     def add_if_not_present(self, obj: T) -> None:
         """
-        Put an object in unless there is one with its key.
+        Put an object in, unless there is already one with its key.
 
         :raises FIFOClosed: if the heap is closed
         :raises ObjectKeyError: if no key can be made for it
@@ -96,7 +96,7 @@ class Heap(Generic[T]):
 
     def delete(self, obj: T) -> None:
         """
-        Take an object out.
+        Remove an object.
 
         :raises LookupError: if it is not there
         :raises ObjectKeyError: if no key can be made for it
@@ -110,7 +110,7 @@ class Heap(Generic[T]):
 
     async def pop(self) -> T:
         """
-        Take the least object out, once there is one.
+        Remove the least object and return it; wait until there is one.
 
         :raises FIFOClosed: if there is none, and the heap is closed
         """
@@ -121,7 +121,7 @@ class Heap(Generic[T]):
 
     def pop_nowait(self) -> T:
         """
-        Take the least object out.
+        Remove the least object and return it.
 
         :raises IndexError: if there is none
         """
@@ -133,14 +133,14 @@ class Heap(Generic[T]):
 
     def get(self, obj: T) -> T | None:
         """
-        The object with the key of this one, None if there is none.
+        The object with the same key, None if there is none.
 
         :raises ObjectKeyError: if no key can be made for it
         """
         return self.get_by_key(self._key_of(obj))
 
     def get_by_key(self, key: str) -> T | None:
-        """The object under a key, None if there is none."""
+        """The object with this key, None if there is none."""
         entry = self._entries.get(key)
         return None if entry is None else entry.obj
 
@@ -153,7 +153,7 @@ class Heap(Generic[T]):
         return list(self._entries)
 
     def close(self) -> None:
-        """Take nothing more in, and have no one wait any more. What is in can still be popped."""
+        """Accept no more objects, and let no caller wait any longer. Objects that are in can still be popped."""
         self._closed = True
         self._wake()
 
@@ -167,7 +167,7 @@ class Heap(Generic[T]):
         self._wake()
 
     def _tidy(self) -> None:
-        """Keep those that are passed over from being more than the others."""
+        """Remove skipped entries once they are more than the others."""
         if len(self._heap) > 2 * len(self._entries) + 16:
             self._heap = [entry for entry in self._heap if entry.live]
             heapq.heapify(self._heap)

@@ -1,9 +1,9 @@
-"""Index functions: by which strings objects can be found, other than by their keys.
+"""Index functions: the strings by which objects can be found, besides their keys.
 
-An index has a name and a function that gives each object's *indexed values*: the one string, or several, or none. The
-store keeps, for every value, the objects that have it. Functions must be pure: what they give for an object now is
-what they give for it later. They are called once for every change of an object, so they should be cheap, and should
-read as little of it as they can.
+An index has a name and a function. The function gives each object's *indexed values*: one string, several, or none. For
+every value, the store keeps the objects that have it. An index function must be pure: it must always give the same
+values for the same object. It is called once for every change of an object, so it should be cheap and should read as
+few fields as possible.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = (
 
 T = TypeVar("T")
 
-#: Gives an object's indexed values: a string where there is always one (the fast way), else any collection of them.
+#: Gives an object's indexed values. A single string is the fastest form; any collection of strings is allowed.
 IndexFunc: TypeAlias = Callable[[T], str | Collection[str]]
 
 #: Index functions by the names of their indexes.
@@ -40,18 +40,18 @@ NAMESPACE_INDEX = "namespace"
 
 
 class IndexNotFound(LookupError):
-    """There is no index of that name."""
+    """There is no index with that name."""
 
     def __init__(self, name: str):
         super().__init__(f"Index with name {name} does not exist")
 
 
 class IndexerConflict(ValueError):
-    """An index of that name is there already."""
+    """There is already an index with that name."""
 
 
 class IndexFuncError(ValueError):
-    """An index function failed for an object, or gave something that is not a string or strings."""
+    """An index function failed for an object, or gave something other than strings."""
 
     def __init__(self, index: str, key: str, reason: object):
         super().__init__(f"unable to calculate an index entry for key {key!r} on index {index!r}: {reason}")
@@ -60,13 +60,13 @@ class IndexFuncError(ValueError):
 
 
 def namespace_index_func(accessor: Accessor[T]) -> IndexFunc[T]:
-    """The function of :data:`NAMESPACE_INDEX` for objects of one kind."""
+    """The index function of :data:`NAMESPACE_INDEX`, for objects of one kind."""
     return accessor.namespace
 
 
 def meta_namespace_index_func(obj: Any) -> str:
     """
-    The function of :data:`NAMESPACE_INDEX` for objects of any kind; :func:`namespace_index_func` is the faster one.
+    The index function of :data:`NAMESPACE_INDEX`, for objects of any kind. :func:`namespace_index_func` is faster.
 
     :raises TypeError: if the object has no metadata
     """
@@ -74,15 +74,15 @@ def meta_namespace_index_func(obj: Any) -> str:
 
 
 def indexed_values(values: str | Collection[str]) -> Collection[str]:
-    """What an index function gave, as a collection whatever it was."""
+    """The result of an index function as a collection, also if it was a single string."""
     return (values,) if isinstance(values, str) else values
 
 
 def index_func_to_key_func(index_func: IndexFunc[T]) -> KeyFunc[T]:
     """
-    A key function of an index function that gives exactly one value for each object, and another for every one.
+    Make a key function of an index function. It must give exactly one value for each object, different for each.
 
-    The key function raises ValueError for an object with none or several.
+    The key function raises ValueError for an object that has no value or several.
     """
 
     def key(obj: T) -> str:

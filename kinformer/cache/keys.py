@@ -1,9 +1,9 @@
-"""Keys: under which string an object stands in a store, and what is left of one whose deletion nobody saw.
+"""Keys: the string under which a store holds an object, and tombstones for deletions that were not seen.
 
-A key function makes the key; the usual one is an accessor's :attr:`~kinformer.meta.Accessor.key`
-(``namespace/name``), given once to whatever holds objects of one kind. A delete may come with less than an object:
-with a :class:`DeletedFinalStateUnknown`, when a list showed that the object is gone but no event said so, or with an
-:class:`ExplicitKey`, when the caller knows nothing else. Stores and queues take both.
+A key function makes the key. The usual one is an accessor's :attr:`~kinformer.meta.Accessor.key` (``namespace/name``);
+a container for objects of one kind is given it once. A delete may come with less than an object. It comes with a
+:class:`DeletedFinalStateUnknown` when a list shows that the object is gone but no event said so. It comes with an
+:class:`ExplicitKey` when the caller knows only the key. Stores and queues take both.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ __all__ = (
 
 T = TypeVar("T")
 
-#: Makes an object's key: the same object, the same key, always.
+#: Makes an object's key. The same object must always get the same key.
 KeyFunc: TypeAlias = Callable[[T], str]
 
 
 class ObjectKeyError(ValueError):
     """
-    An object has no key: client-go's KeyError.
+    No key could be made for an object: client-go's KeyError.
 
     :ivar obj: the object at fault
     """
@@ -46,7 +46,7 @@ class ObjectKeyError(ValueError):
 
 
 class ExplicitKey(str):
-    """A key in place of an object, for callers that have nothing else."""
+    """A key in place of an object, for callers that have only the key."""
 
     __slots__ = ()
 
@@ -54,13 +54,13 @@ class ExplicitKey(str):
 @dataclass(frozen=True, slots=True)
 class DeletedFinalStateUnknown(Generic[T]):
     """
-    A tombstone: the object is gone, and its last state went by unseen.
+    A tombstone: the object was deleted, and its last state was not seen.
 
-    It stands in place of the object in a Deleted delta and in the call of a delete handler, when a watch was broken
-    while the object was deleted and the next list no longer had it.
+    This happens when the object is deleted while a watch is broken, and the next list no longer has it. The tombstone
+    then takes the object's place in a Deleted delta and in the call of a delete handler.
 
     :param key: the object's key in the store
-    :param obj: the last state that was seen, which may be an old one; None if there was none
+    :param obj: the last state that was seen, which may be old; None if no state was seen
     """
 
     key: str
@@ -83,7 +83,7 @@ def meta_namespace_key_func(obj: Any) -> str:
 
 def deletion_handling_key(obj: Any) -> str:
     """
-    The key of what a delete handler is given: an object or a tombstone.
+    The key of the argument of a delete handler: of an object or a tombstone.
 
     :raises ObjectKeyError: if it is neither
     """
@@ -92,16 +92,16 @@ def deletion_handling_key(obj: Any) -> str:
 
 def deletion_handling_object_name(obj: Any) -> ObjectName:
     """
-    The name of what a delete handler is given: an object or a tombstone.
+    The name of the argument of a delete handler: of an object or a tombstone.
 
     :raises ObjectKeyError: if it is neither
-    :raises ValueError: if the tombstone's key is not one of a namespace and a name
+    :raises ValueError: if the tombstone's key is not made of a namespace and a name
     """
     return ObjectName.parse(deletion_handling_key(obj))
 
 
 def key_func(source: Accessor[T] | KeyFunc[T] | None) -> KeyFunc[T]:
-    """What stores and queues take for a key function: an accessor, any function, or None for the general one."""
+    """The key function that a caller has given: as an accessor, as a function, or as None for the general one."""
     if source is None:
         return meta_namespace_key_func
     return source.key if isinstance(source, Accessor) else source
@@ -109,9 +109,10 @@ def key_func(source: Accessor[T] | KeyFunc[T] | None) -> KeyFunc[T]:
 
 def checked_key_func(source: Accessor[T] | KeyFunc[T] | None) -> Callable[[T | DeletedFinalStateUnknown[T]], str]:
     """
-    The same, for what is not on the way of every event: it takes tombstones and explicit keys for objects, too.
+    Like :func:`key_func`, but the function also takes tombstones and explicit keys in place of objects.
 
-    What it raises is always :exc:`ObjectKeyError`.
+    It always raises :exc:`ObjectKeyError`, whatever the given function raises. It is slower, so the code that handles
+    every event does not use it.
     """
     make = key_func(source)
 

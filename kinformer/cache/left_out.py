@@ -1,7 +1,7 @@
-"""What an informer leaves out, and who is told: the log once for each object, Prometheus each time.
+"""Left-out objects: those that a transform, a key function or an index function fails for.
 
-One object that a transform, a key function or an index function cannot take stops no other one. It is left out of what
-it does not fit into, and as it may come again with every change and every list, it is logged once.
+One such object does not stop the others. It is left out of the cache, or of the index that its function failed for. It
+may come again with every change and every list, so the log names it once, and a metric counts it each time.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ objects_left_out_total: Final = Counter(
     ("informer", "part"),
 )
 
-#: So many objects are named in the log for one reason; all are counted.
+#: The number of objects that the log names for one reason. All are counted.
 _NAMED = 10
 
 
 class LeftOut:
     """
-    Tells of objects that one informer leaves out.
+    Logs and counts the objects that one informer leaves out.
 
-    :param informer: what log lines and metrics call it
+    :param informer: the informer's name in logs and metrics
     """
 
     __slots__ = ("_informer", "_named")
@@ -41,11 +41,11 @@ class LeftOut:
 
     def tell(self, part: str, key: str, error: Exception) -> None:
         """
-        An object is left out.
+        Log and count an object that is left out. Call this while the error is being handled, so that the log has it.
 
-        :param part: of what: ``store``, or ``index`` and the index's name
-        :param key: which object; empty if nobody can tell
-        :param error: why; it is being handled
+        :param part: what it is left out of: ``store``, or ``index`` and the index's name
+        :param key: the object's key; empty if it is not known
+        :param error: why the object is left out
         """
         objects_left_out_total.labels(self._informer, part).inc()
         named = self._named.setdefault(part, set())

@@ -1,6 +1,6 @@
-"""What listers are made of: the objects of a store that a selector picks, in all namespaces or in one.
+"""Functions of listers: select objects of a store by labels, in all namespaces or in one.
 
-The objects are those of the cache, not copies: look, and copy before you change anything.
+The objects are those of the cache, not copies. Copy an object before you change it.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ log = get_logger(__name__)
 
 def list_all(store: Store[T], selector: Selector | None = None, *, accessor: Accessor[T] | None = None) -> list[T]:
     """
-    The objects of a store that a selector picks.
+    The objects of a store that a selector matches.
 
-    :param selector: None picks all
-    :param accessor: the one of the store's kind, if it is at hand
+    :param selector: None matches all
+    :param accessor: the accessor of the store's kind; None to find it for each object, which is slower
     """
     if selector is Nothing:
         return []
@@ -36,11 +36,11 @@ def list_all_by_namespace(
     indexer: Indexer[T], namespace: str, selector: Selector | None = None, *, accessor: Accessor[T] | None = None
 ) -> list[T]:
     """
-    The objects of one namespace that a selector picks; without an index by namespace all objects are looked at.
+    The objects of one namespace that a selector matches. Without an index by namespace, all objects are examined.
 
     :param namespace: empty for all namespaces
-    :param selector: None picks all
-    :param accessor: the one of the store's kind, if it is at hand
+    :param selector: None matches all
+    :param accessor: the accessor of the store's kind; None to find it for each object, which is slower
     """
     if not namespace:
         return list_all(indexer, selector, accessor=accessor)

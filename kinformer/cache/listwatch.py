@@ -1,8 +1,8 @@
-"""What a Reflector needs of a server: one way to list, one way to watch.
+"""What a Reflector needs of a server: a way to list and a way to watch.
 
-:class:`kinformer.client.Resource` is such a thing when it is told its namespace and selectors by :class:`ListWatch`;
-tests script their own. Both methods take :class:`~kinformer.client.types.ListOptions` and add to them whatever narrows
-this lister-watcher's view.
+:class:`ListWatch` makes it of a :class:`kinformer.client.Resource`, a namespace and selectors. Tests script their own.
+Both methods take :class:`~kinformer.client.types.ListOptions`, and add the namespace and selectors of this
+lister-watcher to them.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ T = TypeVar("T")
 
 
 class ListAgain(ClientError):
-    """What a lister-watcher lists is more than it was: everything is to be listed again, at once. Its watch ended."""
+    """The lister-watcher now covers more objects, so its watch has ended. List everything again at once."""
 
 
 class ListerWatcher(Protocol[T]):
     """
     Lists and watches the objects of one resource.
 
-    An object that does not decode may be told of (a list's `left_out`, an :class:`~kinformer.client.types.Undecodable`
-    in its event's place) and is left out then; or it may be an error of the whole list or watch.
+    An object that does not decode may be reported and left out: a list reports it in `left_out`, a watch by an
+    :class:`~kinformer.client.types.Undecodable` in place of the object. It may also fail the whole list or watch.
     """
 
     @property
     def supports_watch_list(self) -> bool:
-        """Whether :meth:`watch` can be asked for the initial events; a server that cannot is found out all the same."""
+        """Whether to ask :meth:`watch` for the initial events. The reflector also detects a server without them."""
 
     async def list(self, options: ListOptions) -> ObjectList[T]:
         """
-        One answer to a list: everything, or a page when `options` has a limit.
+        Send one list request. It returns everything, or a page if `options` has a limit.
 
         :raises ClientError: if the server refuses or cannot be reached
         """
@@ -49,16 +49,20 @@ class ListerWatcher(Protocol[T]):
         """
         Open a watch; leaving the context closes it.
 
-        Its iterator gives batches of events in the server's order and ends when the server ends the stream.
+        Its iterator gives batches of events in the server's order, and ends when the server ends the stream.
 
-        :raises ClientError: if the server refuses, or in the middle if it sends an ERROR event or the connection breaks
+        :raises ClientError: if the server refuses; while iterating, on an ERROR event or a broken connection
         """
 
 
 async def list_accepting(
     lister_watcher: ListerWatcher[T], options: ListOptions, accept: Callable[[T], bool]
 ) -> ObjectList[T]:
-    """List what `accept` does not say False to; it is given each object as it comes, where the lister can do that."""
+    """
+    List the objects for which `accept` returns True.
+
+    If the lister can do it, `accept` is called with each object while others are still coming.
+    """
     as_it_comes = getattr(lister_watcher, "list_as_it_comes", None)
     if as_it_comes is not None:
         found: ObjectList[T] = await as_it_comes(options, accept)
@@ -69,9 +73,10 @@ async def list_accepting(
 
 def reachability_of(lister_watcher: ListerWatcher[Any], clock: Clock) -> Reachability | None:
     """
-    What knows whether a lister-watcher's server can be reached.
+    The record of whether a lister-watcher's server can be reached; None if it has none, or it cannot be used.
 
-    :param clock: of whoever waits: with another one than the client's, waits of the two have nothing in common
+    :param clock: the caller's clock. If it is another clock than the client's, the record cannot be used: the waits of
+        the two have nothing in common.
     """
     found: Reachability | None = getattr(lister_watcher, "reachability", None)
     if found is None:
@@ -100,13 +105,13 @@ class WatchableResource(Protocol[T]):
 @dataclass(frozen=True, slots=True)
 class ListWatch(ListerWatcher[T]):
     """
-    The objects of a client's resource, or those of one namespace, or those that selectors match.
+    The objects of a client's resource, optionally of one namespace or with selectors.
 
-    What does not decode is told of, and stops nothing.
+    Objects that do not decode are reported and left out.
 
-    :param namespace: empty for all
-    :param shard_selector: a share of them, where the server knows how to; elsewhere all of them
-    :param supports_watch_list: False where the client has lists compressed, which streaming ones never are
+    :param namespace: empty for all namespaces
+    :param shard_selector: selects a share of the objects, where the server supports it; other servers send all objects
+    :param supports_watch_list: False if the client asks for compressed lists, because streaming lists never are
     :raises ValueError: if a selector cannot be parsed
     """
 
@@ -126,7 +131,7 @@ class ListWatch(ListerWatcher[T]):
         return await self.resource.list(self.namespace, self._narrowed(options), leave_out=True)
 
     async def list_as_it_comes(self, options: ListOptions, accept: Callable[[T], bool]) -> ObjectList[T]:
-        """:meth:`list`; `accept` is given each object while others are still coming."""
+        """Like :meth:`list`, but `accept` is called with each object while others are still coming."""
         return await self.resource.list(self.namespace, self._narrowed(options), accept=accept, leave_out=True)
 
     def watch(self, options: ListOptions) -> AbstractAsyncContextManager[AsyncIterator[Sequence[WatchEvent[T]]]]:
@@ -134,7 +139,7 @@ class ListWatch(ListerWatcher[T]):
 
     @property
     def reachability(self) -> Reachability | None:
-        """Whether the server can be reached, where the resource knows."""
+        """The record of whether the server can be reached; None if the resource keeps none."""
         return getattr(self.resource, "reachability", None)
 
     def _narrowed(self, options: ListOptions) -> ListOptions:

@@ -1,8 +1,8 @@
-"""What informers tell Prometheus.
+"""Metrics of informers, for Prometheus.
 
-``informer_queued_items``, ``informer_processing_latency_seconds`` and ``informer_store_resource_version`` are those of
-Kubernetes 1.36, with its labels; ``name`` is the informer's. client-go has none for what waits for a handler, or for
-handlers that fail.
+``informer_queued_items``, ``informer_processing_latency_seconds`` and ``informer_store_resource_version`` have the
+names and labels of Kubernetes 1.36. Their label ``name`` is the informer's name. client-go has no metrics for pending
+notifications and for handlers that fail; those names are this project's.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class _Informer(Protocol):
 
 
 _LABELS: Final = ("name", "group", "version", "resource")
-#: A series' values of them.
+#: The values of these labels for one series.
 _Series = tuple[str, str, str, str]
 
 
@@ -69,11 +69,11 @@ def _series(name: str, resource: GroupVersionResource | None) -> _Series:
 
 
 class ProcessingLatency:
-    """How long batches took that were popped from a queue and processed, by bucket."""
+    """A histogram of the seconds that batches took from pop to end of processing."""
 
     __slots__ = ("_counts", "_total")
 
-    #: client-go's, in seconds.
+    #: Upper bounds of the buckets in seconds, as client-go has them.
     BOUNDS: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
     def __init__(self) -> None:
@@ -94,16 +94,16 @@ _latencies: dict[_Series, ProcessingLatency] = {}
 
 
 def processing_latency_of(name: str, resource: GroupVersionResource | None) -> ProcessingLatency:
-    """Where an informer reports how long its batches took. Informers of one name and resource share it."""
+    """The histogram of an informer. Informers with the same name and resource share it."""
     return _latencies.setdefault(_series(name, resource), ProcessingLatency())
 
 
 class _Living(Generic[T]):
     """
-    Objects, as long as anybody else has them.
+    A set of weakly referenced objects that one thread can read while another changes it.
 
-    Prometheus is asked in a thread of its own while the event loop's thread adds some and others end. A WeakSet cannot
-    be read then; each step here is one operation of a dict, which no other thread comes in between of.
+    Prometheus collects metrics in its own thread, while the event loop's thread adds objects and others are freed. A
+    WeakSet cannot be read then. Here each step is one atomic operation of a dict.
     """
 
     def __init__(self) -> None:
@@ -117,12 +117,12 @@ class _Living(Generic[T]):
         return [obj for reference in list(self._references.values()) if (obj := reference()) is not None]
 
 
-#: A version that is a number, as far as this is told.
+#: A resourceVersion that is a number; the metric leaves others out.
 _NUMBER: Final = re.compile(r"[0-9]{1,40}")
 
 
 class _Depths(Collector):
-    """Counts what waits when it is asked to: nothing is counted while events go by."""
+    """Counts items only when Prometheus collects: nothing is counted for each event."""
 
     def __init__(self) -> None:
         self.informers: _Living[_Informer] = _Living()
@@ -139,7 +139,7 @@ class _Depths(Collector):
         )
         versions = GaugeMetricFamily(
             "informer_store_resource_version",
-            "The 15 last digits of the resource version that the store has come to.",
+            "The last 15 digits of the resource version that the store has reached.",
             labels=_LABELS,
         )
         depths: dict[_Series, int] = {}
@@ -148,7 +148,7 @@ class _Depths(Collector):
             series = _series(informer.name, informer.resource)
             depths[series] = depths.get(series, 0) + informer.queued
             version = informer.store_resource_version
-            if _NUMBER.fullmatch(version):  # another server's may be anything
+            if _NUMBER.fullmatch(version):  # other servers may have versions of any form
                 reached[series] = int(version[-15:])
         for series, depth in sorted(depths.items()):
             queued.add_metric(series, depth)
@@ -217,10 +217,10 @@ REGISTRY.register(_depths)
 
 
 def track_informer(informer: _Informer) -> None:
-    """Have the length of an informer's queue told for as long as the informer is there."""
+    """Include an informer's queue length and version in the metrics, for as long as the informer exists."""
     _depths.informers.add(informer)
 
 
 def track_pending(listener: _Listener) -> None:
-    """Have the depth of a listener's buffer told for as long as the listener is there."""
+    """Include the number of a listener's pending notifications in the metrics, for as long as the listener exists."""
     _depths.listeners.add(listener)

@@ -1,13 +1,15 @@
-"""MutationCache: a cache with one's own latest writes in it, before the server's events have brought them back.
+"""MutationCache: a cache that also has one's own latest writes, before their events have come back from the server.
 
-A controller that has just updated an object and reads it from its informer's store finds the old one for a while.
-This cache is told of what a write returned, and gives whichever is newer. It is not for who needs to know: an entry is
-pushed out by others, or is too old, after some time, and what one added oneself (with `include_adds`) may be gone from
-the server while it is still here. Calling :meth:`MutationCache.on_add_or_update` and :meth:`MutationCache.on_delete`
-from the informer's handlers lets go of entries as soon as the store has caught up, and is the only way in which an
-object that was updated and deleted in quick succession disappears at once.
+A controller that has just updated an object may still find the old one in its informer's store. It can pass what the
+write returned to this cache, which then gives the newer of the two states.
 
-It has a lock; any thread may use it.
+The cache does not guarantee to show the newest state. An entry is dropped after some time, or when there are too many.
+With `include_adds`, an object that one has added may still be here although it is gone from the server. Call
+:meth:`MutationCache.on_add_or_update` and :meth:`MutationCache.on_delete` from the informer's handlers: they drop
+entries as soon as the store has caught up. Without them, an object that is updated and soon deleted does not disappear
+at once.
+
+It has a lock, so any thread may use it.
 """
 
 from __future__ import annotations
@@ -34,9 +36,9 @@ log = get_logger(__name__)
 @dataclass(frozen=True, slots=True)
 class _Entry(Generic[T]):
     """
-    What is known of an object beyond the store.
+    A state of an object that the store may not have yet.
 
-    :param obj: its newer state; None if it is known to be deleted
+    :param obj: the state; None if the object is known to be deleted
     """
 
     obj: T | None
@@ -48,10 +50,10 @@ class _Entry(Generic[T]):
 class MutationCache(Generic[T]):
     """
     :param backing: the store that follows the server
-    :param indexer: where :meth:`by_index` looks; usually the same
+    :param indexer: used by :meth:`by_index`; usually the same as `backing`
     :param ttl: seconds for which a write is remembered
-    :param include_adds: whether an object is given that is not in the store at all
-    :param max_size: how many writes are remembered at most
+    :param include_adds: whether to return objects that are not in the store at all
+    :param max_size: the greatest number of writes that are remembered
     """
 
     def __init__(
@@ -74,7 +76,7 @@ class MutationCache(Generic[T]):
         self._lock = Lock()
 
     def get_by_key(self, key: str) -> T | None:
-        """The newest state that is known of an object, None if it is not known or not yet in the store."""
+        """The newest known state of an object; None if there is none, or the store does not have the object yet."""
         with self._lock:
             obj = self._backing.get_by_key(key)
             if obj is not None:
@@ -84,13 +86,16 @@ class MutationCache(Generic[T]):
 
     def by_index(self, index_name: str, indexed_value: str) -> list[T]:
         """
-        The newest states of the objects that have this value in that index; by their states in the store.
+        The newest known states of the objects that have this value in that index.
+
+        An object of the store is found by its state in the store. Only objects that are not in the store are found by
+        their written state.
 
         :raises ValueError: if there is no indexer
         :raises IndexNotFound: if there is no such index
         """
         if self._indexer is None:
-            raise ValueError("no indexer has been provided to the mutation cache")
+            raise ValueError("the mutation cache has no indexer: give it one by its parameter indexer")
         with self._lock:
             keys = self._indexer.index_keys(index_name, indexed_value)
             found = [self._newer(key, obj) for key in keys if (obj := self._indexer.get_by_key(key)) is not None]
@@ -111,7 +116,7 @@ class MutationCache(Generic[T]):
 
     def mutation(self, obj: T) -> None:
         """
-        Remember what a write returned, unless something newer is known.
+        Remember the object that a write returned, unless something newer is known.
 
         :raises ValueError: if its resourceVersion is not a number
         """
@@ -123,14 +128,14 @@ class MutationCache(Generic[T]):
             known = self._entry(key)
             if known is not None and entry.version < known.version:
                 return
-            # It is known to be deleted: in this very state, or whatever its state.
+            # The object is known to be deleted: this version of it, or the object with this uid in whatever version.
             if known is not None and known.obj is None and (entry.version == known.version or entry.uid == known.uid):
                 return
             self._put(key, entry)
 
     def on_add_or_update(self, obj: T) -> None:
         """
-        The store has this object: forget a write that is not newer.
+        Drop a remembered write that is not newer than this object, which the store now has.
 
         :raises ValueError: if its resourceVersion is not a number
         """
@@ -145,7 +150,8 @@ class MutationCache(Generic[T]):
 
     def on_delete(self, obj: T | DeletedFinalStateUnknown[T]) -> None:
         """
-        The store no longer has this object: forget a write to it, and one that is still to be told.
+        Note that an object was deleted. A remembered write to it is dropped, and one that is passed in later is
+        ignored.
 
         :raises ValueError: if its resourceVersion is not a number
         """
@@ -156,7 +162,7 @@ class MutationCache(Generic[T]):
         key, entry = new
         with self._lock:
             known = self._entry(key)
-            # Versions go up over all objects of a resource, so a deletion that is newer than a write came after it.
+            # Versions grow over all objects of a resource. So a deletion with a higher version came after the write.
             if known is not None and entry.version < known.version and entry.uid != known.uid:
                 return
             self._put(key, _Entry(None, entry.uid, entry.version, entry.expires))

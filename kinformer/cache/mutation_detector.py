@@ -1,13 +1,13 @@
-"""MutationDetector: finds out who changes objects of a cache, which are everybody's.
+"""MutationDetector: detects code that changes objects of a cache, which are shared and must not be changed.
 
-With ``KUBE_CACHE_MUTATION_DETECTOR=true`` in the environment an informer keeps a deep copy of each object that it
-hands out, and compares the two every second, for two to four minutes, and once more when it stops. A difference is a
-bug in a handler or a lister's user: :exc:`CacheMutatedError` names the object and what has changed in it, and ends the
-informer, since nothing that was read from the cache since can be trusted. It costs twice the memory and a good deal of
-time, so it is for tests and for hunting, not for production.
+With ``KUBE_CACHE_MUTATION_DETECTOR=true`` in the environment, an informer keeps a deep copy of each object that it
+hands out. It compares object and copy every second for two to four minutes, and once more when it stops. A difference
+is a bug in a handler or in a user of a lister. :exc:`CacheMutatedError` names the object and the changed fields, and
+ends the informer, because nothing that was read from the cache can be trusted any more. The detector doubles the memory
+and takes much time. It is meant for tests and for the search for bugs, not for production.
 
-An object that was only read is not a changed one: fields that are decoded when somebody reads them (those of models and
-of dicts, and :class:`msgspec.Raw` in anybody's Structs) are compared by what they mean.
+Reading an object does not count as changing it. Some fields are decoded only when they are read: those of models and of
+dicts, and :class:`msgspec.Raw` in a user's Structs. These are compared by their meaning.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ log = get_logger(__name__)
 _ENABLED_BY = "KUBE_CACHE_MUTATION_DETECTOR"
 _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 
-# Objects compared before the event loop has its turn: some 5 ms.
+# Number of objects compared before the event loop has its turn: about 5 ms.
 _SLICE = 200
 
 _ABSENT = object()
@@ -50,13 +50,13 @@ _ABSENT = object()
 @dataclass(frozen=True, slots=True)
 class Mutation:
     """
-    An object that was changed although it is in a cache.
+    An object of a cache that was changed.
 
-    :param cache: the name of the detector, which is that of the informer
+    :param cache: the detector's name, which is the informer's
     :param key: the object's key
     :param obj: the object as it is now
-    :param changes: where it differs from what it was: ``.metadata.labels["app"] was changed``. The values are not told:
-        they may be secret, and this text goes into logs
+    :param changes: the changed places, such as ``.metadata.labels["app"] was changed``. The values are left out: they
+        may be secret, and this text goes into logs.
     """
 
     cache: str
@@ -70,9 +70,9 @@ class Mutation:
 
 class CacheMutatedError(RuntimeError):
     """
-    Somebody has changed objects of a cache.
+    Objects of a cache were changed.
 
-    :ivar mutations: which, and how
+    :ivar mutations: the changed objects and their changes
     """
 
     def __init__(self, mutations: Sequence[Mutation]):
@@ -81,26 +81,26 @@ class CacheMutatedError(RuntimeError):
 
 
 class MutationDetector(Protocol):
-    """Watches over objects for some time."""
+    """Watches objects for changes, for some time."""
 
     @property
     def enabled(self) -> bool:
-        """Whether it does; if not, there is no need to call it."""
+        """Whether it watches at all. If not, there is no need to call it."""
 
     def add_object(self, obj: object) -> None:
-        """Watch over this one from now on. It must be as the server sent it still."""
+        """Watch this object from now on. It must still be as the server sent it."""
 
     async def run(self) -> None:
         """Compare until cancelled."""
 
 
 class NoMutationDetector:
-    """Watches over nothing."""
+    """A detector that watches nothing."""
 
     enabled = False
 
     def add_object(self, obj: object) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
     async def run(self) -> None:
         """Return at once."""
@@ -110,9 +110,9 @@ def new_mutation_detector(
     name: str, *, on_mutation: Callable[[Mutation], object] | None = None, clock: Clock | None = None
 ) -> MutationDetector:
     """
-    A detector if the environment asks for one, else one that does nothing.
+    Make a detector if ``KUBE_CACHE_MUTATION_DETECTOR`` is true, else one that does nothing.
 
-    :param name: what errors call the cache
+    :param name: the cache's name in errors
     :param on_mutation: called with each changed object; by default :meth:`CacheMutationDetector.run` raises
     """
     if os.environ.get(_ENABLED_BY, "") not in _TRUE:
@@ -129,12 +129,12 @@ class _Watched:
 
 class CacheMutationDetector:
     """
-    Watches over objects by comparing them with copies.
+    Watches objects by comparing them with copies.
 
-    :param name: what errors call the cache
+    :param name: the cache's name in errors
     :param on_mutation: called with each changed object, once for each change; by default :meth:`run` raises
     :param period: seconds between two comparisons
-    :param retain: seconds for which an object is watched at least; at most it is twice that
+    :param retain: the least number of seconds for which an object is watched; the greatest is twice that
     """
 
     enabled = True
@@ -159,7 +159,7 @@ class CacheMutationDetector:
 
     @property
     def watched(self) -> int:
-        """How many objects are watched now."""
+        """Number of objects that are watched now."""
         return len(self._young) + len(self._old)
 
     def add_object(self, obj: object) -> None:
@@ -168,14 +168,14 @@ class CacheMutationDetector:
         try:
             self._young.append(_Watched(obj, _copied(obj)))
         except RecursionError:
-            # A dict may be nested more deeply than Python can copy it: that must not cost its notification.
+            # A dict may be nested too deeply for Python to copy. Handlers must be called for it all the same.
             log.warning("object_not_watched", cache=self._name, reason="it is nested too deeply to be copied")
 
     def compare_objects(self) -> None:
         """
         Compare all objects now.
 
-        :raises CacheMutatedError: if some were changed, and nobody else is to be told
+        :raises CacheMutatedError: if objects were changed, and there is no `on_mutation`
         """
         self._report([found for watched in self._pairs() if (found := self._compare(watched))])
 
@@ -183,7 +183,7 @@ class CacheMutationDetector:
         """
         Compare until cancelled, and then once more.
 
-        :raises CacheMutatedError: if some objects were changed, and nobody else is to be told
+        :raises CacheMutatedError: if objects were changed, and there is no `on_mutation`
         """
         try:
             while True:
@@ -229,7 +229,7 @@ class CacheMutationDetector:
 
 
 def differences(was: object, now: object, path: str = "") -> Iterator[str]:
-    """Where two objects differ, a line for each place: ``.spec.containers[0].image was changed``."""
+    """The places where two objects differ, one line each: ``.spec.containers[0].image was changed``."""
     if isinstance(was, msgspec.Raw) != isinstance(now, msgspec.Raw):
         was, now = _read(was, now), _read(now, was)
     if type(was) is not type(now) or not isinstance(was, msgspec.Struct | Mapping | list | tuple):
@@ -257,14 +257,14 @@ def _copied(obj: object) -> object:
 
 
 def _surely_equal(was: object, now: object) -> bool:
-    """A quick yes; a no means nothing. Models compare bytes that nobody has read without reading them."""
-    # A user's Struct may say that it is equal when it is not.
+    """Quick test for equality: True is certain, False says nothing. Models compare undecoded bytes as bytes."""
+    # A user's Struct may define an __eq__ that ignores differences.
     own_eq = type(was).__eq__ is not msgspec.Struct.__eq__ and not isinstance(was, Model)
     return was == now and not (isinstance(was, msgspec.Struct) and own_eq)
 
 
 def _read(value: object, like: object) -> object:
-    """A part that nobody has read, read as what the other object has in its place."""
+    """Decode a field that has not been read yet, as the type that the other object's field has."""
     if not isinstance(value, msgspec.Raw):
         return value
     return msgspec.json.decode(value, type=type(like) if isinstance(like, msgspec.Struct) else Any)

@@ -1,7 +1,8 @@
-"""Lists in pages, put together as one: client-go's ``tools/pager``.
+"""Pager: reads a list page by page and joins the pages: client-go's ``tools/pager``.
 
-A server gives a list of thousands in pages if it is asked to, each with a token for the next. The pages are of one
-moment, which the server may have forgotten before the last of them is asked for; then everything is asked for at once.
+If it is asked to, a server gives a long list in pages, each with a token for the next page. All pages are of one
+version. The server may have forgotten that version before the last page is read. Then everything is listed in one
+request.
 """
 
 from __future__ import annotations
@@ -18,21 +19,21 @@ __all__ = ("DEFAULT_MAX_OBJECTS", "DEFAULT_PAGE_SIZE", "PagedList", "list_in_pag
 
 T = TypeVar("T")
 
-#: Objects a page, where a list is read in pages.
+#: Number of objects in a page.
 DEFAULT_PAGE_SIZE = 500
 
-#: Objects of one list. No API server has room for as many: a list of more has no end.
+#: The greatest number of objects in one list. No API server has room for more, so a longer list has no end.
 DEFAULT_MAX_OBJECTS = 10_000_000
 
 
 @dataclass(slots=True)
 class PagedList(Generic[T]):
     """
-    Everything there is.
+    A complete list.
 
-    :param resource_version: the version of the server's state that it is, or is at least
+    :param resource_version: the version of the list; the server may have answered from a newer state
     :param paginated: whether the server gave it in more than one page
-    :param left_out: what does not decode
+    :param left_out: the objects that do not decode
     """
 
     items: list[T]
@@ -51,11 +52,11 @@ async def list_in_pages(
     """
     List everything.
 
-    :param resource_version: the version that the list is to be of, as :class:`~kinformer.client.types.ListOptions` say
+    :param resource_version: the version to list at, as in :class:`~kinformer.client.types.ListOptions`
     :param page_size: how many objects to ask for at once; 0 for all
-    :param accept: is given each object as soon as it is there; what it says False to is left out
-    :param max_objects: a list of more is an error
-    :raises EndlessList: if there are more, or a page refers to itself
+    :param accept: called with each object as soon as it arrives; objects for which it returns False are left out
+    :param max_objects: the greatest number of objects in a list
+    :raises EndlessList: if there are more objects, or a page refers to itself as the next one
     :raises ClientError: if the server refuses or cannot be reached
     """
     items: list[T] = []
@@ -74,8 +75,8 @@ async def list_in_pages(
         items.extend(page.items)
         left_out.extend(page.left_out)
         if len(items) > max_objects:
-            raise EndlessList(f"more than {max_objects} objects came")
-        # The first page's: a server that goes on with what is there now has no older state in a later page.
+            raise EndlessList(f"the list has more than {max_objects} objects")
+        # The version of the first page. A server may continue with its present state in a later page, never an older.
         version = version or page.resource_version
         if not page.continue_token:
             return PagedList(items, version, paginated=bool(token), left_out=left_out)

@@ -1,14 +1,19 @@
-"""Handing each change to every handler: a ring buffer and a task for each, so that none waits for another.
+"""Processor: passes each change to every event handler. Each handler has a ring buffer and a task of its own.
 
-The informer calls :meth:`SharedProcessor.distribute` for each change, which appends it to every listener's buffer, and
-:meth:`SharedProcessor.wake` once a batch. A listener's task takes its notifications from the buffer in order and calls
-the handler. Who is added late is told of all that is there already, some objects at a time and each time after all
-others had their turn: workers begin with the first ones while the last ones are not told yet.
-The buffer grows as long as the handler is slower than the changes come, and gives the memory back as it is
-worked off (a :class:`collections.deque`, which allocates 64 places at a time and lets go of them behind itself).
+The informer calls :meth:`SharedProcessor.distribute` for each change, which appends it to every listener's buffer. Once
+a batch, it calls :meth:`SharedProcessor.wake`. A listener's task takes its notifications from the buffer in order and
+calls the handler, so no handler waits for another.
 
-A handler that raises has lost that one notification: it is logged and counted, and the next one goes out. So has one
-that awaits what somebody else cancelled; only who ends the listener ends it.
+A handler that is added late is first called for every object that is there already. This happens some objects at a
+time, and all other tasks have their turn in between. So workers begin with the first objects before the handler has
+been called for the last ones.
+
+The buffer grows while the handler is slower than the changes come. It is a :class:`collections.deque`, which allocates
+and frees memory in blocks of 64 places, so the memory is given back as the handler catches up.
+
+If a handler raises, only that one notification is lost. The error is logged and counted, and the handler is called for
+the next change. The same holds if the handler awaits something that other code has cancelled. Only a removal of the
+handler, or the cancellation of the informer, ends the listener.
 """
 
 from __future__ import annotations
@@ -37,25 +42,25 @@ T = TypeVar("T")
 
 log = get_logger(__name__)
 
-# A notification is a plain tuple: what happened, and one or two things about it. It is made once and shared by all.
+# A notification is a plain tuple: the kind of change, and one or two values. All listeners share one tuple.
 Notification = tuple[int, Any, Any]
 ADD, UPDATE, DELETE, SYNCED, LISTED = range(5)
 
-#: Seconds for which a listener goes on calling its handler before it lets others run.
+#: Seconds for which a listener goes on calling its handler before it lets other tasks run.
 _TURN = 0.005
 
-#: How many objects a listener is told of in one turn that were there before it: about a millisecond's worth. There may
-#: be dozens of listeners, and a worker that has its first key waits for a turn of each.
+#: How many of the objects that were there before it a listener is called for in one turn: about a millisecond's worth.
+#: There may be dozens of listeners, and a worker that has its first key waits for one turn of each.
 _AT_ONCE: Final = 256
 
 
 class ProcessorListener(Generic[T]):
     """
-    One handler's registration with an informer: what is still to be told to it, and whether it knows all there was.
+    One handler's registration with an informer: its pending notifications, and whether it has had the initial ones.
 
     :param is_started: whether the informer runs, or has run
-    :param requested_resync_period: seconds, as asked for
-    :param resync_period: seconds between resyncs as they are; 0 for never
+    :param requested_resync_period: seconds between resyncs, as asked for
+    :param resync_period: seconds between resyncs, as they take place; 0 for never
     """
 
     __slots__ = (
@@ -94,15 +99,15 @@ class ProcessorListener(Generic[T]):
         self.requested_resync_period = requested_resync_period
         self.resync_period = resync_period
         self.next_resync = clock.monotonic() + resync_period
-        #: Whether a resync that is under way is meant for this listener.
+        #: Whether the current resync includes this listener.
         self.resyncing = True
-        #: The ring buffer. Appending to it and then :meth:`wake` is how something is told to the handler.
+        #: The ring buffer. To notify the handler, append to it and then call :meth:`wake`.
         self.pending: deque[Notification] = deque()
         self._clock = clock
-        #: Objects that were there before it, and for which there is no notification yet.
+        #: Objects that were there before this listener, and for which there is no notification yet.
         self._listed: Iterator[T] = iter(())
         self._wanted: anyio.Event | None = None
-        #: Set while no task runs it.
+        #: Set while no task runs this listener.
         self._idle = anyio.Event()
         self._idle.set()
         self._removed = False
@@ -111,7 +116,7 @@ class ProcessorListener(Generic[T]):
 
     @property
     def has_synced(self) -> bool:
-        """Whether the handler has been told of everything that was there when it, or the informer, began."""
+        """Whether the handler was called for every object that was there when it, or the informer, began."""
         return self._synced.synced
 
     async def wait_synced(self) -> None:
@@ -124,23 +129,23 @@ class ProcessorListener(Generic[T]):
 
     @property
     def untold(self) -> int:
-        """How many notifications the handler has not been given yet."""
+        """Number of notifications that the handler has not been called with yet."""
         return len(self.pending) + length_hint(self._listed)
 
     def tell_of_all(self, objects: Collection[T]) -> None:
-        """Tell of all of these as adds; to be called once, before anything else is told."""
-        # Not by a notification for each at once: 20,000 of them take 6 ms, for each listener, before the first is told.
+        """Notify the handler of all these objects as adds. Call it once, before any other notification."""
+        # Not all notifications are made at once: 20,000 of them take 6 ms, for each listener, before the first call.
         self._listed = iter(objects)
         self._go_on_with_listed()
 
     def wake(self) -> None:
-        """Let the task see what was appended to :attr:`pending`."""
+        """Wake the task, so that it sees what was appended to :attr:`pending`."""
         if self._wanted is not None:
             self._wanted.set()
             self._wanted = None
 
     def remove(self) -> None:
-        """End the task after the call that it is in; what is pending is dropped."""
+        """End the task after its present call of the handler. Pending notifications are dropped."""
         self._removed = True
         self.pending.clear()
         self._listed = iter(())
@@ -148,11 +153,11 @@ class ProcessorListener(Generic[T]):
         self.wake()
 
     async def wait_idle(self) -> None:
-        """Return once no task runs this any more: the handler is in no call, and never will be."""
+        """Return once no task runs this any more: the handler is not being called, and never will be again."""
         await self._idle.wait()
 
     async def run(self) -> None:
-        """Tell the handler what is pending, in order, until removed or cancelled."""
+        """Call the handler for what is pending, in order, until removed or cancelled."""
         self._idle = anyio.Event()
         try:
             while not self._removed:
@@ -166,7 +171,7 @@ class ProcessorListener(Generic[T]):
             self._idle.set()
 
     async def _tell(self) -> None:
-        """One turn: until nothing is pending, or it has taken long enough."""
+        """Take one turn: until nothing is pending, or the turn's time is over."""
         pending, take = self.pending, self.pending.popleft
         on_add, on_update, on_delete = self.handler.on_add, self.handler.on_update, self.handler.on_delete
         now = self._clock.monotonic
@@ -196,12 +201,12 @@ class ProcessorListener(Generic[T]):
                 if ends_this_task(error):
                     raise
                 self._failed()
-            # Looked at each time: a handler may take milliseconds a call.
+            # The clock is read after each call: one call of a handler may take milliseconds.
             if now() >= turn_ends:
                 return
 
     def _go_on_with_listed(self) -> None:
-        """Put the next of them before everything else that is pending."""
+        """Put notifications for the next few objects before everything else that is pending."""
         some: list[Notification] = [(ADD, obj, True) for obj in islice(self._listed, _AT_ONCE)]
         if length_hint(self._listed):
             some.append((LISTED, None, None))
@@ -225,13 +230,13 @@ class SharedProcessor(Generic[T]):
 
     def __init__(self, clock: Clock):
         self._clock = clock
-        # In the order in which they were added; a dict, so that one of thousands is removed at once.
+        # In the order in which they were added. It is a dict, so that one of thousands is removed at once.
         self._all: dict[ProcessorListener[T], None] = {}
-        #: The listeners' own append methods: the cost of a further handler is one such call a change. Always the same
-        #: list, for who writes out :meth:`distribute`.
+        #: The append methods of the listeners' buffers: each further handler costs one such call for each change. This
+        #: list object never changes, for code that writes :meth:`distribute` out.
         self.everyone: list[Callable[[Notification], None]] = []
         self._resyncing: list[Any] = []
-        #: Whether a listener has been removed since those two were made.
+        #: Whether a listener has been removed since those two lists were made.
         self._outdated = False
         self._tasks: TaskGroup | None = None
 
@@ -239,13 +244,13 @@ class SharedProcessor(Generic[T]):
         return iter(tuple(self._all))
 
     def start(self, tasks: TaskGroup) -> None:
-        """Run every listener, and those that will be added, in a task group."""
+        """Run every listener in a task group, and also those that will be added."""
         self._tasks = tasks
         for listener in self._all:
             tasks.start_soon(listener.run, name=listener.name)
 
     def stop(self) -> None:
-        """No listener is run any more, and none is left."""
+        """Remove all listeners."""
         self._tasks = None
         for listener in self._all:
             listener.remove()
@@ -261,25 +266,26 @@ class SharedProcessor(Generic[T]):
             self._tasks.start_soon(listener.run, name=listener.name)
 
     def remove(self, listener: ProcessorListener[T]) -> None:
-        """Nothing more is told to it. Removing one that is not there does nothing."""
+        """Remove a listener: its handler is not called again. Removing one that is not there has no effect."""
         if listener in self._all:
             del self._all[listener]
-            # Until the next batch it may be given what nobody takes; 4,000 that end together are one rebuilding.
+            # Until the next batch, notifications may still go to its buffer, which nobody reads. So 4,000 listeners
+            # that end together cause one rebuild.
             self._outdated = True
             listener.remove()
 
     def distribute(self, notification: Notification) -> None:
-        """Something has changed: everybody is to know."""
+        """Pass a change to all listeners."""
         for append in self.everyone:
             append(notification)
 
     def distribute_sync(self, notification: Notification) -> None:
-        """Nothing has changed, but whoever asked for the resync that is under way is to hear of it."""
+        """Pass a resync notification to the listeners whose resync is due."""
         for append in self._resyncing:
             append(notification)
 
     def wake(self) -> None:
-        """Once a batch: let the listeners see what they were given."""
+        """Wake the listeners that have pending notifications. The informer calls this once a batch."""
         if self._outdated:
             self._rebuild()
         for listener in self._all:
@@ -287,7 +293,7 @@ class SharedProcessor(Generic[T]):
                 listener.wake()
 
     def should_resync(self) -> bool:
-        """Find out whose resync is due; whether anybody's is."""
+        """Find the listeners whose resync is due, and return whether there are any."""
         now = self._clock.monotonic()
         for listener in self._all:
             listener.resyncing = listener.should_resync(now)

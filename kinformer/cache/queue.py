@@ -1,12 +1,12 @@
-"""Queues between a reflector and its consumer: what all of them have in common.
+"""Queues between a reflector and its consumer: the interface and the base class of all of them.
 
-The reflector puts in what it hears (:class:`~kinformer.cache.ReflectorStore`), one call an event; the consumer takes
-out, per call or in one go, and hands what it gets to a *process function*. All this happens in the event loop's
-thread, and nothing of it waits, takes a lock or makes a task; only :meth:`Queue.wait` waits, when there is nothing to
-take.
+The reflector fills the queue (:class:`~kinformer.cache.ReflectorStore`), with one call for each event. The consumer
+takes items out, one at a time or many in one call. Each goes to a *process function*. All of this happens in the event
+loop's thread, and none of it waits, takes a lock or makes a task. Only :meth:`Queue.wait` waits, when the queue is
+empty.
 
-What is popped is gone from the queue before it is processed. A process function that raises ends the pop with what it
-raised; the object is not put back. It may use the queue.
+An item is removed from the queue before it is processed. If the process function raises, the pop raises the same
+exception and the item is not put back. A process function may use the queue.
 """
 
 from __future__ import annotations
@@ -32,38 +32,38 @@ T_contra = TypeVar("T_contra", contravariant=True)
 
 log = get_logger(__name__)
 
-#: Processes the deltas of one object, oldest first; the second argument says whether they are of the first list.
+#: Processes the deltas of one object, oldest first. The second argument says whether they are of the first list.
 PopProcessFunc: TypeAlias = Callable[[Deltas, bool], object]
 
-#: Processes deltas of different objects, one of each.
+#: Processes deltas of different objects, one of each. The second argument says whether they are of the first list.
 ProcessBatchFunc: TypeAlias = Callable[[Sequence[Delta], bool], object]
 
 
-#: How many objects of a list or a resync are queued in one part.
+#: Number of objects of a list or a resync that are queued in one part.
 SLICE = 1000
 
 
 class FIFOClosed(Exception):
-    """The queue was closed, and there is nothing left to take."""
+    """The queue was closed, and it is empty."""
 
 
 class Queue(Protocol[T_contra]):
-    """A :class:`~kinformer.cache.ReflectorStore` whose changes somebody processes: DeltaFIFO or RealFIFO."""
+    """A :class:`~kinformer.cache.ReflectorStore` whose changes a consumer pops: DeltaFIFO or RealFIFO."""
 
     def add(self, obj: T_contra) -> None:
-        """The object is new."""
+        """Queue an object that is new."""
 
     def update(self, obj: T_contra) -> None:
-        """The object has changed."""
+        """Queue an object that has changed."""
 
     def delete(self, obj: T_contra | DeletedFinalStateUnknown[T_contra]) -> None:
-        """The object is gone."""
+        """Queue an object's deletion."""
 
     def replace(self, objects: Sequence[T_contra], resource_version: str = "") -> None:
-        """These objects are all there are."""
+        """Queue a list: these are all the objects that exist."""
 
     def resync(self) -> None:
-        """Have every known object processed again that is not queued anyway."""
+        """Queue every known object again, unless it is queued already."""
 
     def replacing(self, objects: Sequence[T_contra], resource_version: str = "") -> Iterator[None]:
         """
@@ -76,56 +76,56 @@ class Queue(Protocol[T_contra]):
         """:meth:`resync` in such parts."""
 
     def __len__(self) -> int:
-        """How much there is to pop."""
+        """Number of items that can be popped."""
 
     async def wait(self) -> None:
         """
         Return once there is something to pop.
 
-        :raises FIFOClosed: if there is not, and the queue is closed
+        :raises FIFOClosed: if the queue is empty and closed
         """
 
     async def pop(self, process: PopProcessFunc) -> Deltas:
         """
-        Process what comes first, once there is something.
+        Process the first item; wait until there is one.
 
-        :raises FIFOClosed: if there is not, and the queue is closed
+        :raises FIFOClosed: if the queue is empty and closed
         """
 
     def drain(self, process: PopProcessFunc, limit: int | None = None) -> int:
-        """Process what is queued now, at most `limit` pops of it; return how many."""
+        """Process what is queued now, with at most `limit` pops. Return the number of pops."""
 
     @property
     def name(self) -> str:
-        """What errors and logs call it."""
+        """The queue's name in errors and logs."""
 
     @property
     def has_synced(self) -> bool:
-        """Whether the first list has been popped, or something else came first."""
+        """Whether everything of the first list was popped. Also true if something else was queued first."""
 
     async def wait_synced(self) -> None:
-        """Return once it has."""
+        """Return once :attr:`has_synced` is true."""
 
     def close(self) -> None:
-        """Have no one wait any more. What is queued can still be popped."""
+        """Let no caller wait any longer. Queued items can still be popped."""
 
 
 class QueueWithBatch(Queue[T_contra], Protocol[T_contra]):
-    """A queue that can hand out changes of several objects at once."""
+    """A queue that can process changes of several objects in one call."""
 
     def pop_batch_nowait(self, process_batch: ProcessBatchFunc, process_single: PopProcessFunc) -> int:
-        """Process as many as go into one batch; return how many, 0 if there is nothing."""
+        """Process as many deltas as fit into one batch. Return their number, 0 if nothing is queued."""
 
     async def pop_batch(self, process_batch: ProcessBatchFunc, process_single: PopProcessFunc) -> int:
         """
-        The same, once there is something.
+        Like :meth:`pop_batch_nowait`, but wait until something is queued.
 
-        :raises FIFOClosed: if there is not, and the queue is closed
+        :raises FIFOClosed: if the queue is empty and closed
         """
 
 
 def known_object(known: KeyListerGetter[T], key: str) -> T | None:
-    """What is known under a key; None, with a line in the log, if it cannot be had."""
+    """The known object with a key; None, with a line in the log, if it is missing or cannot be read."""
     try:
         obj = known.get_by_key(key)
     except Exception:
@@ -137,7 +137,7 @@ def known_object(known: KeyListerGetter[T], key: str) -> T | None:
 
 
 def tombstones_of_missing(known: KeyListerGetter[T], present: Container[str]) -> Iterator[DeletedFinalStateUnknown[T]]:
-    """A tombstone for every object that is known and whose key is not present: the deletions that nobody reported."""
+    """A tombstone for every known object whose key is not in `present`: deletions that no event reported."""
     missing = [key for key in known.list_keys() if key not in present]
     for key in missing:
         yield DeletedFinalStateUnknown(key, known_object(known, key))
@@ -145,9 +145,9 @@ def tombstones_of_missing(known: KeyListerGetter[T], present: Container[str]) ->
 
 class BaseFIFO(ABC, Generic[T, P]):
     """
-    The part of a queue that is not about its order: keys, the first sync, waiting and closing.
+    The part of a queue that does not depend on its order: keys, the first sync, waiting and closing.
 
-    `P` is what it pops.
+    `P` is the type of a popped item.
     """
 
     __slots__ = (
@@ -174,7 +174,7 @@ class BaseFIFO(ABC, Generic[T, P]):
     ):
         self.name = name
         self._key_of = key_func(key)
-        #: What an object's key is, or a tombstone's. It raises ObjectKeyError if no key can be made.
+        #: Makes the key of an object or a tombstone. It raises ObjectKeyError if no key can be made.
         self.key_of = checked_key_func(key)
         self._known = known_objects
         self._transformer = transformer
@@ -182,21 +182,21 @@ class BaseFIFO(ABC, Generic[T, P]):
         self._closed = False
         #: Whether anything was ever put in.
         self._populated = False
-        #: How many pops are left until what came with the first list has been processed.
+        #: Number of pops until everything of the first list has been processed.
         self._initial = 0
         self._synced = False
         self._synced_event = anyio.Event()
-        #: What those wait for who found the queue empty; None while there are none.
+        #: Set to wake callers that found the queue empty; None while there are none.
         self._ready: anyio.Event | None = None
 
     @property
     def key_func(self) -> KeyFunc[T]:
-        """What makes keys. Who has one of its keys already need not have it made again."""
+        """The function that makes keys. A caller that already has such a key can pass it in."""
         return self._key_of
 
     @property
     def transformer(self) -> TransformFunc[T] | None:
-        """What objects go through before they are queued; a reflector that stores objects elsewhere uses it, too."""
+        """Called with each object before it is queued. A reflector that keeps objects elsewhere calls it, too."""
         return self._transformer
 
     @abstractmethod
@@ -215,7 +215,7 @@ class BaseFIFO(ABC, Generic[T, P]):
         """
         These objects are all there are.
 
-        One that the transformer fails for is left out; if it is known, it stays as it is.
+        An object that the transformer fails for is left out. If it is known, it stays as it is.
 
         :raises ObjectKeyError: if no key can be made for one of them
         """
@@ -223,7 +223,7 @@ class BaseFIFO(ABC, Generic[T, P]):
             pass
 
     def resync(self) -> None:
-        """Have every known object processed again that is not queued anyway."""
+        """Queue every known object again, unless it is queued already."""
         for _ in self.resyncing():
             pass
 
@@ -268,13 +268,13 @@ class BaseFIFO(ABC, Generic[T, P]):
     @abstractmethod
     def pop_nowait(self, process: Callable[[P, bool], object]) -> P:
         """
-        Process what comes first.
+        Process the first item.
 
-        :raises LookupError: if there is nothing
+        :raises LookupError: if the queue is empty
         """
 
     def _last_state(self, key: str, error: Exception) -> DeletedFinalStateUnknown[T]:
-        """What stands for a deletion whose object the transformer fails for; `error` is being handled."""
+        """The tombstone of a deletion for whose object the transformer failed. `error` is being handled."""
         self._left_out.tell("store", key, error)
         return DeletedFinalStateUnknown(key, known_object(self._known, key) if self._known is not None else None)
 
@@ -284,7 +284,7 @@ class BaseFIFO(ABC, Generic[T, P]):
             self._ready = None
 
     def _populate(self, initial: int) -> None:
-        """Note, with the first thing that is put in, how many pops the first list makes."""
+        """Note, when something is queued for the first time, how many pops the first list makes."""
         self._populated = True
         self._initial = initial
         self._check_synced()

@@ -1,13 +1,14 @@
-"""RealFIFO: every event in the order in which it came, however many there are of one object.
+"""RealFIFO: a queue of every event, in the order in which the events came.
 
-Where :class:`~kinformer.cache.DeltaFIFO` gathers by object, this queue hands out one delta at a time, so handlers see
-changes of different objects in the server's order and never find two changes made into one. Deltas of different
-objects may be taken as a batch (:meth:`~RealFIFO.pop_batch_nowait`).
+:class:`~kinformer.cache.DeltaFIFO` gathers changes by object. This queue gives out one delta at a time instead. So
+handlers see changes of different objects in the server's order, and two changes are never made into one. Deltas of
+different objects may be taken as a batch (:meth:`~RealFIFO.pop_batch_nowait`).
 
-A list is queued as deletions, with tombstones, of what is queued or known and not in it, then its objects; a resync as
-what is known and not queued. With `atomic_events` a list is one delta, and so is a resync, and neither looks at what is
-known: the consumer compares when their turn has come (:func:`~kinformer.cache.tombstones_of_missing`). Nothing is
-dropped, not even a second deletion or one of an object that nobody knows.
+A list is queued in two steps: first a deletion, with a tombstone, of each object that is queued or known and not in the
+list; then the list's objects. A resync queues each known object that is not queued already. With `atomic_events`, a
+list is one delta and a resync is one delta, and known objects are not looked up. The consumer compares them when it
+processes the delta (:func:`~kinformer.cache.tombstones_of_missing`). Nothing is dropped, not even a second deletion,
+or the deletion of an unknown object.
 """
 
 from __future__ import annotations
@@ -37,14 +38,14 @@ _DEFAULT_BATCH_SIZE = 1000
 
 class RealFIFO(BaseFIFO[T, Sequence[Delta]]):
     """
-    :param key: makes the keys: an accessor, a function, or None for ``namespace/name`` of whatever comes
-    :param known_objects: what the consumer knows; must be given, unless there are atomic events
-    :param transformer: is given each object before it is queued
-    :param atomic_events: whether a list is one delta, and so is a resync
+    :param key: makes the keys: an accessor, a function, or None for ``namespace/name`` of any object
+    :param known_objects: the objects that the consumer has; required, unless events are atomic
+    :param transformer: called with each object before it is queued; the object that it returns is queued
+    :param atomic_events: whether a list is one delta and a resync is one delta
     :param emit_delta_type_bookmark: whether bookmarks are queued, too; only with atomic events
-    :param batch_size: how many deltas a batch has at most
-    :param name: what errors and logs call it
-    :raises ValueError: if these do not go together
+    :param batch_size: the greatest number of deltas in a batch
+    :param name: the queue's name in errors and logs
+    :raises ValueError: if these parameters do not fit together
     """
 
     __slots__ = ("_atomic", "_batch_size", "_bookmarks", "_items")
@@ -61,11 +62,11 @@ class RealFIFO(BaseFIFO[T, Sequence[Delta]]):
         name: str = "RealFIFO",
     ):
         if atomic_events and known_objects is not None:
-            raise ValueError(f"{name}: known objects are of no use where events are atomic")
+            raise ValueError(f"{name}: known objects are not used with atomic events: leave out one of the two")
         if not atomic_events and known_objects is None:
-            raise ValueError(f"{name}: known objects must be given unless events are atomic")
+            raise ValueError(f"{name}: known objects must be given, unless events are atomic")
         if not atomic_events and emit_delta_type_bookmark:
-            raise ValueError(f"{name}: bookmarks would come out of order unless events are atomic")
+            raise ValueError(f"{name}: bookmarks would come out of order: they need atomic events")
         super().__init__(name, key, known_objects, transformer)
         self._atomic = atomic_events
         self._bookmarks = emit_delta_type_bookmark
@@ -77,7 +78,7 @@ class RealFIFO(BaseFIFO[T, Sequence[Delta]]):
 
     def add(self, obj: T) -> None:
         """
-        The object is new.
+        Queue an object that is new.
 
         :raises ObjectKeyError: if no key can be made for it
         """
@@ -85,15 +86,15 @@ class RealFIFO(BaseFIFO[T, Sequence[Delta]]):
 
     def update(self, obj: T) -> None:
         """
-        The object has changed.
+        Queue an object that has changed.
 
         :raises ObjectKeyError: if no key can be made for it
         """
         self._enqueue(_UPDATED, obj)
 
     def update_keyed(self, key: str, obj: T) -> None:
-        """The object, whose key this is by :attr:`key_func`, has changed."""
-        # The way of nearly every event: what _enqueue does is written out.
+        """:meth:`update`, for a caller that has the object's key already. The key is the one of :attr:`key_func`."""
+        # Nearly every event comes here, so _enqueue is written out.
         if not self._populated:
             self._populate(0)
         if self._transformer is not None:
@@ -104,7 +105,7 @@ class RealFIFO(BaseFIFO[T, Sequence[Delta]]):
 
     def delete(self, obj: T | DeletedFinalStateUnknown[T]) -> None:
         """
-        The object is gone.
+        Queue an object's deletion.
 
         :raises ObjectKeyError: if no key can be made for it
         """
@@ -138,7 +139,7 @@ class RealFIFO(BaseFIFO[T, Sequence[Delta]]):
                 yield
 
     def bookmark(self, resource_version: str) -> None:
-        """The server says that nothing has changed up to this resourceVersion; ignored unless asked for."""
+        """Queue a bookmark: nothing has changed up to this version. Ignored without `emit_delta_type_bookmark`."""
         if self._bookmarks:
             self._append(Delta(DeltaType.BOOKMARK, BookmarkInfo(resource_version)))
 
@@ -146,14 +147,14 @@ class RealFIFO(BaseFIFO[T, Sequence[Delta]]):
         """
         Process the oldest delta.
 
-        :return: that one, alone
+        :return: that delta, as the only item of a sequence
         :raises IndexError: if nothing is queued
         """
         deltas = (self._items.popleft(),)
         try:
             process(deltas, not self._synced)
         finally:
-            # Only now: whoever waits for the first sync finds it processed, not only taken.
+            # After processing: a caller that waits for the first sync must find the delta processed, not only taken.
             if self._initial:
                 self._initial -= 1
                 self._check_synced()
@@ -161,12 +162,12 @@ class RealFIFO(BaseFIFO[T, Sequence[Delta]]):
 
     def pop_batch_nowait(self, process_batch: ProcessBatchFunc, process_single: PopProcessFunc) -> int:
         """
-        Process as many deltas as go into one batch: the oldest, each of another object, all of the first list or none.
+        Process as many deltas as fit into one batch, beginning with the oldest.
 
-        A batch of one goes to `process_single`, and so does what is about all objects; both functions are to do the
-        same.
+        A batch has at most one delta of each object. Its deltas are either all of the first list, or none is. A batch
+        of one delta goes to `process_single`, and so does a delta about all objects. Both functions must do the same.
 
-        :return: how many; 0 if nothing is queued
+        :return: the number of deltas; 0 if nothing is queued
         """
         items = self._items
         if not items:
@@ -197,9 +198,9 @@ class RealFIFO(BaseFIFO[T, Sequence[Delta]]):
 
     async def pop_batch(self, process_batch: ProcessBatchFunc, process_single: PopProcessFunc) -> int:
         """
-        The same, once something is queued.
+        Like :meth:`pop_batch_nowait`, but wait until something is queued.
 
-        :raises FIFOClosed: if nothing is, and the queue is closed
+        :raises FIFOClosed: if the queue is empty and closed
         """
         await self.wait()
         return self.pop_batch_nowait(process_batch, process_single)

@@ -1,12 +1,13 @@
-"""Reflector: keeps a store like what the server has, for as long as it runs.
+"""Reflector: keeps a store equal to what the server has, for as long as it runs.
 
-It gets everything once, by a streaming list or by pages, hands that to the store's ``replace``, and then hands on every
-event of a watch by ``add``, ``update`` and ``delete``. It goes on from where it was when a watch ends, lists again when
-the server has forgotten that place, and backs off when the server is in trouble. Behaviour is client-go 1.36's.
+It lists everything once, by a streaming list or in pages, and passes the list to the store's ``replace``. Then it
+watches, and passes each event to the store's ``add``, ``update`` or ``delete``. When a watch ends, the next one goes on
+from the version that was reached. When the server has forgotten that version, the reflector lists again. When requests
+fail, it backs off. The behaviour is that of client-go 1.36.
 
-The store is usually the informer's queue. What flows in is batches of decoded events; what flows out is one plain call
-an event, and one awaited ``on_batch`` a batch, in which the informer works off what was queued. No task, future or
-lock is used per event.
+The store is usually the informer's queue. Batches of decoded events flow in. One plain call for each event flows out,
+and one awaited ``on_batch`` for each batch, in which the informer processes what was queued. No task, future or lock is
+used per event.
 """
 
 from __future__ import annotations
@@ -71,9 +72,10 @@ log = get_logger(__name__)
 #: Seconds. Watches end after a time drawn from this to twice this, so that they do not all end at once.
 DEFAULT_MIN_WATCH_TIMEOUT = 300.0
 
+#: Seconds. A watch that ends sooner, without an event, counts as a failure.
 _VERY_SHORT = 1.0
 
-#: How often a streaming list that is cut before its end is tried before a plain one is.
+#: Number of attempts at a streaming list that is cut before its end. After these, a plain list is tried.
 _STREAM_TRIES = 3
 
 Batches = AsyncIterator[Sequence[WatchEvent[T]]]
@@ -83,28 +85,28 @@ class Reflector(Generic[T]):
     """
     Mirrors one resource into a store.
 
-    :param lister_watcher: where from
-    :param type_: what the objects are: a model, a Struct, or dict
-    :param store: where to; a ``bookmark(resource_version)`` of its own is called with each bookmark
-    :param name: what log lines and errors call it
+    :param lister_watcher: lists and watches the resource
+    :param type_: the type of the objects: a model, a Struct, or dict
+    :param store: the store to fill. Its method ``bookmark(resource_version)``, if it has one, is called at bookmarks.
+    :param name: the reflector's name in logs and errors
     :param resync_period: seconds between calls of the store's ``resync``; 0 for never
-    :param should_resync: asked each time whether to resync; None means yes
+    :param should_resync: called at the end of each period: whether to resync now. None resyncs every time.
     :param min_watch_timeout: seconds; values under 300 count as 300, to spare the server
     :param page_size: how many objects to ask for at once when listing; 0 leaves it to client-go's rules (500, or all
         where the server can answer from its watch cache)
-    :param max_objects: a list of more is an error: it is one that has no end
-    :param backoff: how long to wait after failures; a server that was gone and is back is not waited for any longer
-    :param watch_error_handler: told of each failure of list or watch, before the wait
+    :param max_objects: the greatest number of objects in a list; a longer one is an error, because it has no end
+    :param backoff: how long to wait after failures. A wait ends early when a server that could not be reached is back.
+    :param watch_error_handler: called for each failure of a list or watch, before the wait
     :param max_internal_error_retry: seconds for which a watch that fails with InternalError is opened again without a
         new list
     :param use_watch_list: whether to ask for a streaming list; a server that does not know it gets a plain list
-    :param expected_kind: dicts of another kind that come along are logged and left out
-    :param keep_managed_fields: keep what is dropped otherwise
-    :param eager: decode every field of a model as it comes, rather than when it is first read: reading never takes
-        time then, and an object that does not fit its type is left out at once; it takes three times the memory
-    :param known: the objects that there are. What has not changed is taken over from them, and they stay while newer
-        states of them do not decode
-    :param on_batch: awaited after each batch, list and resync, once all of it is in the store
+    :param expected_kind: for dicts: objects of another kind are logged and left out
+    :param keep_managed_fields: keep ``metadata.managedFields``, which is dropped otherwise
+    :param eager: decode every field of a model as it arrives, not when it is first read. Reading then takes no time,
+        and an object that does not fit its type is left out at once. It takes three times the memory.
+    :param known: the objects that the store has. Unchanged parts are taken over from them, and an object stays in the
+        store while newer states of it do not decode.
+    :param on_batch: awaited after each batch, list and resync, when all of it is in the store
     """
 
     def __init__(
@@ -135,12 +137,12 @@ class Reflector(Generic[T]):
         self._type = type_
         self._lister_watcher = lister_watcher
         self._store = store
-        #: The store's own way to be replaced a part at a time, and what objects go through before it gets them.
+        #: The store's methods to replace and resync in parts, and its transformer, if it has them.
         self._replacing: Callable[[Sequence[T], str], Iterator[None]] | None = getattr(store, "replacing", None)
         self._resyncing: Callable[[], Iterator[None]] | None = getattr(store, "resyncing", None)
         self._transformer: TransformFunc[T] | None = getattr(store, "transformer", None)
         self._accessor: Accessor[T] = accessor_for(type_)
-        #: The store's own way to be given a key along with an object, if its keys are those that are made here.
+        #: The store's method that takes a key along with the object, if its keys are the ones that are made here.
         self._update_keyed: Callable[[str, T], object] = self._update
         if isinstance(store, DeltaFIFO | RealFIFO) and store.key_func is self._accessor.key:
             self._update_keyed = store.update_keyed
@@ -150,7 +152,7 @@ class Reflector(Generic[T]):
         self._finish = Finisher(
             self.name,
             self._accessor,
-            # A transformer may leave something else in the store than what came.
+            # With a transformer, the stored object may not be the one that came.
             known if self._transformer is None else None,
             keep_managed_fields=keep_managed_fields,
             eager=eager,
@@ -180,31 +182,31 @@ class Reflector(Generic[T]):
         self._heard_at: float | None = None
         self._has_seen_bookmark = False
         self._left_out = LeftOut(self.name)
-        #: While a resync is under way: nothing may come in between.
+        #: Set at the end of a running resync. Until then no batch is processed. None while no resync runs.
         self._resync: anyio.Event | None = None
 
     @property
     def last_sync_resource_version(self) -> str:
-        """The version of the server's state that the store was last brought to; empty before the first list."""
+        """The version of the last list or event that was passed to the store; empty before the first list."""
         return self._last_sync_resource_version
 
     @property
     def lists(self) -> int:
-        """How often everything was got anew, by a list or a streaming list."""
+        """How many lists (plain or streaming) have filled the store."""
         return self._lists
 
     @property
     def failing_for(self) -> float:
-        """For how many seconds no watch could be opened; 0 while one is open, or nothing has failed yet."""
+        """Seconds since watches could no longer be opened. 0 while a watch is open, or nothing has failed yet."""
         return 0.0 if self._failing_since is None else self._clock.monotonic() - self._failing_since
 
     @property
     def silent_for(self) -> float:
         """
-        For how many seconds the server has sent nothing of this resource; 0 before the first list.
+        Seconds since the server last sent anything for this resource; 0 before the first list.
 
-        Lists, events and bookmarks count. From a server that was never seen to send a bookmark, the opening of a watch
-        counts as well: nothing else need come of objects that do not change.
+        Lists, events and bookmarks count. A server that has never sent a bookmark may send nothing while no object
+        changes, so there the opening of a watch counts as well.
         """
         return 0.0 if self._heard_at is None else self._clock.monotonic() - self._heard_at
 
@@ -212,9 +214,9 @@ class Reflector(Generic[T]):
         """
         List and watch again and again, with backoff in between, until cancelled.
 
-        Whatever a list or a watch raises is told, counted and waited out.
+        Each failure of a list or watch is reported, counted, and followed by a wait.
 
-        :raises InconsistentList: if ``KUBE_WATCHLIST_INCONSISTENCY_DETECTOR`` is on and has found something
+        :raises InconsistentList: if ``KUBE_WATCHLIST_INCONSISTENCY_DETECTOR`` is on and found a difference
         """
         try:
             await self._run()
@@ -232,7 +234,7 @@ class Reflector(Generic[T]):
             except InconsistentList:
                 raise
             except BaseException as error:
-                # Of a lister-watcher of the user's own, or of an answer that nobody thought of.
+                # Raised by a user's own lister-watcher, or by an answer of a form that was never expected.
                 if ends_this_task(error):
                     raise
                 unexpected = UnexpectedError(self.name, error)
@@ -242,9 +244,9 @@ class Reflector(Generic[T]):
 
     async def list_and_watch(self) -> None:
         """
-        Bring the store to the server's state once, then follow the server until the watch cannot go on.
+        List once, then watch until the watch cannot go on.
 
-        :raises ClientError: if it came to no watch, or one was refused for a reason that waiting does not mend
+        :raises ClientError: if the list failed, or a watch was refused for a reason that waiting does not mend
         """
         if self._resync_period <= 0:
             await self._list_then_watch(None)
@@ -252,7 +254,7 @@ class Reflector(Generic[T]):
         async with plain_task_group() as tasks:
             await self._list_then_watch(tasks)
             tasks.cancel_scope.cancel()
-        # A resync that was ended in the middle may have left something.
+        # A resync that was cancelled halfway may have left queued items.
         await self._on_batch()
 
     async def _list_then_watch(self, tasks: TaskGroup | None) -> None:
@@ -261,7 +263,7 @@ class Reflector(Generic[T]):
             try:
                 opened = await self._watch_list()
             except StreamingListIgnored as error:
-                # Whoever sent objects, and no bookmark after them, will not do so the next time either.
+                # A server that sent objects and no bookmark after them will not send one the next time either.
                 self._use_watch_list = not error.objects
                 log.warning("streaming_list_failed", reflector=self.name, error=str(error), fallback="list")
             except ClientError as error:
@@ -274,21 +276,21 @@ class Reflector(Generic[T]):
         await self._watch(opened)
 
     async def _wait(self, seconds: float) -> None:
-        """Wait before the next try: so many seconds, or until a server that was gone is back."""
+        """Wait before the next attempt. The wait ends early when a server that could not be reached is back."""
         if self._reachability is None:
             await self._clock.sleep(seconds)
         elif await self._reachability.wait(seconds):
             self._backoff.reset()
 
     def _failed(self, error: ClientError) -> None:
-        """Count a failure of list or watch, and tell whoever is to be told."""
+        """Count a failure of a list or watch, and call the watch error handler."""
         self._note_failure(error)
         if (
             self._watch_error_handler is default_watch_error_handler
             and isinstance(error, ServerUnreachable)
             and self._reachability is not None
         ):
-            return  # told once for everybody who waits for this server
+            return  # logged once for all who wait for this server
         try:
             self._watch_error_handler(self.name, error)
         except Exception:
@@ -312,7 +314,7 @@ class Reflector(Generic[T]):
                     await self._on_batch()
                 await self._on_batch()
             except Exception:
-                # As in client-go: what cannot be resynced is listed anew.
+                # As in client-go: if a resync fails, everything is listed again.
                 log.exception("resync_failed", reflector=self.name)
                 watch.cancel()
                 return
@@ -324,7 +326,9 @@ class Reflector(Generic[T]):
 
     async def _replace(self, objects: Sequence[T], version: str) -> None:
         """
-        :raises ListNotStored: if the store does not take it
+        Pass a list to the store.
+
+        :raises ListNotStored: if the store raises
         """
         before = self._last_sync_resource_version
         try:
@@ -334,7 +338,7 @@ class Reflector(Generic[T]):
             else:
                 self._store.replace(objects, version)
             self._heard_at = self._clock.monotonic()
-            # Before the last of it is worked off, so that the store can be told which version it has come to.
+            # Before the last part is processed, so that the store can be told the version that it has reached.
             self._last_sync_resource_version = version
             await self._on_batch()
         except Exception as error:
@@ -347,7 +351,7 @@ class Reflector(Generic[T]):
         return iter(())
 
     def _accept(self, obj: T | Undecodable) -> T | None:
-        """What a streaming list keeps of an object: what the store will keep of it, so that memory has no peak."""
+        """The object as a streaming list keeps it, None to leave it out. Made at once, so that memory has no peak."""
         if isinstance(obj, Undecodable):
             self._undecodable.note(obj.key, obj.error, listed=True)
             return None
@@ -360,11 +364,11 @@ class Reflector(Generic[T]):
                 return self._transformer(obj)
             except Exception:
                 log.debug("object_not_transformed", reflector=self.name)
-                # The store, which transforms what it gets, will say so: it knows what it has of this object.
+                # The store calls the transformer again and reports the failure: it knows whether it has the object.
         return obj
 
     def _take_in(self, obj: T) -> bool:
-        """Make an object of a list one that can be kept, at once, so that the list's bytes can be let go."""
+        """Finish an object of a list at once, so that the list's memory can be freed. False: it is left out."""
         try:
             self._finish.one(obj)
         except ObjectDecodeError as error:  # an eager one
@@ -386,11 +390,11 @@ class Reflector(Generic[T]):
         except ClientError as error:
             if not (is_expired(error) or is_too_large_resource_version(error)):
                 raise
-            # The version to list at is not to be had. Asking for the most recent state always makes headway.
+            # The version to list at is not available. Asking for the most recent state always makes progress.
             self._version_unavailable = True
             found = await self._list_at(self._relist_version(), page_size)
         if first_version == "0" and found.paginated:
-            # A server that pages at version 0 has no watch cache; go on reading it in pages.
+            # A server that pages at version 0 has no watch cache. Read its lists in pages from now on.
             self._paginated = True
         self._version_unavailable = False
         for one in found.left_out:
@@ -404,7 +408,7 @@ class Reflector(Generic[T]):
         if self._page_size:
             return self._page_size
         if not self._paginated and resource_version not in ("", "0"):
-            # Without a limit the server can answer from its watch cache; with one it would go to etcd.
+            # Without a limit the server can answer from its watch cache. With a limit it would ask etcd.
             return 0
         return DEFAULT_PAGE_SIZE
 
@@ -417,10 +421,10 @@ class Reflector(Generic[T]):
 
     async def _watch_list(self) -> _Opened[T]:
         """
-        Get everything as the first events of a watch, and keep that watch.
+        Read everything as the first events of a watch, and keep that watch open.
 
-        :raises StreamingListIgnored: if the server does not seem to know what is asked for
-        :raises ClientError: if there is no streaming list to be had here
+        :raises StreamingListIgnored: if the server seems not to know streaming lists
+        :raises ClientError: if this server gives no streaming list
         """
         cuts = 0
         while True:
@@ -459,11 +463,11 @@ class Reflector(Generic[T]):
                     cuts += 1
                     if cuts >= _STREAM_TRIES:
                         raise StreamingListCut(self.name, cuts)
-                    # The first time it may be a server that has ended; after that, what cuts it does so always.
+                    # The first cut may be a server that ended. After that, something cuts these lists every time.
                     wait = self._backoff.next() if cuts > 1 else 0.0
                 except ClientError as error:
                     if not self._version_unavailable and (is_expired(error) or is_too_large_resource_version(error)):
-                        # Once: a server that refuses the most recent state in this way, too, would be asked for ever.
+                        # Only once: a server that refuses the most recent state as well would be asked for ever.
                         self._version_unavailable = True
                     elif is_retriable(error):
                         self._note_failure(error)
@@ -479,7 +483,7 @@ class Reflector(Generic[T]):
         """
         Follow the server, watch after watch.
 
-        :param opened: the watch that a streaming list left open, to begin with
+        :param opened: the watch that a streaming list left open; it is used first
         :raises ClientError: if a watch was refused for a reason that waiting does not mend
         """
         internal_errors = RetryWithDeadline(self._clock, self._max_internal_error_retry)
@@ -504,7 +508,7 @@ class Reflector(Generic[T]):
                         log.debug("watch_refused", reflector=self.name, error=str(error))
                         await self._wait(delay_of(error, self._backoff.next()))
                         continue
-                    # Without a version the server starts with everything it has, in no order of versions.
+                    # Without a version the server first sends everything it has, in no order of versions.
                     rest, in_order = (), version not in ("", "0")
                 self._failing_since = self.failure = None
                 if not self._has_seen_bookmark:
@@ -516,14 +520,14 @@ class Reflector(Generic[T]):
                     raise
                 except ClientError as error:
                     ended = error
-            # The connection is closed by now; a wait holds nothing open.
+            # The connection is closed by now, so a wait holds nothing open.
             if isinstance(ended, TooManyRequests):
                 log.info("watch_throttled", reflector=self.name, error=str(ended))
                 await self._wait(delay_of(ended, self._backoff.next()))
             elif isinstance(ended, InternalError) and internal_errors.failed():
                 log.info("watch_retried", reflector=self.name, error=str(ended))
             else:
-                # After Expired too: the list that follows asks for at least the version that was reached.
+                # This includes Expired: the list that follows asks for at least the version that was reached.
                 level = log.debug if is_expired(ended) else log.warning
                 level("watch_ended", reflector=self.name, error=str(ended))
                 return
@@ -531,7 +535,7 @@ class Reflector(Generic[T]):
     async def _reflect(
         self, batches: Batches[T], rest: Sequence[WatchEvent[T]], started: float, *, in_order: bool
     ) -> None:
-        """Hand on what a watch sends until it ends."""
+        """Pass what a watch sends to the store, until the watch ends."""
         received = len(rest)
         if rest:
             in_order = self._apply(rest, in_order)
@@ -547,7 +551,7 @@ class Reflector(Generic[T]):
                 in_order = self._apply(batch, in_order)
                 await self._on_batch()
         except ConnectionLost as error:
-            # Everything before the break was handed on; the next watch goes on from there.
+            # Everything before the break is in the store. The next watch goes on from there.
             log.debug("watch_broke", reflector=self.name, error=str(error))
         self._check_duration(started, received)
 
@@ -555,10 +559,10 @@ class Reflector(Generic[T]):
         """
         Put a batch into the store.
 
-        :param in_order: whether the watch is past events that are in no order of versions
+        :param in_order: whether the watch has passed the initial events, which are in no order of versions
         :return: the same, after this batch
         """
-        # Read first: a transformer may leave nothing of the metadata.
+        # Read first: a transformer may remove the metadata.
         version = self._version_of(batch[-1].object)
         store, finish, type_, check_kind = self._store, self._finish, self._type, bool(self._expected_kind)
         add, update, delete, undecodable = store.add, self._update_keyed, store.delete, self._undecodable.keys
@@ -579,7 +583,7 @@ class Reflector(Generic[T]):
             try:
                 if kind == MODIFIED:
                     in_order = True
-                    # finish.one(obj), written out: it is what nearly all events are.
+                    # finish.one(obj), written out: nearly all events come here.
                     key = key_of(obj)
                     old = known(key)
                     if old is None:
@@ -610,34 +614,34 @@ class Reflector(Generic[T]):
         self._store.update(obj)
 
     def _leave_out(self, kind: str, key: str, error: Exception, batch: Sequence[WatchEvent[T]]) -> None:
-        """Go on without what an event says of an object, but for its deletion."""
+        """Leave out an event of an object that does not decode. A deletion is still passed on."""
         if kind != "DELETED":
             self._undecodable.note(key, error)
             return
         self._undecodable.forget(key, "undecodable_object_is_gone")
         known = self._undecodable.known(key)
-        # Known, or just about to be: nobody is told of the end of what they never heard of.
+        # The store has the object, or this batch adds it. Otherwise no handler knows it, and none is called.
         if known is not None or any(
             isinstance(event.object, self._type) and self._accessor.key(event.object) == key for event in batch
         ):
             self._store.delete(DeletedFinalStateUnknown(key, known))
 
     def _version_of(self, obj: Any) -> str:
-        """Of an event's object, which for a bookmark may be of another type; empty if it has none."""
+        """The version of an event's object, empty if it has none. A bookmark's object may be of another type."""
         try:
             return accessor_of(obj).resource_version(obj)
         except (TypeError, AttributeError):
             return ""
 
     def _key_of(self, obj: Any) -> str:
-        """An object's key, to name it in the log; empty if it has none."""
+        """An object's key for the log; empty if it has none."""
         try:
             return self._accessor.key(obj)
         except Exception:
             return ""
 
     def _is_expected(self, obj: Any) -> bool:
-        """Whether an object is what this reflector is for; the log is told if not."""
+        """Whether an object is of the expected type and kind. If not, the log says so."""
         if isinstance(obj, Undecodable):
             return False
         if not isinstance(obj, self._type):
@@ -662,10 +666,10 @@ class Reflector(Generic[T]):
 @dataclass(slots=True)
 class _Opened(Generic[T]):
     """
-    A watch whose initial events have been read.
+    An open watch whose initial events have been read.
 
-    :param context: closes it
-    :param rest: what came in the same batch after the initial events
+    :param context: closes the watch
+    :param rest: the events that came in the same batch after the initial ones
     """
 
     context: AsyncExitStack
@@ -674,8 +678,8 @@ class _Opened(Generic[T]):
 
 
 def _known_to_nobody(_: str) -> None:
-    """Where nobody says what the store has."""
+    """Stands in for `known`: the store's objects are not known."""
 
 
 async def _nothing() -> None:
-    """What is awaited after a batch where nobody asked to be told."""
+    """Stands in for `on_batch`."""

@@ -1,7 +1,7 @@
-"""SharedIndexInformer: a cache of one resource that follows the server, and tells any number of handlers.
+"""SharedIndexInformer: a cache of one resource that follows the server and calls any number of event handlers.
 
-bytes of a watch → Reflector → queue → indexer → each handler's ring buffer → handler. All of it up to the ring buffers
-happens in one task, a batch at a time.
+An event takes this way: bytes of a watch → Reflector → queue → indexer → each handler's ring buffer → handler. One task
+does all of it up to the ring buffers, a batch at a time.
 """
 
 from __future__ import annotations
@@ -42,50 +42,51 @@ T = TypeVar("T")
 
 log = get_logger(__name__)
 
-#: Which queue stands between the reflector and the store: one that gathers the changes of each object, or one that
-#: keeps all changes in the server's order.
+#: The queue between the reflector and the store. ``delta`` gathers the changes of each object. ``real`` keeps all
+#: changes in the server's order.
 QueueKind = Literal["delta", "real"]
 
-#: Seconds without a watch after which an informer no longer counts as one that follows the server.
+#: Seconds without an open watch after which an informer counts as not following the server.
 NOT_FOLLOWING_AFTER = 30.0
 
-#: Seconds. A resync more often than this would do little else.
+#: Seconds. A shorter period is raised to this: the informer would do little but resync.
 MINIMUM_RESYNC_PERIOD = 1.0
 
 
 class SharedIndexInformer(Generic[T]):
     """
-    A local copy of the objects of one resource, with indexes, kept up to date, and a source of notifications.
+    A local cache of the objects of one resource, with indexes, kept up to date. It calls event handlers for changes.
 
     What a user can rely on:
 
-    - The copy is *eventually* what the server has. At any moment it is a state that each object by itself had at some
-      time, and each object only moves on to later states; different objects need not be of one moment.
-    - Reading the copy (:attr:`indexer`) is possible from any thread. Adding and removing handlers and indexers belongs
-      to the event loop's thread.
-    - Each handler is told of the changes of *one object* in their order: an add, then updates, then a delete, then
-      perhaps an add again. Of *different objects* it is told in the server's order, but for what one list found.
-    - A handler is called after the copy has the change, one notification after the other; different handlers are
-      independent, and a slow one delays nobody else. By the time it is called the copy may be further on.
-    - Changes between a broken watch and the list after it are told as one: an update may stand for several, and an
-      object deleted and made again within the gap is an update whose uid differs.
-    - A deletion within such a gap is told by a :class:`~kinformer.cache.DeletedFinalStateUnknown` (a *tombstone*) with
-      the last state that was seen, which need not be the last that was.
-    - A handler that is added late is first told of everything in the copy, as adds.
-    - A handler with a resync period is told of every object at about that interval, as an update from a state to
-      itself, whether or not something happened.
-    - Objects are shared with everybody and are not to be changed; see ``KUBE_CACHE_MUTATION_DETECTOR``.
+    - The cache becomes *eventually* equal to the server. At any moment, each object in it has a state that it had at
+      some time, and each object only moves on to later states. Different objects need not be of one moment.
+    - Any thread may read the cache (:attr:`indexer`). Handlers and indexers may be added and removed only in the event
+      loop's thread.
+    - A handler is called for the changes of *one object* in their order: an add, then updates, then a delete, then
+      perhaps an add again. For changes of *different objects* it is called in the server's order, except for changes
+      that one list found.
+    - A handler is called after the cache has the change, for one change after the other. Handlers are independent: a
+      slow one does not delay the others. When it is called, the cache may already have later changes.
+    - Changes between a broken watch and the next list are joined. An update may stand for several. An object that was
+      deleted and made again in that gap is an update whose uid differs.
+    - For a deletion in such a gap, the handler gets a :class:`~kinformer.cache.DeletedFinalStateUnknown` (a
+      *tombstone*). It has the last state that was seen, which may not be the object's last state.
+    - A handler that is added late is first called with an add for every object in the cache.
+    - A handler with a resync period is called for every object about once a period. The call is an update from a state
+      to the same state.
+    - Objects are shared, so nobody may change them; see ``KUBE_CACHE_MUTATION_DETECTOR``.
 
-    :param lister_watcher: where from
-    :param type_: what the objects are: a model, a Struct, or dict
-    :param name: what log lines, metrics and errors call it; the type's name if none is given
+    :param lister_watcher: lists and watches the resource
+    :param type_: the type of the objects: a model, a Struct, or dict
+    :param name: the informer's name in logs, metrics and errors; by default the type's name
     :param indexers: the index functions by name; more can be added at any time
-    :param resync_period: seconds between resyncs of handlers that do not ask for another; 0 for never
-    :param transform: is given each object before it is stored and may give back another, smaller one; it must be able
-        to take what it gave
+    :param resync_period: seconds between resyncs, for handlers that do not ask for another period; 0 for never
+    :param transform: called with each object before it is stored; it may return another, smaller one. It must also
+        accept an object that it has returned.
     :param queue: which queue to use
-    :param resource: what metrics call the objects, besides `name`
-    :param mutation_detector: what watches over the objects; by default as ``KUBE_CACHE_MUTATION_DETECTOR`` says
+    :param resource: the resource in labels of metrics, besides `name`
+    :param mutation_detector: watches the objects for changes; by default as ``KUBE_CACHE_MUTATION_DETECTOR`` says
 
     The other parameters are those of :class:`~kinformer.cache.Reflector`.
     """
@@ -146,9 +147,9 @@ class SharedIndexInformer(Generic[T]):
         self._controller: Controller[T] | None = None
         self._synced = SyncGate(f"informer {self.name}", self.name, self._is_started, self._clock)
         self._ended = anyio.Event()
-        #: Which keys may be synced here of what this informer holds; None: all of them.
+        #: Says which keys may be synced in this process; None: all keys.
         self.key_gate: KeyGate | None = None
-        #: Handlers that are told nothing yet; None while none are held.
+        #: Handlers that are held and not called yet; None while handlers are not held.
         self._held: list[ProcessorListener[T]] | None = None
 
     def __repr__(self) -> str:
@@ -158,12 +159,12 @@ class SharedIndexInformer(Generic[T]):
 
     @property
     def indexer(self) -> Indexer[T]:
-        """The objects, to read from any thread. Only the informer writes."""
+        """The objects. Any thread may read them. Only the informer writes."""
         return self._indexer
 
     @property
     def lister_watcher(self) -> ListerWatcher[T]:
-        """Where the objects come from."""
+        """What lists and watches the objects."""
         return self._lister_watcher
 
     @property
@@ -173,7 +174,7 @@ class SharedIndexInformer(Generic[T]):
 
     @property
     def last_sync_resource_version(self) -> str:
-        """The version of the server's state that was reached last; empty before the first list."""
+        """The version of the last list or event that was received; empty before the first list."""
         return self._controller.last_sync_resource_version if self._controller is not None else ""
 
     @property
@@ -183,61 +184,61 @@ class SharedIndexInformer(Generic[T]):
 
     @property
     def pending(self) -> int:
-        """How many objects have changes that were heard of, and are not in :attr:`indexer` yet."""
+        """Number of queued items (with the queue ``delta``: of objects) that are not in :attr:`indexer` yet."""
         return self._controller.pending if self._controller is not None else 0
 
     @property
     def lists(self) -> int:
-        """How often everything was got anew; more than once after a watch that could not go on."""
+        """How many lists (plain or streaming) have filled the cache. It grows when a watch could not go on."""
         return self._controller.lists if self._controller is not None else 0
 
     @property
     def untold(self) -> int:
-        """How many notifications wait for their handlers."""
+        """Number of notifications that handlers have not been called with yet."""
         return sum(listener.untold for listener in self._processor)
 
     @property
     def queued(self) -> int:
-        """How much waits between the reflector and the copy."""
+        """Number of items in the queue between the reflector and the cache."""
         return len(self._queue) if self._queue is not None else 0
 
     @property
     def has_synced(self) -> bool:
-        """Whether everything that was there at the start is in the copy; handlers may still be on their way there."""
+        """Whether everything of the first list is in the cache. Handlers may not have been called for all of it yet."""
         return self._synced.synced
 
     async def wait_synced(self) -> None:
         """
         Return once :attr:`has_synced` is true.
 
-        :raises InformerStateError: if the informer stopped before
+        :raises InformerStateError: if the informer stopped before it had synced
         """
         await self._synced.wait()
 
     async def wait_for_version(self, resource_version: str, *, timeout: float | None = None) -> None:
         """
-        Return once :attr:`indexer` shows everything up to a version: of what one has just written, say::
+        Return once :attr:`indexer` shows everything up to a version, such as that of one's own last write::
 
             written = await client.resource(V1Pod).update(pod)
             await pods.wait_for_version(written.metadata.resource_version)
 
-        :param resource_version: of a write of this informer's own resource
-        :param timeout: seconds after which to give up; 10 if None
-        :raises CacheBehind: if the copy has not come to it by then
+        :param resource_version: the version of a write to this informer's own resource
+        :param timeout: seconds after which to give up; None means 10
+        :raises CacheBehind: if the cache has not reached that version by then
         :raises InformerStateError: if the informer was not started, or has stopped
         """
         from kinformer.cache.freshness import wait_for_version
 
         if not self.is_started or self.is_stopped:
-            raise InformerStateError(f"informer {self.name} does not run: its copy comes to no version")
+            raise InformerStateError(f"informer {self.name} is not running: its cache reaches no new version")
         await wait_for_version(self, resource_version, timeout, self._clock)
 
     @property
     def is_following(self) -> bool:
         """
-        Whether the copy follows the server: it has synced, the informer runs, and a watch is open, or was so lately.
+        Whether the cache follows the server: the informer has synced and runs, and a watch is open or was open lately.
 
-        It is False again when no watch could be opened for :data:`NOT_FOLLOWING_AFTER` seconds.
+        It becomes False when no watch could be opened for :data:`NOT_FOLLOWING_AFTER` seconds.
         """
         controller = self._controller
         return (
@@ -249,16 +250,16 @@ class SharedIndexInformer(Generic[T]):
 
     @property
     def failing_for(self) -> float:
-        """For how many seconds no watch could be opened; 0 while one is open, or nothing has failed yet."""
+        """Seconds since watches could no longer be opened. 0 while a watch is open, or nothing has failed yet."""
         return self._controller.failing_for if self._controller is not None else 0.0
 
     @property
     def silent_for(self) -> float:
         """
-        For how many seconds the server has sent nothing of this resource; 0 before the first list.
+        Seconds since the server last sent anything for this resource; 0 before the first list.
 
-        Lists, events and bookmarks count. From a server that was never seen to send a bookmark, the opening of a watch
-        counts as well: nothing else need come of objects that do not change.
+        Lists, events and bookmarks count. A server that has never sent a bookmark may send nothing while no object
+        changes, so there the opening of a watch counts as well.
         """
         return self._controller.silent_for if self._controller is not None else 0.0
 
@@ -269,16 +270,16 @@ class SharedIndexInformer(Generic[T]):
 
     @property
     def is_started(self) -> bool:
-        """Whether it runs, or has run."""
+        """Whether the informer runs, or has run."""
         return self._is_started()
 
     @property
     def is_stopped(self) -> bool:
-        """Whether it has run and does no more. It cannot be run again."""
+        """Whether the informer has run and has ended. It cannot be run again."""
         return self._ended.is_set()
 
     async def wait_stopped(self) -> None:
-        """Return once it has stopped; at once if it was never started."""
+        """Return once the informer has stopped; at once if it was never started."""
         if self._controller is not None:
             await self._ended.wait()
 
@@ -287,26 +288,29 @@ class SharedIndexInformer(Generic[T]):
 
     async def forget(self, is_unwanted: Callable[[T], bool]) -> None:
         """
-        Let go of objects that its lister-watcher leaves out from now on. Handlers are told with a tombstone, as of a
-        deletion that nobody saw.
+        Remove objects that the lister-watcher leaves out from now on.
+
+        Delete handlers are called with a tombstone, as for a deletion that no event reported.
+
+        :param is_unwanted: whether to remove an object
         """
         if self._controller is None:
             return
         key_of = self._indexer.key_of
         await self._controller.forget([(key_of(obj), obj) for obj in self._indexer.list() if is_unwanted(obj)])
 
-    # --- who is told
+    # --- handlers
 
     def add_event_handler(
         self, handler: ResourceEventHandler[T], *, resync_period: float | None = None
     ) -> ProcessorListener[T]:
         """
-        Tell `handler` of every change from now on, and first of what is there.
+        Call `handler` for every change from now on, and first for every object that is in the cache.
 
-        :param resync_period: seconds between resyncs of this handler; None as the informer has it, 0 for never. Once
-            the informer runs, it cannot be shorter than the shortest that was asked for before.
-        :return: its registration, which tells whether it has heard of everything that was there at the start, and by
-            which it can be removed
+        :param resync_period: seconds between resyncs of this handler; None for the informer's period, 0 for never. Once
+            the informer runs, it cannot be shorter than the shortest period that was asked for before.
+        :return: the handler's registration. It says whether the handler was called for everything that was there at the
+            start, and is the argument to remove the handler.
         :raises InformerStateError: if the informer has stopped
         """
         if self.is_stopped:
@@ -328,7 +332,7 @@ class SharedIndexInformer(Generic[T]):
 
     def _tell(self, listener: ProcessorListener[T]) -> None:
         if self._controller is not None:
-            # Nothing can come between: this and the processing of a change are each done in one go.
+            # No change can come in between: this function does not await, and neither does the processing of a change.
             listener.tell_of_all(self._indexer.list())
             if self._synced.synced:
                 listener.pending.append((SYNCED, None, None))
@@ -336,21 +340,22 @@ class SharedIndexInformer(Generic[T]):
 
     def hold_handlers(self) -> None:
         """
-        Tell handlers that are added from now on nothing until :meth:`release_handlers`.
+        Do not call handlers that are added from now on, until :meth:`release_handlers`.
 
-        For who follows the server and is not to act yet: the copy is complete and costs nothing but itself.
+        For a process that follows the server and may not act yet, such as one that waits for a lease. Its cache is
+        complete, and nothing is queued for handlers.
         """
         if self._held is None:
             self._held = []
 
     def release_handlers(self) -> None:
-        """Tell the handlers that were held of everything, as if they were added now. Without such, do nothing."""
+        """Call the held handlers for everything, as if they were added now. Without held handlers, do nothing."""
         held, self._held = self._held, None
         for listener in held or ():
             self._tell(listener)
 
     def remove_event_handler(self, registration: ProcessorListener[T]) -> None:
-        """Tell this handler nothing more, not even what waits for it. Doing so twice is doing it once."""
+        """Do not call this handler again, not even for changes that are pending. A second removal has no effect."""
         self._remove(registration)
 
     def _remove(self, registration: ProcessorListener[T]) -> None:
@@ -361,19 +366,19 @@ class SharedIndexInformer(Generic[T]):
 
     async def shut_down_event_handler(self, registration: ProcessorListener[T]) -> None:
         """
-        Remove a handler, and wait until it is in no call: from then on, what it uses can be closed.
+        Remove a handler, and wait until its present call has ended. Then the things that it uses can be closed.
 
-        Not to be called by the handler itself, which would wait for its own end.
+        The handler itself must not call this: it would wait for its own end.
         """
         self._remove(registration)
         await registration.wait_idle()
 
     def add_indexers(self, indexers: Indexers[T]) -> None:
         """
-        Index by more functions, whatever is there and whatever comes.
+        Add index functions. The objects that are there are indexed at once.
 
         :raises InformerStateError: if the informer has stopped
-        :raises ValueError: if there is an index of one of the names already
+        :raises IndexerConflict: if there is already an index with one of these names
         """
         if self.is_stopped:
             raise InformerStateError(f"informer {self.name} has stopped: the indexers were not added")
@@ -381,18 +386,18 @@ class SharedIndexInformer(Generic[T]):
 
     def set_transform(self, transform: TransformFunc[T]) -> None:
         """
-        Give each object to `transform` before it is stored.
+        Call `transform` with each object before it is stored.
 
-        :raises InformerStateError: if the informer runs already
+        :raises InformerStateError: if the informer has been started
         """
         self._check_not_started()
         self._transform = transform
 
     def set_watch_error_handler(self, handler: WatchErrorHandler) -> None:
         """
-        Tell `handler` of each failure of list or watch, instead of the log.
+        Call `handler` for each failure of a list or watch, instead of logging it.
 
-        :raises InformerStateError: if the informer runs already
+        :raises InformerStateError: if the informer has been started
         """
         self._check_not_started()
         self._watch_error_handler = handler
@@ -404,7 +409,7 @@ class SharedIndexInformer(Generic[T]):
     # --- resync periods
 
     def _settle_resync_period(self, requested: float) -> float:
-        """The period as it can be had; the informer checks more often if need be, unless it runs already."""
+        """The period that is possible. Before the informer runs, its check period is shortened if necessary."""
         if requested <= 0:
             return 0.0
         if requested < MINIMUM_RESYNC_PERIOD:
@@ -426,14 +431,14 @@ class SharedIndexInformer(Generic[T]):
             return 0.0
         return max(requested, self._resync_check_period)
 
-    # --- the way of an event
+    # --- running
 
     async def run(self) -> None:
         """
         Follow the server until cancelled.
 
-        :raises InformerStateError: if it runs already, or has run
-        :raises CacheMutatedError: if the mutation detector found that somebody changed an object
+        :raises InformerStateError: if the informer runs already, or has run
+        :raises CacheMutatedError: if the mutation detector found a changed object
         """
         self._check_not_started()
         self._queue = self._new_queue()
@@ -472,7 +477,7 @@ class SharedIndexInformer(Generic[T]):
             self._ended.set()
             self._synced.close()
             for listener in self._held or ():
-                listener.remove()  # whoever waits for it hears that the informer has stopped
+                listener.remove()  # a caller that waits for it gets an error: the informer has stopped
 
     def _new_queue(self) -> Queue[T]:
         if self._queue_kind == "real":
@@ -482,7 +487,7 @@ class SharedIndexInformer(Generic[T]):
         )
 
     def _new_process(self) -> PopProcessFunc:
-        """What each pop goes through: the store, the mutation detector, the listeners' buffers."""
+        """The function that processes each pop: it updates the store, the mutation detector, the listeners' buffers."""
         same_version = self._accessor.same_version
         distribute, distribute_sync = self._processor.distribute, self._processor.distribute_sync
         everyone = self._processor.everyone
@@ -500,7 +505,7 @@ class SharedIndexInformer(Generic[T]):
             if same_version(old, new):
                 distribute_sync((UPDATE, old, new))
                 return
-            # distribute(...), written out: it is what nearly all changes are.
+            # distribute(...), written out: nearly all changes come here.
             notification = (UPDATE, old, new)
             for append in everyone:
                 append(notification)

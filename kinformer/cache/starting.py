@@ -1,6 +1,7 @@
-"""Waiting for an informer, with a warning where nobody has started it, and an error where it ends and has not synced.
+"""Waiting for an informer to sync.
 
-Both are mistakes that otherwise show as nothing at all: a program that stands still.
+A warning says that the informer was never started. An error says that it ended before it had synced. Without these, a
+program with one of these mistakes would stand still and show nothing.
 """
 
 from __future__ import annotations
@@ -17,21 +18,21 @@ __all__ = ("NOT_STARTED_AFTER", "InformerStateError", "SyncGate")
 
 log = get_logger(__name__)
 
-#: Seconds of waiting for an informer that nobody has started, after which the log says so.
+#: Seconds of waiting for an informer that is not started, after which a warning is logged.
 NOT_STARTED_AFTER: Final = 5.0
 
 
 class InformerStateError(RuntimeError):
-    """What was asked of an informer can be done only before it runs, or only until it has stopped."""
+    """The operation is possible only before the informer starts, or only until it has stopped."""
 
 
 class SyncGate:
     """
-    Opens when something of an informer has synced, or never will.
+    A gate that opens when an informer or a handler has synced, or when it ends and never will.
 
-    :param what: what is waited for, as an error should call it
+    :param what: the name in errors of what is waited for
     :param informer: the informer's name
-    :param is_started: whether it runs, or has run
+    :param is_started: whether the informer runs, or has run
     """
 
     __slots__ = ("_clock", "_informer", "_is_started", "_open", "_what", "synced")
@@ -46,19 +47,19 @@ class SyncGate:
         self.synced = False
 
     def sync(self) -> None:
-        """It has synced."""
+        """Open the gate: it has synced."""
         self.synced = True
         self._open.set()
 
     def close(self) -> None:
-        """It has ended: if it has not synced by now, it never will."""
+        """Open the gate: it has ended. If it has not synced by now, it never will."""
         self._open.set()
 
     async def wait(self) -> None:
         """
         Return once it has synced.
 
-        :raises InformerStateError: if it ended before it had
+        :raises InformerStateError: if it ended before it had synced
         """
         if not self._is_started() and not self._open.is_set():
             reminder = self._clock.call_later(NOT_STARTED_AFTER, self._remind)
@@ -77,5 +78,5 @@ class SyncGate:
                 "informer_not_started",
                 informer=self._informer,
                 seconds=NOT_STARTED_AFTER,
-                hint="somebody waits for it: run it, or call start() of its factory after the last informer_for()",
+                hint="a task waits for it: run it, or call start() of its factory after the last informer_for()",
             )

@@ -1,8 +1,8 @@
-"""Store and Indexer: objects that know under which key they stand.
+"""Store and Indexer: containers that make the keys of their objects.
 
-:class:`Store` is what a reflector fills and what can be read from; :class:`Indexer` is the one that simply holds
-objects, and finds them by index, too. The cache of an informer is an :class:`Indexer`: the event loop writes, any
-thread reads (see :mod:`kinformer.cache.thread_safe_store` for what readers may count on).
+:class:`Store` is the interface of what a reflector fills and users read. :class:`Indexer` is the store that holds the
+objects and also finds them by index. The cache of an informer is an :class:`Indexer`. The event loop writes to it, and
+any thread may read (see :mod:`kinformer.cache.thread_safe_store` for what readers can rely on).
 """
 
 from __future__ import annotations
@@ -33,41 +33,41 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 T_contra = TypeVar("T_contra", contravariant=True)
 
-#: Changes an object before anybody else sees it, in place or by giving another one.
+#: Changes an object before anything else can see it, in place or by returning another one.
 TransformFunc: TypeAlias = Callable[[T], T]
 
 
 class ReflectorStore(Protocol[T_contra]):
-    """What a reflector needs of a store: somewhere to put what it hears."""
+    """The part of a store that a reflector calls."""
 
     def add(self, obj: T_contra) -> object:
-        """The object is new."""
+        """Store an object that is new."""
 
     def update(self, obj: T_contra) -> object:
-        """The object has changed."""
+        """Store an object that has changed."""
 
     def delete(self, obj: T_contra | DeletedFinalStateUnknown[T_contra]) -> object:
-        """The object is gone."""
+        """Remove an object that was deleted."""
 
     def replace(self, objects: Sequence[T_contra], resource_version: str = "") -> object:
-        """These objects are all there are."""
+        """Replace everything by these objects: they are all the objects that exist."""
 
     def resync(self) -> object:
-        """Go through all objects again, where that means something."""
+        """Process all objects again, where the store has something to process."""
 
 
 class KeyListerGetter(Protocol[T_co]):
-    """What a queue needs of the store behind it: which objects its consumer knows."""
+    """The part of a store that a queue reads, to learn which objects its consumer has."""
 
     def list_keys(self) -> list[str]:
         """All keys."""
 
     def get_by_key(self, key: str) -> T_co | None:
-        """The object under that key, None if there is none."""
+        """The object with that key, None if there is none."""
 
 
 class Store(ReflectorStore[T], Protocol[T]):
-    """Holds something for each key: the object last given, or what an implementation makes of it."""
+    """Holds a value for each key: the newest object, or what an implementation makes of it."""
 
     def list(self) -> builtins.list[T]:
         """All objects."""
@@ -76,20 +76,20 @@ class Store(ReflectorStore[T], Protocol[T]):
         """All keys."""
 
     def get(self, obj: T) -> T | None:
-        """What stands under this object's key, None if nothing does."""
+        """The value with this object's key, None if there is none."""
 
     def get_by_key(self, key: str) -> T | None:
-        """What stands under that key, None if nothing does."""
+        """The value with that key, None if there is none."""
 
     def bookmark(self, resource_version: str) -> object:
-        """Nothing has changed up to this resourceVersion."""
+        """Note that nothing has changed up to this resourceVersion."""
 
     def last_store_sync_resource_version(self) -> str:
         """The resourceVersion up to which the store is known to be complete."""
 
 
 class TransactionType(StrEnum):
-    """What a :class:`Transaction` does."""
+    """The kind of change that a :class:`Transaction` makes."""
 
     ADD = "Add"
     UPDATE = "Update"
@@ -98,7 +98,7 @@ class TransactionType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Transaction(Generic[T]):
-    """One of several changes that are made at once."""
+    """One of several changes that are made together."""
 
     type: TransactionType
     object: T | DeletedFinalStateUnknown[T]
@@ -106,11 +106,11 @@ class Transaction(Generic[T]):
 
 class TransactionError(Exception):
     """
-    Some of the changes could not be made; the others were.
+    Some changes of a transaction failed. The others were made.
 
-    :ivar successful_indices: which were made
-    :ivar total_transactions: how many there were
-    :ivar errors: why the others were not
+    :ivar successful_indices: the positions of the changes that were made
+    :ivar total_transactions: the number of changes
+    :ivar errors: why the others failed
     """
 
     def __init__(self, successful_indices: Sequence[int], total_transactions: int, errors: Sequence[Exception]):
@@ -128,12 +128,12 @@ class Indexer(Generic[T]):
     """
     A :class:`Store` that holds objects and finds them by index.
 
-    :param key: makes the keys: an accessor, a function, or None for ``namespace/name`` of whatever comes
+    :param key: makes the keys: an accessor, a function, or None for ``namespace/name`` of any object
     :param indexers: the index functions by name
-    :param transform: is given each object before it is stored
-    :param on_index_error: told of each object that an index function fails for, which is then stored and left out of
-        that index; None: it is not stored, and whoever stores it gets the error
-    :ivar storage: the objects by key. Who knows an object's key already, like the consumer of a queue, writes here
+    :param transform: called with each object; the object that it returns is stored
+    :param on_index_error: called for each object that an index function fails for. That object is stored, and is left
+        out of that index. None: the object is not stored, and the error is raised to the caller.
+    :ivar storage: the objects by key. A caller that already has an object's key, like a queue's consumer, writes here.
     :ivar key_of: makes an object's key
     """
 
@@ -161,30 +161,30 @@ class Indexer(Generic[T]):
 
     def update(self, obj: T) -> T | None:
         """
-        Put an object into the store.
+        Store an object.
 
-        :return: the one that it takes the place of, None if there was none
+        :return: the object that it replaces, None if there was none
         :raises ObjectKeyError: if no key can be made for it
-        :raises IndexFuncError: if an index function fails; then nothing has changed
+        :raises IndexFuncError: if an index function fails; then nothing is changed
         """
         key = self._checked_key_of(obj)
         return self.storage.update(key, obj if self._transform is None else self._transform(obj))
 
     def delete(self, obj: T | DeletedFinalStateUnknown[T]) -> T | None:
         """
-        Take an object, or what a tombstone or an explicit key stands for, out of the store if it is there.
+        Remove an object, if it is there. It may be given as a tombstone or an explicit key.
 
-        :return: the stored object, None if there was none
+        :return: the object that was stored, None if there was none
         :raises ObjectKeyError: if no key can be made for it
         """
         return self.storage.delete(self._checked_key_of(obj), obj)
 
     def replace(self, objects: Sequence[T], resource_version: str = "") -> None:
         """
-        Have these objects and no others.
+        Replace everything by these objects.
 
-        :raises ObjectKeyError: if no key can be made for one of them; then nothing has changed
-        :raises IndexFuncError: if an index function fails; then nothing has changed
+        :raises ObjectKeyError: if no key can be made for one of them; then nothing is changed
+        :raises IndexFuncError: if an index function fails; then nothing is changed
         """
         keys = [self._checked_key_of(obj) for obj in objects]
         if self._transform is not None:
@@ -193,9 +193,9 @@ class Indexer(Generic[T]):
 
     def transaction(self, transactions: Iterable[Transaction[T]]) -> None:
         """
-        Make several changes that readers see all at once.
+        Make several changes, which readers see all at once.
 
-        :raises TransactionError: if some could not be made; the others were
+        :raises TransactionError: if some changes failed; the others were made
         """
         made: builtins.list[int] = []
         errors: builtins.list[Exception] = []
@@ -225,12 +225,12 @@ class Indexer(Generic[T]):
         return self.storage.list_keys()
 
     def get_by_key(self, key: str) -> T | None:
-        """What stands under a key, None if nothing does."""
+        """The object with this key, None if there is none."""
         return self.storage.get(key)
 
     def get(self, obj: T) -> T | None:
         """
-        The stored object with the key of this one, None if there is none.
+        The stored object with the same key, None if there is none.
 
         :raises ObjectKeyError: if no key can be made for it
         """
@@ -254,10 +254,10 @@ class Indexer(Generic[T]):
 
     def index(self, index_name: str, obj: T) -> builtins.list[T]:
         """
-        The objects that have in that index a value which this one has, too; it need not be a stored one.
+        The objects that share a value in that index with this object. It need not be a stored one.
 
         :raises IndexNotFound: if there is no such index
-        :raises IndexFuncError: if the index function fails for it
+        :raises IndexFuncError: if the index function fails for this object
         """
         return self.storage.index(index_name, obj)
 
@@ -271,15 +271,15 @@ class Indexer(Generic[T]):
 
     def add_indexers(self, indexers: Indexers[T]) -> None:
         """
-        Keep more indexes from now on, filled with the objects that are there.
+        Add indexes, and fill them with the objects that are there.
 
-        :raises IndexerConflict: if there is already one of that name; then none is added
+        :raises IndexerConflict: if there is already an index with one of these names; then none is added
         :raises IndexFuncError: if an index function fails; then none is added
         """
         self.storage.add_indexers(indexers)
 
     def bookmark(self, resource_version: str) -> None:
-        """The server says that nothing has changed up to this resourceVersion."""
+        """Note that nothing has changed up to this resourceVersion: the server says so."""
         self.storage.bookmark(resource_version)
 
     def last_store_sync_resource_version(self) -> str:
@@ -287,4 +287,4 @@ class Indexer(Generic[T]):
         return self.storage.last_store_sync_resource_version()
 
     def resync(self) -> None:
-        """Nothing to do for a store."""
+        """Do nothing: a store has nothing to resync."""

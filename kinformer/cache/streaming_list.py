@@ -1,7 +1,7 @@
-"""Streaming lists: everything there is, as the first events of a watch that then goes on.
+"""Streaming lists: the first events of a watch that give everything the server has. The watch then goes on.
 
-The server sends an ADDED event for each object and then a bookmark that says so; what comes after it is news. It costs
-the server much less than a list, and the client one request less.
+The server sends an ADDED event for each object, and then a bookmark that ends the list. Later events are changes. It
+costs the server much less than a list, and the client sends one request less.
 """
 
 from __future__ import annotations
@@ -26,25 +26,26 @@ T = TypeVar("T")
 
 log = get_logger(__name__)
 
+#: Seconds without an event after which the log says that the list is late.
 _PATIENCE = 10.0
 
 _BOOKMARK = b'{"kind":"","apiVersion":"","metadata":{"resourceVersion":"1","creationTimestamp":null}}'
 
-#: Seconds without a further object, and without the bookmark, after which the server is taken for one that knows
-#: nothing of streaming lists: to it, what it was asked for is a plain watch.
+#: Seconds without another object, and without the bookmark, after which the server is taken for one that does not know
+#: streaming lists. Such a server treats the request as a plain watch.
 GIVEN_UP_AFTER = 30.0
 
 
 class StreamingListIgnored(ClientError):
     """
-    The server sent what there is, perhaps, and never said that this was all.
+    The server sent no bookmark that ends a streaming list. It may have sent all objects.
 
-    :ivar objects: how many there were
+    :ivar objects: the number of objects that came
     """
 
     def __init__(self, name: str, objects: int, seconds: float):
         super().__init__(
-            f"streaming list of {name}: no further object came for {seconds:g} seconds, nor the bookmark that ends it"
+            f"streaming list of {name}: for {seconds:g} seconds neither an object came nor the bookmark that ends it"
         )
         self.objects = objects
 
@@ -52,10 +53,10 @@ class StreamingListIgnored(ClientError):
 @dataclass(slots=True)
 class StreamedList(Generic[T]):
     """
-    What the initial events of a watch told.
+    The list that the initial events of a watch make.
 
-    :param resource_version: the version of the server's state that it is
-    :param rest: what came in the same batch after it
+    :param resource_version: the version of the list
+    :param rest: the events that came in the same batch after the list
     """
 
     objects: list[T]
@@ -65,10 +66,10 @@ class StreamedList(Generic[T]):
 
 def shows_end(accessor: Accessor[Any]) -> bool:
     """
-    Whether the bookmark that ends the initial events can be told from others, as objects of this type.
+    Whether the bookmark that ends the initial events can be told from other bookmarks, as objects of this type.
 
-    It cannot where a Struct leaves annotations out, unless the Struct requires something that no bookmark has: such a
-    bookmark is decoded as one.
+    It cannot if the type is a Struct that leaves annotations out. There is one exception: if the Struct requires a
+    field that no bookmark has, bookmarks are decoded as a type that has annotations.
     """
     declared = accessor.declared_meta
     if declared is None or "annotations" in declared.__struct_encode_fields__:
@@ -84,10 +85,10 @@ class InitialEvents(Generic[T]):
     """
     Reads the initial events of one watch.
 
-    :param name: what the log calls it
-    :param accept: makes of an object what is kept, None if nothing is; it is given what does not decode, too
-    :param started: when the watch was asked for
-    :param max_objects: a list of more is an error
+    :param name: the reflector's name in logs
+    :param accept: returns an object as it is kept, or None to leave it out. It also gets what does not decode.
+    :param started: when the watch was requested, by the clock's :meth:`~kinformer.clock.Clock.monotonic`
+    :param max_objects: the greatest number of objects in a list; a longer one is an error
     """
 
     def __init__(
@@ -105,15 +106,16 @@ class InitialEvents(Generic[T]):
         self._clock = clock
         self._last = self._progress = started
         self._max_objects = max_objects
-        #: How many events came.
+        #: Number of events that came.
         self.received = 0
         self._objects = 0
 
     async def read(self, batches: AsyncIterator[Sequence[WatchEvent[T]]]) -> StreamedList[T] | None:
         """
-        The list; None if the watch ended within it.
+        Read the list. None if the watch ended before the list did.
 
-        :raises StreamingListIgnored: if the server does not seem to know that this is to be a list
+        :raises StreamingListIgnored: if the server seems not to know streaming lists
+        :raises EndlessList: if there are more than `max_objects` objects
         :raises ClientError: if the watch failed
         """
         with anyio.CancelScope() as waiting:
@@ -129,7 +131,7 @@ class InitialEvents(Generic[T]):
                 self._last = self._clock.monotonic()
                 self.received += len(batch)
                 if len(found) > self._max_objects:
-                    raise EndlessList(f"more than {self._max_objects} objects came")
+                    raise EndlessList(f"the list has more than {self._max_objects} objects")
                 for at, event in enumerate(batch, 1):
                     if event.type != BOOKMARK:
                         self._take(event, found)
@@ -153,7 +155,7 @@ class InitialEvents(Generic[T]):
                 found.pop(key, None)
             elif (obj := self._accept(event.object)) is not None:
                 found[key] = obj
-        except Exception:  # a transformer's, or what an object of another type makes of the accessor
+        except Exception:  # raised by a transformer, or by the accessor for an object of another type
             log.exception("watch_event_not_stored", reflector=self._name, type=event.type)
 
     def _due(self) -> None:
@@ -166,6 +168,6 @@ class InitialEvents(Generic[T]):
 
 
 def _ends_initial_events(bookmark: WatchEvent[T]) -> bool:
-    # A bookmark's object need not be of the type that was asked for.
+    # A bookmark's object need not be of the requested type.
     annotations = accessor_of(bookmark.object).annotations(bookmark.object)
     return annotations.get(INITIAL_EVENTS_ANNOTATION) == "true"

@@ -1,4 +1,4 @@
-"""Task groups that raise what one of their tasks raised, and not a group of one."""
+"""Task groups that raise the error of their one failed task, not a group with one error in it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ("plain_task_group", "sole_error")
 @asynccontextmanager
 async def plain_task_group() -> AsyncIterator[TaskGroup]:
     """
-    anyio's task group, for tasks that are an inner matter of whoever opens it.
+    anyio's task group, for tasks that are an implementation detail of the code that opens it.
 
-    Where only one thing went wrong, the caller gets that very exception: it cannot know that there are tasks.
+    If there was only one error, the caller gets that very exception. The caller cannot know that there are tasks.
     """
     try:
         async with anyio.create_task_group() as tasks:
@@ -29,7 +29,7 @@ async def plain_task_group() -> AsyncIterator[TaskGroup]:
 
 
 def sole_error(error: BaseException) -> BaseException:
-    """The one exception that went through task groups on its way; a group of several as it is."""
+    """The single exception inside nested groups; a group of several exceptions is returned as it is."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return error

@@ -1,4 +1,4 @@
-"""A source of objects for tests of informers: lists and watches as an API server does them, all in memory.
+"""A source of objects for tests of informers. It lists and watches as an API server does, all in memory.
 
 ::
 
@@ -6,11 +6,12 @@
     source.add(pod)
     informer = SharedIndexInformer(source, V1Pod, clock=clock)
 
-What a test does to the source (:meth:`~FakeControllerSource.add`, ``modify``, ``delete``) is told to every open watch,
-unless it asks for silence; then only a new watch or a new list will find it. Watches can be ended, broken and made to
-fail, the history can be forgotten, and lists and watches can be refused. Everything is plain calls, and nothing waits.
+A test changes the source by :meth:`~FakeControllerSource.add`, ``modify`` and ``delete``. Every open watch gets the
+change, unless the test asks for silence. Then only a new watch or a new list shows it. Watches can be ended, broken and
+made to fail, the history can be forgotten, and lists and watches can be refused. Everything is a plain call that never
+waits.
 
-Objects are copied on their way in and on their way out. Selectors are not looked at.
+Objects are copied on their way in and on their way out. Selectors are ignored.
 """
 
 from __future__ import annotations
@@ -49,19 +50,19 @@ T = TypeVar("T")
 
 
 def expired(message: str = "too old resource version") -> ApiError:
-    """The error of a server that has forgotten a version."""
+    """Make the error of a server that has forgotten a version."""
     return error_from_status(Status(status="Failure", code=410, reason="Expired", message=message))
 
 
 class FakeControllerSource(Generic[T]):
     """
-    Objects of one type that can be listed and watched; a :class:`~kinformer.cache.ListerWatcher`.
+    A :class:`~kinformer.cache.ListerWatcher` of objects of one type, which tests change.
 
     :param type_: a model, a Struct that can be changed, or dict
-    :param supports_watch_list: whether it gives streaming lists
-    :ivar list_error: what lists are refused with, as long as it is set
-    :ivar watch_error: what watches are refused with, as long as it is set
-    :ivar calls: what was asked of it, in order
+    :param supports_watch_list: whether it supports streaming lists
+    :ivar list_error: while set, every list is refused with this error
+    :ivar watch_error: while set, every watch is refused with this error
+    :ivar calls: the requests that came, in order
     """
 
     @overload
@@ -79,7 +80,7 @@ class FakeControllerSource(Generic[T]):
         self._type = type_
         self._objects: dict[str, T] = {}
         self._version = 0
-        #: What happened after `_oldest`, each with its version.
+        #: The changes after `_oldest`, each with its version.
         self._history: list[tuple[int, WatchEvent[T]]] = []
         self._oldest = 0
         self._pages: dict[str, tuple[list[T], int]] = {}
@@ -89,14 +90,14 @@ class FakeControllerSource(Generic[T]):
         return len(self._objects)
 
     def __iter__(self) -> Iterator[T]:
-        """The objects as they are now. They are not to be changed."""
+        """The objects as they are now. Do not change them."""
         return iter(self._objects.values())
 
     def __contains__(self, key: object) -> bool:
         return key in self._objects
 
     def __getitem__(self, key: str) -> T:
-        """The object of a key (``namespace/name``). It is not to be changed."""
+        """The object with a key (``namespace/name``). Do not change it."""
         return self._objects[key]
 
     @property
@@ -106,28 +107,28 @@ class FakeControllerSource(Generic[T]):
 
     @property
     def open_watches(self) -> int:
-        """How many watches are open."""
+        """Number of open watches."""
         return len(self._watches)
 
-    # --- what happens
+    # --- changes
 
     def add(self, obj: T, *, silently: bool = False) -> T:
         """
         Create an object.
 
-        :param silently: do not tell the watches that are open
-        :return: the object as it is now, with its version
-        :raises ValueError: if there is one of that name
+        :param silently: do not send the change to open watches
+        :return: the object as it was stored, with its version
+        :raises ValueError: if there is already an object with that name
         """
         if (key := self._accessor.key(obj)) in self._objects:
-            raise ValueError(f"{key} is there already")
+            raise ValueError(f"{key} exists already: change it with modify()")
         return self._change("ADDED", obj, silently)
 
     def modify(self, obj: T, *, silently: bool = False) -> T:
         """
-        Change an object to this one.
+        Replace the object with the same key by this one.
 
-        :raises LookupError: if there is none of that name
+        :raises LookupError: if there is no object with that name
         """
         self._known(obj)
         return self._change("MODIFIED", obj, silently)
@@ -137,49 +138,49 @@ class FakeControllerSource(Generic[T]):
         Delete an object, given as such or by its key.
 
         :return: its last state, with the version of its deletion
-        :raises LookupError: if there is none of that name
+        :raises LookupError: if there is no object with that name
         """
         return self._change("DELETED", self._known(obj), silently)
 
     def send_bookmark(self) -> None:
-        """Tell the open watches up to which version they have been told everything."""
+        """Send a bookmark with the present version to the open watches."""
         self.send(WatchEvent(BOOKMARK, self._bookmark()))
 
     def send(self, *events: WatchEvent[T]) -> None:
-        """Send something down the open watches that has not happened: a duplicate, or nonsense."""
+        """Send events to the open watches that are no changes of the source: a duplicate, or nonsense."""
         for watch in self._watches:
             watch.send([self._copied(event) for event in events])
 
-    # --- what goes wrong
+    # --- failures
 
     def end_watches(self, error: ClientError | None = None) -> None:
         """
-        End the open watches, after what they were sent, as a server does when their time is up.
+        End the open watches after the events that they were sent, as a server does at their timeout.
 
-        :param error: how they fail; None if they just end
+        :param error: the error that they raise; None if they just end
         """
         for watch in self._watches:
             watch.end(error)
         self._watches.clear()
 
     def forget_history(self) -> None:
-        """Let only the present be watched from, and no page of an older list be had."""
+        """Forget all earlier versions: no watch can start at them, and no further page of an older list can be read."""
         self._history.clear()
         self._oldest = self._version
         self._pages.clear()
 
     def reset_watch(self) -> None:
-        """End the open watches and forget the history: everybody has to list again."""
+        """End the open watches and forget the history, so that every reflector has to list again."""
         self.forget_history()
         self.end_watches()
 
-    # --- what a reflector asks
+    # --- requests of a reflector
 
     async def list(self, options: ListOptions) -> ObjectList[T]:
         """
-        The objects, or a page of them.
+        Return the objects, or a page of them.
 
-        :raises ClientError: as told; if the version is not to be had; if the page is of a list that is forgotten
+        :raises ClientError: `list_error`, if set; if the version is not available; if the page's list is forgotten
         """
         self.calls.append(("list", options))
         if self.list_error is not None:
@@ -203,9 +204,9 @@ class FakeControllerSource(Generic[T]):
     @asynccontextmanager
     async def watch(self, options: ListOptions) -> AsyncIterator[AsyncIterator[Sequence[WatchEvent[T]]]]:
         """
-        What happens from a version on; first what is there if none is given.
+        Watch the changes after a version. Without a version, all objects come first.
 
-        :raises ClientError: as told; if the version is forgotten, or is still to come
+        :raises ClientError: `watch_error`, if set; if the version is forgotten, or is in the future
         """
         self.calls.append(("watch", options))
         if self.watch_error is not None:
@@ -218,7 +219,7 @@ class FakeControllerSource(Generic[T]):
             if watch in self._watches:
                 self._watches.remove(watch)
 
-    # --- how it does it
+    # --- implementation
 
     def _change(self, type_: EventType, obj: T, silently: bool) -> T:
         self._version += 1
@@ -238,13 +239,13 @@ class FakeControllerSource(Generic[T]):
     def _known(self, obj: T | str) -> T:
         key = obj if isinstance(obj, str) else self._accessor.key(obj)
         if key not in self._objects:
-            raise LookupError(f"there is no {key}")
+            raise LookupError(f"there is no object {key}")
         return self._objects[key] if isinstance(obj, str) else obj
 
     def _first_events(self, options: ListOptions) -> builtins.list[WatchEvent[T]]:
         version = options.resource_version
         self._check_version(version)
-        # "0" is the version of the empty source here: a list may have it, so a watch goes on from there.
+        # Here "0" is the version of the empty source: a list may have that version, so a watch goes on from it.
         if options.send_initial_events or not version:
             events = [self._copied(WatchEvent("ADDED", obj)) for obj in self._objects.values()]
             if options.send_initial_events:
@@ -278,7 +279,7 @@ class FakeControllerSource(Generic[T]):
 
 
 class _Watch(Generic[T]):
-    """What one watch has still to be given, in batches."""
+    """One open watch: the batches of events that it has still to return."""
 
     def __init__(self, events: list[WatchEvent[T]]):
         self._batches: deque[list[WatchEvent[T]]] = deque([events] if events else [])
@@ -306,14 +307,14 @@ class _Watch(Generic[T]):
                 raise StopAsyncIteration
             self._told = anyio.Event()
             await self._told.wait()
-        # As from a socket: all that has come since the last read.
+        # As from a socket: everything that has come since the last read.
         batch = [event for events in self._batches for event in events]
         self._batches.clear()
         return batch
 
 
 def _meta_setter(type_: type[Any]) -> Callable[[Any, str, Any], None]:
-    """What sets a metadata field, by its JSON name, of objects of a type."""
+    """A function that sets a metadata field, named as in JSON, of objects of a type."""
     if issubclass(type_, Mapping):
 
         def set_item(obj: Any, name: str, value: Any) -> None:

@@ -1,25 +1,25 @@
-"""ThreadSafeStore: objects by key and by index, written by one thread and read by any.
+"""ThreadSafeStore: objects by key and by index. One thread writes, any thread may read.
 
-The event loop writes; listers, handlers and whatever else a user runs in threads read. A reader sees the store as it
-was before a change or as it is after it, never between, and the writer never waits for a reader. It works like this:
+The event loop writes. Listers, handlers and other code that users run in threads read. A reader sees the store before a
+change or after it, never in between. The writer never waits for a reader. It works like this:
 
 - Every structure is a dict that is read in *one* operation of the interpreter (``list(d.values())``, ``d.get(key)``).
-  Such an operation is atomic: under the GIL because no bytecode is evaluated within it, on free-threaded builds because
-  it holds the dict's own lock. So a list of 100,000 objects is a snapshot, and costs the loop only what the copy takes.
-- An index holds the objects themselves, one dict for each value, not keys that would have to be looked up after: what
-  is found under a value has that value.
-- A change touches more than one dict. While it does, ``_open`` is true, and a reader that comes then waits (it gives
-  the interpreter away, the writer takes no notice) until the change is complete. A reader that began before the change
-  may still see it in the dict that it reads; it cannot go on to one that has not got it yet, because its next read
-  waits. Hence there is an order of all changes and reads that all threads agree on.
-- Only a look-up of several values at once (:meth:`ThreadSafeStore.index`) reads several dicts. It counts changes, and
-  if there was one in the meantime it finds the answer by calling the index function on a snapshot of all objects.
-- Index functions are called before anything is touched (in a transaction: before each of its changes). If one fails,
-  nothing has happened; or, where somebody listens for that, the object is stored and stands under no value of that
-  index until its next change.
+  Such an operation is atomic. Under the GIL, no bytecode is evaluated within it. On free-threaded builds, it holds the
+  dict's own lock. So a list of 100,000 objects is a snapshot, and costs the event loop only the time of the copy.
+- An index holds the objects themselves, in one dict for each value. It does not hold keys that would have to be looked
+  up. So an object that is found under a value has that value.
+- A change writes to more than one dict. While it does, ``_open`` is true. A reader that starts then waits until the
+  change is complete: it yields the interpreter, and the writer does not notice. A reader that started before the change
+  may still see it in the dict that it reads. It cannot go on to a dict that does not have the change yet, because its
+  next read waits. Hence there is one order of all changes and reads, the same for all threads.
+- Only a look-up of several values at once (:meth:`ThreadSafeStore.index`) reads several dicts. It compares the number
+  of changes before and after. If there was a change, it calls the index function on a snapshot of all objects instead.
+- Index functions are called before anything is changed (in a transaction: before each of its changes). If one fails,
+  nothing is changed. With ``on_index_error`` the object is stored instead, and has no value in that index until its
+  next change.
 
-The writer is one thread at a time; two that write at once need a lock of their own. Objects that are handed out are
-the stored ones, not copies, and must not be changed: indexes would not follow, and others are reading.
+Only one thread may write at a time; two writing threads need a lock of their own. The objects that readers get are the
+stored ones, not copies. They must not be changed: the indexes would not follow, and other threads may be reading them.
 """
 
 from __future__ import annotations
@@ -39,16 +39,17 @@ __all__ = ("OnIndexError", "ThreadSafeStore")
 
 T = TypeVar("T")
 
-# How often a reader gives the interpreter away before it goes on although a change is still open: some 50 ms. A change
-# takes microseconds, so then the writer hangs in a debugger, or the reader runs within the change (a finalizer).
+# How often a reader yields the interpreter before it goes on although a change is still open: about 50 ms. A change
+# takes microseconds. After that time the writer must be stopped in a debugger, or the reader runs within the change
+# itself (a finalizer).
 _PATIENCE = 1000
 
-#: Told of an object that an index function cannot take: the index, the key, and why.
+#: Called for an object that an index function fails for, with the index's name, the object's key, and the error.
 OnIndexError: TypeAlias = Callable[[str, str, IndexFuncError], object]
 
 
 class _LeftOut(tuple[str, ...]):
-    """The values of an object that its index function failed for: none, and it need not be asked again."""
+    """The values of an object for which the index function failed: none. The function is not called again for it."""
 
     __slots__ = ()
 
@@ -57,7 +58,7 @@ _LEFT_OUT: Final = _LeftOut()
 
 
 class _Index(Generic[T]):
-    """One index: for each value the objects that have it, by key."""
+    """One index: for each value, the objects that have it, by key."""
 
     __slots__ = ("by_value", "func", "name", "several")
 
@@ -65,14 +66,14 @@ class _Index(Generic[T]):
         self.name = name
         self.func = func
         self.by_value: dict[str, dict[str, T]] = {}
-        #: The values of those objects that have more than one.
+        #: The values of the objects that have more than one.
         self.several: dict[str, Collection[str]] = {}
 
     def values_of(self, key: str, obj: T) -> Collection[str]:
         """
         The values of an object, each once.
 
-        :raises IndexFuncError: if the function fails, or gives something else than strings
+        :raises IndexFuncError: if the function fails, or gives something other than strings
         """
         try:
             values = indexed_values(self.func(obj))
@@ -93,7 +94,7 @@ class _Index(Generic[T]):
             return ()
 
     def current_values(self, key: str, old: T | None) -> Collection[str]:
-        """The values under which an object stands now; none if there is no such object."""
+        """The values under which the index holds an object now; none if there is no such object."""
         if old is None:
             return ()
         values = self.several.get(key)
@@ -101,18 +102,18 @@ class _Index(Generic[T]):
             try:
                 values = self.values_of(key, old)
             except IndexFuncError:
-                # It could be indexed once, or was changed since. It must not stay because of that.
+                # It could be indexed earlier, or was changed since. It must be removed from the index all the same.
                 values = [value for value, bucket in self.by_value.items() if key in bucket]
         return values
 
     def move(self, key: str, old_values: Collection[str], new_values: Collection[str], obj: T | None) -> None:
-        """Have an object stand under its new values and no longer under the old ones."""
+        """Add an object under its new values, and remove it from the old ones that it no longer has."""
         by_value = self.by_value
         for value in old_values:
             if value not in new_values and (bucket := by_value.get(value)) is not None:
                 bucket.pop(key, None)
                 if not bucket:
-                    # An empty one that stays is a leak where values come and go: kubernetes/kubernetes#84959.
+                    # Empty dicts that stay are a memory leak where values come and go: kubernetes/kubernetes#84959.
                     del by_value[value]
         if obj is not None:
             for value in new_values:
@@ -127,7 +128,7 @@ class _Index(Generic[T]):
             self.several.pop(key, None)
 
     def filled(self, items: Mapping[str, T], on_error: OnIndexError | None) -> _Index[T]:
-        """The same index over other objects."""
+        """Make the same index of other objects."""
         index = _Index(self.name, self.func)
         func, by_value, move = self.func, index.by_value, index.move
         for key, obj in items.items():
@@ -145,9 +146,9 @@ class _Index(Generic[T]):
 
     def new_values(self, key: str, obj: T, on_error: OnIndexError | None) -> Collection[str]:
         """
-        The values under which an object is to stand.
+        The values under which an object is to be indexed.
 
-        :raises IndexFuncError: if the function fails, and nobody wants to be told otherwise
+        :raises IndexFuncError: if the function fails and `on_error` is None
         """
         try:
             return self.values_of(key, obj)
@@ -156,9 +157,9 @@ class _Index(Generic[T]):
 
     def left_out(self, key: str, error: Exception, on_error: OnIndexError | None) -> Collection[str]:
         """
-        The values of an object that the function fails for, for which `error` is being handled: none.
+        The values of an object that the function fails for: none. Call this while `error` is being handled.
 
-        :raises IndexFuncError: if nobody wants to be told otherwise
+        :raises IndexFuncError: if `on_error` is None
         """
         if not isinstance(error, IndexFuncError):
             cause, error = error, IndexFuncError(self.name, key, error)
@@ -176,11 +177,11 @@ _Plan: TypeAlias = tuple[
 
 class ThreadSafeStore(Generic[T]):
     """
-    A map from keys to objects that keeps indexes. It does not know how keys are made; :class:`Indexer` does.
+    A map from keys to objects, with indexes. It does not make keys; :class:`Indexer` does.
 
     :param indexers: the index functions by name; :meth:`add_indexers` adds more
-    :param on_index_error: told of each object that an index function fails for, which is then stored and left out of
-        that index; None: it is not stored, and whoever stores it gets the error
+    :param on_index_error: called for each object that an index function fails for. That object is stored, and is left
+        out of that index. None: the object is not stored, and the error is raised to the caller.
     """
 
     __slots__ = (
@@ -200,7 +201,7 @@ class ThreadSafeStore(Generic[T]):
         self._on_index_error = on_index_error
         self._items: dict[str, T] = {}
         self._by_name: dict[str, _Index[T]] = {}
-        #: For each index what an update needs of it, looked up once.
+        #: The parts of each index that an update needs, looked up once.
         self._plans: tuple[_Plan[T], ...] = ()
         self._open = False
         self._batch = False
@@ -215,21 +216,21 @@ class ThreadSafeStore(Generic[T]):
 
     @property
     def changes(self) -> int:
-        """A number that grows by one with each object that is put in or taken away."""
+        """A number that grows with each object that is stored or removed."""
         return self._changes
 
     # Writing: one thread.
 
     def writers_view(self) -> Callable[[str], T | None]:
-        """What :meth:`get` does, for less, and for the writer alone: good until :meth:`replace`."""
+        """A cheaper :meth:`get`, for the writing thread only. It is valid until :meth:`replace`."""
         return self._items.get
 
     def update(self, key: str, obj: T) -> T | None:
         """
-        Put an object under a key.
+        Store an object under a key.
 
-        :return: the object that it takes the place of, None if there was none
-        :raises IndexFuncError: if an index function fails; then nothing has changed
+        :return: the object that it replaces, None if there was none
+        :raises IndexFuncError: if an index function fails; then nothing is changed
         """
         items = self._items
         old = items.get(key)
@@ -247,8 +248,8 @@ class ThreadSafeStore(Generic[T]):
                     moves = []
                 moves.append((index, index.current_values(key, old), new_values))
                 continue
-            # An object that already stands under its only value is the usual case. The old object, whose part that is
-            # indexed may be bytes that would have to be decoded, need not be asked.
+            # Usually the object is already indexed under its only value. Then the old object's values are not needed,
+            # which saves decoding the part of it that is indexed.
             if bucket is not None and (key in bucket or old is None) and key not in several:
                 stays.append(bucket)
             else:
@@ -274,9 +275,9 @@ class ThreadSafeStore(Generic[T]):
 
     def put(self, key: str, obj: T) -> T | None:
         """
-        :meth:`update`, for an object whose version says nothing of how far the store has come: one of a list or resync.
+        :meth:`update`, for an object of a list or resync. The store's version does not become that of this object.
 
-        :raises IndexFuncError: if an index function fails; then nothing has changed
+        :raises IndexFuncError: if an index function fails; then nothing is changed
         """
         newest, batch = self._newest, self._batch
         self._open = self._batch = True
@@ -288,10 +289,10 @@ class ThreadSafeStore(Generic[T]):
 
     def delete(self, key: str, obj: T | DeletedFinalStateUnknown[T] | None = None) -> T | None:
         """
-        Take away what stands under a key, if there is something.
+        Remove the object with a key, if there is one.
 
-        :param obj: the object as it was deleted, for :meth:`last_store_sync_resource_version`
-        :return: what stood there, None if nothing did
+        :param obj: the object's last state, whose version :meth:`last_store_sync_resource_version` then gives
+        :return: the object that was stored, None if there was none
         """
         old = self._items.get(key)
         if old is not None:
@@ -310,9 +311,9 @@ class ThreadSafeStore(Generic[T]):
 
     def replace(self, items: Mapping[str, T], resource_version: str = "") -> None:
         """
-        Have these objects and no others.
+        Replace everything by these objects.
 
-        :raises IndexFuncError: if an index function fails; then nothing has changed
+        :raises IndexFuncError: if an index function fails; then nothing is changed
         """
         new_items = dict(items)
         indexes = {name: index.filled(new_items, self._on_index_error) for name, index in self._by_name.items()}
@@ -327,10 +328,10 @@ class ThreadSafeStore(Generic[T]):
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """
-        Let readers in other threads see several changes all at once: those made within this ``with``.
+        Show readers in other threads several changes all at once: those made within this ``with``.
 
-        Whoever begins to read meanwhile waits for its end, so it must be short and without an await; a single read that
-        was under way when it began may still see some of it. Nothing is taken back if it raises.
+        A reader that starts meanwhile waits for its end, so it must be short and must not await. A single read that was
+        running when it began may still see some of the changes. If the block raises, no change is undone.
         """
         self._writer = get_ident()
         self._open = self._batch = True
@@ -342,13 +343,13 @@ class ThreadSafeStore(Generic[T]):
 
     def add_indexers(self, indexers: Indexers[T]) -> None:
         """
-        Keep more indexes from now on, filled with the objects that are there.
+        Add indexes, and fill them with the objects that are there.
 
-        :raises IndexerConflict: if there is already one of that name; then none is added
+        :raises IndexerConflict: if there is already an index with one of these names; then none is added
         :raises IndexFuncError: if an index function fails; then none is added
         """
         if conflicts := sorted(self._by_name.keys() & indexers.keys()):
-            raise IndexerConflict(f"indexer conflict: {', '.join(conflicts)}")
+            raise IndexerConflict(f"indexer conflict: there are already indexes named {', '.join(conflicts)}")
         added = {name: _Index(name, func).filled(self._items, self._on_index_error) for name, func in indexers.items()}
         self._open = True
         try:
@@ -357,12 +358,12 @@ class ThreadSafeStore(Generic[T]):
             self._open = self._batch
 
     def bookmark(self, resource_version: str) -> None:
-        """The server says that nothing has changed up to this resourceVersion."""
+        """Note that nothing has changed up to this resourceVersion: the server says so."""
         self._resource_version = resource_version
         self._newest = None
 
     def resync(self) -> None:
-        """Nothing to do for a store."""
+        """Do nothing: a store has nothing to resync."""
 
     def _set_indexes(self, by_name: dict[str, _Index[T]]) -> None:
         self._by_name = by_name
@@ -372,7 +373,7 @@ class ThreadSafeStore(Generic[T]):
     # Reading: any thread.
 
     def get(self, key: str) -> T | None:
-        """What stands under a key, None if nothing does."""
+        """The object with this key, None if there is none."""
         if self._open:
             self._settle()
         return self._items.get(key)
@@ -409,10 +410,10 @@ class ThreadSafeStore(Generic[T]):
 
     def index(self, index_name: str, obj: T) -> builtins.list[T]:
         """
-        The objects that have in that index a value which this one has, too; it need not be a stored one.
+        The objects that share a value in that index with this object. It need not be a stored one.
 
         :raises IndexNotFound: if there is no such index
-        :raises IndexFuncError: if the index function fails for it
+        :raises IndexFuncError: if the index function fails for this object
         """
         index = self._index(index_name)
         values = index.values_of("", obj)
@@ -448,7 +449,7 @@ class ThreadSafeStore(Generic[T]):
             self._settle()
         newest = self._newest
         if newest is not None:
-            # Read when asked for, not with each change: 0.3 µs less an event.
+            # The version is read on demand, not with each change: that saves 0.3 µs an event.
             try:
                 return accessor_of(newest).resource_version(newest)
             except (TypeError, AttributeError):
@@ -464,7 +465,7 @@ class ThreadSafeStore(Generic[T]):
             raise IndexNotFound(name) from None
 
     def _settle(self) -> None:
-        """Wait, in a reader's thread, until no change is open; the writer sees its own transaction as it goes."""
+        """Wait, in a reader's thread, until no change is open. A writer sees the changes of its own transaction."""
         if self._writer == get_ident():
             return
         for _ in range(_PATIENCE):

@@ -1,10 +1,10 @@
-"""UndecodableObjects: the objects that an informer cannot decode, and what becomes of them.
+"""UndecodableObjects: the objects that an informer cannot decode, and what it does with them.
 
-One object that does not fit its type must not keep the others away, so it is left out: the store goes on showing its
-last state that did fit, if there was one, rather than telling handlers of a deletion that never happened. It is logged
-once with its name and the path of the field at fault, until it fits again or is gone, and counted in the metrics
-``informer_undecodable_objects`` and ``informer_undecodable_objects_seen_total``. A real deletion is told, with the last
-state.
+One object that does not fit its type must not keep the others away, so it is left out. The store keeps the last state
+that did fit, if there was one. The alternative would be to tell handlers of a deletion that never happened. The object
+is logged once, with its name and the path of the wrong field. It is logged again only after it has fitted its type or
+was deleted in between. It is counted in the metrics ``informer_undecodable_objects`` and
+``informer_undecodable_objects_seen_total``. A real deletion is passed on to handlers, with the last state.
 """
 
 from __future__ import annotations
@@ -24,28 +24,29 @@ log = get_logger(__name__)
 
 class UndecodableObjects(Generic[T]):
     """
-    :param name: what the log and the metrics call the informer
-    :param known: gives the object that the store has under a key, None if it has none
+    :param name: the informer's name in logs and metrics
+    :param known: returns the stored object with a key, None if there is none
     """
 
     def __init__(self, name: str, known: Callable[[str], T | None]):
         self.known = known
-        #: Of what is left out now; always the same set, so that who handles every event asks no method.
+        #: Keys of the objects that are left out now. It is always the same set object, which the code that handles
+        #: every event reads directly.
         self.keys: set[str] = set()
         self._name = name
-        #: Those of the list that is being read.
+        #: Keys of the objects that were left out of the list that is being read.
         self._of_list: set[str] = set()
 
     def begin_list(self) -> None:
-        """A list of everything begins."""
+        """Note that a list of everything begins."""
         self._of_list = set()
 
     def note(self, key: str, error: Exception, *, listed: bool = False) -> None:
         """
         Leave an object out.
 
-        :param error: says why, and quotes nothing of the object
-        :param listed: it came with the list that has begun
+        :param error: the reason; its text must not quote values of the object
+        :param listed: whether the object came with the list that has begun
         """
         undecodable_objects_total.labels(self._name).inc()
         if listed:
@@ -65,19 +66,19 @@ class UndecodableObjects(Generic[T]):
         )
 
     def forget(self, key: str, why: str) -> None:
-        """The object fits again, or is gone."""
+        """Note that an object fits its type again, or was deleted."""
         if key in self.keys:
             self.keys.discard(key)
             undecodable_objects.labels(self._name).dec()
             log.info(why, informer=self._name, key=key)
 
     def end_list(self) -> list[T]:
-        """The list is complete: the last states of what was left out of it, which belong into the store still."""
+        """Note that the list is complete. Return the last states of what was left out of it: they stay in the store."""
         for key in self.keys - self._of_list:
             self.forget(key, "object_decodes_again_or_is_gone")
         return [obj for key in sorted(self._of_list) if (obj := self.known(key)) is not None]
 
     def clear(self) -> None:
-        """Nothing is followed any more."""
+        """Forget everything: the reflector has ended."""
         undecodable_objects.labels(self._name).dec(len(self.keys))
         self.keys.clear()

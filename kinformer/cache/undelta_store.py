@@ -1,4 +1,4 @@
-"""UndeltaStore: a store that tells all of its objects after every change."""
+"""UndeltaStore: a store that passes all of its objects to a function after every change."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ T = TypeVar("T")
 
 class UndeltaStore(Indexer[T]):
     """
-    For who wants the whole state, not its changes: a reflector fills it, and each change is one call with everything.
+    For consumers that want the whole state, not its changes. A reflector fills it.
 
     :param push: called with all objects after each add, update, delete and replace
-    :param key: makes the keys: an accessor, a function, or None for ``namespace/name`` of whatever comes
+    :param key: makes the keys: an accessor, a function, or None for ``namespace/name`` of any object
     """
 
     __slots__ = ("_push",)

@@ -1,4 +1,4 @@
-"""Waiting until caches are filled, with the names of those that are late."""
+"""Waiting until caches have synced. Logs and errors name the caches that are late."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ __all__ = ("CacheNotSynced", "HasSynced", "wait_for_cache_sync")
 
 log = get_logger(__name__)
 
-#: Seconds between two log lines about caches that are still not filled.
+#: Seconds between two log lines about caches that have not synced yet.
 _REMIND = 10.0
 
 
 class CacheNotSynced(TimeoutError):
     """
-    Some caches were not filled in time.
+    Some caches did not sync in time.
 
-    :ivar late: the names of those
+    :ivar late: the names of these caches
     """
 
     def __init__(self, late: tuple[str, ...], seconds: float):
@@ -30,31 +30,31 @@ class CacheNotSynced(TimeoutError):
 
 
 class HasSynced(Protocol):
-    """Something that is filled at some time: an informer, or one handler's registration with it."""
+    """Something that syncs at some time: an informer, or one handler's registration with it."""
 
     @property
     def name(self) -> str:
-        """What a log line or an error should call it."""
+        """The name in logs and errors."""
 
     @property
     def has_synced(self) -> bool:
-        """Whether it is filled."""
+        """Whether it has synced."""
 
     async def wait_synced(self) -> None:
         """
-        Return once it is.
+        Return once it has synced.
 
-        :raises InformerStateError: if it never will be
+        :raises InformerStateError: if it stopped before it had synced
         """
 
 
 async def wait_for_cache_sync(*caches: HasSynced, timeout: float | None = None, clock: Clock | None = None) -> None:
     """
-    Wait until all of them have synced; every ten seconds the log names those that are late.
+    Wait until all caches have synced. Every ten seconds the log names those that are late.
 
     :param timeout: seconds after which to give up; None for never
     :raises InformerStateError: if one of them stopped before it had synced
-    :raises CacheNotSynced: names those that had not synced when the time was up
+    :raises CacheNotSynced: if some have not synced when the time is over; the error names them
     """
     clock = clock or RealClock()
 

@@ -1,4 +1,4 @@
-"""What a Reflector makes of the errors of lists and watches: which to wait out, which to tell, and how."""
+"""Errors of lists and watches, as a Reflector treats them: which to retry, after what delay, and how to log them."""
 
 from __future__ import annotations
 
@@ -30,29 +30,29 @@ __all__ = (
 
 log = get_logger(__name__)
 
-#: Called with the reflector's name and the error whenever list-and-watch fails; it should return quickly.
+#: Called with the reflector's name and the error whenever a list or a watch fails. It should return quickly.
 WatchErrorHandler: TypeAlias = Callable[[str, ClientError], None]
 
 
 class VeryShortWatch(ClientError):
-    """A watch ended within a second and without one event: something between here and the server cuts it."""
+    """A watch ended within a second and without an event. Something between here and the server cuts it."""
 
     def __init__(self, name: str):
         super().__init__(f"very short watch: {name}: it lasted less than a second and no items were received")
 
 
 class StreamingListCut(ClientError):
-    """A streaming list ended, several times in a row, before the bookmark that says that it is complete."""
+    """A streaming list ended several times in a row before the bookmark that marks its end."""
 
     def __init__(self, name: str, tries: int):
-        super().__init__(f"streaming list of {name}: it was cut before its end {tries} times in a row")
+        super().__init__(f"streaming list of {name}: it was cut before its end, {tries} times in a row")
 
 
 class UnexpectedError(ClientError):
     """
-    A list, a watch, or the decoding of what came raised something that no client raises.
+    A list, a watch or a decoder raised an error that no client raises.
 
-    That exception is the cause. It is tried again like any failure.
+    That exception is the cause of this one. The reflector tries again, as after any failure.
     """
 
     def __init__(self, name: str, error: BaseException):
@@ -61,9 +61,9 @@ class UnexpectedError(ClientError):
 
 class ListNotStored(ClientError):
     """
-    The server gave a list, but it could not be put into the store: a transformer or a key function failed.
+    The list from the server could not be stored: a transformer or a key function failed.
 
-    The exception that said so is its cause. The list is tried again, after the usual wait.
+    Its exception is the cause of this one. The list is tried again after the usual wait.
     """
 
     def __init__(self, name: str, error: Exception):
@@ -71,7 +71,7 @@ class ListNotStored(ClientError):
 
 
 def default_watch_error_handler(name: str, error: ClientError) -> None:
-    """Log what happened, at the level that it deserves."""
+    """Log the error, at a level that fits it."""
     if is_expired(error):
         log.debug("watch_closed", reflector=name, error=str(error))
     elif isinstance(error, UnexpectedError):
@@ -86,18 +86,18 @@ def is_retriable(error: ClientError) -> bool:
     """
     Whether to open the same watch again after a wait, without a new list.
 
-    A server that refuses connections or is throttling will most likely be able to go on where the watch ended; a
-    list of everything is the last thing that it needs.
+    If a server refuses connections or throttles requests, it can most likely continue the watch later. A new list of
+    everything would only add to its load.
     """
     return isinstance(error, TooManyRequests) or is_connection_refused(error)
 
 
 class RetryWithDeadline:
     """
-    Whether a watch that fails again and again may still be opened again: for so long since it began to fail.
+    Decides whether a failed watch is opened again. It is, for a limited time since the first failure in a row.
 
-    :param max_duration: seconds of going on; 0 for never
-    :param forget_after: seconds after which a further failure is the first of a new row
+    :param max_duration: seconds since the first failure in a row, for which to try again; 0 for never
+    :param forget_after: seconds without a failure, after which the next failure starts a new row
     """
 
     __slots__ = ("_clock", "_first", "_forget_after", "_last", "_max_duration")
@@ -110,7 +110,7 @@ class RetryWithDeadline:
         self._last: float | None = None
 
     def failed(self) -> bool:
-        """Take note of a failure; whether to go on all the same."""
+        """Note a failure. Return whether to try again."""
         now = self._clock.monotonic()
         if self._last is None or now - self._last >= self._forget_after:
             self._first = None
@@ -124,5 +124,5 @@ class RetryWithDeadline:
 
 
 def delay_of(error: ClientError, backoff: float) -> float:
-    """Seconds to wait: what the server asked for where that is longer than the backoff."""
+    """Seconds to wait: the backoff, or what the server asked for if that is longer."""
     return max(backoff, suggested_delay(error) or 0.0)

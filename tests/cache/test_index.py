@@ -143,7 +143,7 @@ def test_indexes_can_be_added_later_and_find_what_is_there() -> None:
 def test_an_index_of_a_name_that_is_taken_is_refused_and_nothing_is_added() -> None:
     indexer = Indexer(POD, {"app": app})
 
-    with pytest.raises(IndexerConflict, match="indexer conflict: app"):
+    with pytest.raises(IndexerConflict, match="indexes named app"):
         indexer.add_indexers({"users": users, "app": users})
 
     assert set(indexer.get_indexers()) == {"app"}

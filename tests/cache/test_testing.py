@@ -193,11 +193,11 @@ async def test_what_a_test_gives_and_what_it_gets_are_copies(source: FakeControl
 
 
 def test_it_is_strict_about_what_is_there(source: FakeControllerSource[Any]) -> None:
-    with pytest.raises(ValueError, match="ns/foo is there already"):
+    with pytest.raises(ValueError, match="ns/foo exists already"):
         source.add(obj("foo", 0))
-    with pytest.raises(LookupError, match="there is no ns/bar"):
+    with pytest.raises(LookupError, match="there is no object ns/bar"):
         source.modify(obj("bar", 0))
-    with pytest.raises(LookupError, match="there is no ns/bar"):
+    with pytest.raises(LookupError, match="there is no object ns/bar"):
         source.delete("ns/bar")
 
 
