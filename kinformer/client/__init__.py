@@ -1,4 +1,4 @@
-"""One API server: connect, verbs, pages, watch streams, errors, flow control, discovery."""
+"""Client of one API server: connection, verbs, paged lists, watches, errors, flow control, discovery."""
 
 from __future__ import annotations
 

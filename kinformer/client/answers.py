@@ -1,8 +1,9 @@
-"""Answers: what is taken from a server, and how much of it.
+"""Answers: reads responses of a server, within limits.
 
-A server may be broken, hostile, or no API server at all. So whatever it sends is bounded here: the size of a body, the
-size that a compressed one unpacks to (in steps, so that the loop gets its turn), how often it may redirect, how long it
-may ask us to wait. What is beyond that is an error of the one request that it answered.
+A server may be broken, hostile, or no API server at all. So everything that it sends is bounded here: the size of a
+body, the size of a compressed body after decompression (which is done in steps, so that the event loop gets its turn),
+the number of redirects, and the time for which it may ask us to wait. A response beyond a limit is an error of its
+request only.
 """
 
 from __future__ import annotations
@@ -29,39 +30,39 @@ __all__ = (
     "warning_text",
 )
 
-#: Bytes of one answer that are held at once. A list that is read as it comes may be of any length.
+#: Bytes of one response that are held in memory at once. A list that is read as it arrives may be of any length.
 DEFAULT_MAX_ANSWER: Final = 2**28
 
-#: Bytes of a refusal: a Status with its causes is some KB.
+#: Bytes of an error response that are read. A Status with its causes has a few KB.
 _MAX_REFUSAL: Final = 2**20
 
-#: Bytes that are unpacked at once.
+#: Bytes that are decompressed at once.
 _STEP: Final = 2**18
 
 
 class BodyReader(Protocol):
-    """Takes the body of a good answer, piece by piece."""
+    """Takes the body of a successful response, piece by piece."""
 
     @property
     def held(self) -> int:
-        """Bytes that it keeps since it could not make anything of them yet."""
+        """Number of bytes that it holds and could not decode yet."""
 
     def feed(self, data: bytes) -> None: ...
 
     def restart(self) -> None:
-        """What came is not all there is, and is sent again."""
+        """Forget what came: the response begins again."""
 
 
 async def read_body(
     response: aiohttp.ClientResponse, reader: BodyReader | None, limit: int, *, compressed: bool
 ) -> bytes:
     """
-    All of the body, or nothing where the reader was given it.
+    Read the whole body. If there is a reader, the reader gets it, and the result is empty.
 
-    :param limit: bytes that are held at once at most
+    :param limit: the greatest number of bytes that are held in memory at once
     :param compressed: whether the server was asked to compress it
-    :raises AnswerTooLarge: if there is more
-    :raises DecodeError: if it is compressed in a way that was not asked for, or not as it should be
+    :raises AnswerTooLarge: if that is not enough
+    :raises DecodeError: if it is compressed although this was not asked for, or its compression is broken
     """
     url = str(response.url)
     try:
@@ -83,7 +84,9 @@ async def read_body(
 
 def check_encoding(response: aiohttp.ClientResponse, *, compressed: bool) -> None:
     """
-    :raises DecodeError: if a body is compressed in a way that was not asked for
+    Check that the body is not compressed in a way that was not requested.
+
+    :raises DecodeError: if it is
     """
     encoding = response.headers.get("Content-Encoding", "").strip().lower()
     if encoding and encoding != "identity" and not (compressed and encoding == "gzip"):
@@ -122,14 +125,14 @@ async def _gunzipped(response: aiohttp.ClientResponse, url: str) -> AsyncIterato
         if not unpack.eof:
             raise aiohttp.ClientPayloadError("the compressed answer was cut off")
     except zlib.error as error:
-        raise DecodeError(f"the answer from {url} is not in gzip as it says: {error}") from None
+        raise DecodeError(f"the answer from {url} is not in gzip, although its header says so: {error}") from None
 
 
 def redirected(url: URL, response: aiohttp.ClientResponse) -> URL:
     """
-    Where an answer sends us.
+    The URL that a response redirects to.
 
-    :raises ClientError: if that is nowhere we would go: no URL, or one that gives up TLS
+    :raises ClientError: if it is not followed: it is no URL of HTTP, or leads from https to http
     """
     location = response.headers.get("Location", "")
     try:
@@ -138,24 +141,25 @@ def redirected(url: URL, response: aiohttp.ClientResponse) -> URL:
     except (ValueError, UnicodeError):
         target, valid = url, False
     if not valid:
-        raise ClientError(f"{url} redirects to {escaped(without_password(location)[:200])!r}, which is no place to go")
+        shown = escaped(without_password(location)[:200])
+        raise ClientError(f"{url} redirects to {shown!r}: not followed, want a URL of http or https")
     if url.scheme == "https" and target.scheme == "http":
         raise ClientError(f"{url} redirects to {target.origin()}, which is without TLS: not followed")
     return target.with_user(None) if target.raw_user or target.raw_password else target
 
 
 def retry_after(header: str | None) -> int | None:
-    """The seconds of a Retry-After header, at most as many as are obeyed; None where it says no number."""
+    """The seconds of a Retry-After header, at most :data:`MAX_RETRY_AFTER`. None if it is no number."""
     if header is None:
         return None
     digits = header.strip()
     if not (digits.isascii() and digits.isdigit()):
         return None
-    # Python refuses to read numbers of thousands of digits, and floats end at 309.
+    # Python refuses to parse numbers of thousands of digits, and floats have at most 309.
     return min(int(digits), MAX_RETRY_AFTER) if len(digits) < 10 else MAX_RETRY_AFTER
 
 
 def warning_text(header: str) -> str:
-    """The text in ``299 - "text"``."""
+    """The text of a Warning header: the part in quotes of ``299 - "text"``."""
     _, quote, rest = header.partition('"')
     return escaped(rest.rpartition('"')[0].replace('\\"', '"') if quote else header)

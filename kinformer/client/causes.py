@@ -1,4 +1,4 @@
-"""Causes: what went wrong with a connection, in as few words as the system has for it."""
+"""Causes: describes a broken connection in as few words as the system has for it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from kinformer.client.proxies import without_password
 
 __all__ = ("BROKEN", "NOT_CONNECTED", "cause_of", "is_of_tls", "why_not_connected")
 
-#: What aiohttp raises where there is no answer, or only a part of one.
+#: What aiohttp raises if there is no response, or only a part of one.
 BROKEN: Final = (aiohttp.ClientError, OSError, TimeoutError)
 
-#: Of these, what it raises where there was no connection to the server.
+#: The errors of :data:`BROKEN` that it raises if there was no connection to the server.
 NOT_CONNECTED: Final = (
     aiohttp.ClientConnectorError,
     aiohttp.ConnectionTimeoutError,
@@ -27,9 +27,9 @@ NOT_CONNECTED: Final = (
 
 def why_not_connected(error: Exception, proxy: str | None) -> BaseException | str:
     """
-    Why there was no connection.
+    Describe why there was no connection.
 
-    :param proxy: through which it should have been
+    :param proxy: the URL of the proxy that was used, None if there was none
     """
     shown = without_password(proxy or "")
     if isinstance(error, aiohttp.ClientHttpProxyError):
@@ -40,27 +40,27 @@ def why_not_connected(error: Exception, proxy: str | None) -> BaseException | st
 
 
 def cause_of(error: BaseException) -> BaseException | str:
-    """What went wrong."""
+    """The error to show: the operating system's one where there is one, without the code around it."""
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         return f"its certificate is not trusted: {error.certificate_error}"
     inner: BaseException = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
     if isinstance(inner, asyncio.TimeoutError) and not str(inner):
         return "no answer in time"
     if isinstance(inner, OSError) and not isinstance(inner, ssl.SSLError) and inner.errno and inner.strerror:
-        words = os.strerror(inner.errno) if inner.errno > 0 else inner.strerror  # negative: it was the resolver
+        words = os.strerror(inner.errno) if inner.errno > 0 else inner.strerror  # negative numbers are the resolver's
         return _SystemError(inner.errno, words)
     return inner
 
 
 def is_of_tls(error: BaseException) -> bool:
-    """Whether one of the two did not like the other's certificate."""
+    """Whether the connection failed because client or server rejected the other's certificate."""
     if isinstance(error, (aiohttp.ClientSSLError, ssl.SSLError)):
         return True
     return any(isinstance(one, ssl.SSLError) for one in (error.__cause__, error.__context__))
 
 
 class _SystemError(OSError):
-    """An error of the system that is shown as its words alone."""
+    """An error of the operating system that is shown as its text alone, without its number."""
 
     def __str__(self) -> str:
         return str(self.strerror)

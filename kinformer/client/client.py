@@ -1,8 +1,9 @@
-"""Client: one API server, connected.
+"""Client: a connection to one API server.
 
 ``async with connect(...) as client`` finds the server (see :mod:`kinformer.client.config`), holds one session to it,
-and closes that at the end. :meth:`Client.resource` gives the verbs of a kind; :meth:`Client.request` whatever else the
-server knows. Nothing is sent before the first verb: a server that is not there, or refuses the token, shows then.
+and closes the session at the end. :meth:`Client.resource` gives the verbs of a kind. :meth:`Client.request` sends any
+other request. Nothing is sent before the first verb. So it is the first verb that fails if the server cannot be reached
+or refuses the token.
 """
 
 from __future__ import annotations
@@ -64,33 +65,33 @@ async def connect(
     clock: Clock | None = None,
 ) -> AsyncIterator[Client]:
     """
-    A client of the server at `url`, or of the one that a kubeconfig names, or of the cluster that this runs in.
+    Make a client of the server at `url`, or of the one that a kubeconfig names, or of the cluster around this process.
 
-    Without any of these: ``KUBECONFIG`` or ``~/.kube/config`` if there is one, or else the cluster around. ::
+    Without any of these it uses ``KUBECONFIG`` or ``~/.kube/config`` if there is one, else the cluster around. ::
 
         async with connect() as client:
             pods = await client.resource(V1Pod).list("default")
 
-    :param context: which of the kubeconfig's contexts; its current one if None
-    :param url: the server; `token`, `ca_file`, `cert_file` and their kin say how to be let in there
-    :param in_cluster: True: the cluster around and no other; False: never that
-    :param exec_timeout: seconds that a kubeconfig's exec plug-in may take; None: a minute, or five where it may ask
-        somebody at a terminal
-    :param impersonate: whom to act as; None: whom the kubeconfig names with ``as``, or nobody
-    :param qps: send at most so many requests a second of one's own accord, with bursts of `burst`; None: no limit,
-        since the server's priority and fairness knows better (client-go: 5)
-    :param rate_limiter: one to use in place of `qps`, perhaps shared between clients
-    :param read_timeout: seconds without a byte after which an answer is given up; watches have their own rule
-    :param max_in_flight: requests at once, each on a connection of its own, watches not counted; more wait their
-        turn. More than 32 are worth it only where an answer takes longer than 20 ms
-    :param compression: let the server compress large lists, for networks that are slower than gzip. Informers list
-        then rather than have the list streamed, since watches are never compressed
-    :param max_answer: bytes of one answer that are held at once, 256 MiB if None; a larger one is an error. Informers
-        read lists of any length as they come
-    :param outage: what is done while the server cannot be reached
-    :raises ConfigError: if there is no telling where the server is, or how to be let in
+    :param context: the context of the kubeconfig; its current one if None
+    :param url: the server's URL; `token`, `ca_file`, `cert_file` and the like are its credentials
+    :param in_cluster: True: only the cluster around this process; False: never that one
+    :param exec_timeout: seconds that a kubeconfig's exec plug-in may take. None: one minute, or five if it may ask the
+        user at a terminal.
+    :param impersonate: the user to act as; None: the one that the kubeconfig names with ``as``, or none
+    :param qps: the most requests a second that this client sends, with bursts of `burst`. None: no limit, because the
+        server's priority and fairness can decide better (client-go's default is 5).
+    :param rate_limiter: a limiter to use instead of `qps`; several clients may share it
+    :param read_timeout: seconds without a byte after which a request fails; watches have their own rule
+    :param max_in_flight: the most requests at once, each on its own connection. Watches are not counted. Further
+        requests wait. More than 32 are useful only if responses take longer than 20 ms.
+    :param compression: let the server compress large lists, for networks that are slower than gzip. Informers then use
+        plain lists, not streaming ones, because watches are never compressed.
+    :param max_answer: the most bytes of one response that are held in memory at once, 256 MiB if None; a larger
+        response is an error. Informers read lists of any length, because they decode them as they arrive.
+    :param outage: what to do while the server cannot be reached
+    :raises ConfigError: if no server can be found, or its credentials cannot be used
     """
-    # aiohttp takes 0.2 s to import: not with `import kinformer.client`, for those who only want its types.
+    # aiohttp takes 0.2 s to import. Code that only needs types of kinformer.client does not pay for it.
     from kinformer.client.answers import DEFAULT_MAX_ANSWER
     from kinformer.client.transport import Transport
 
@@ -133,7 +134,7 @@ async def connect(
 
 
 class Client:
-    """One API server; made by :func:`connect`."""
+    """A client of one API server; made by :func:`connect`."""
 
     def __init__(self, transport: Transport):
         self._transport = transport
@@ -150,7 +151,7 @@ class Client:
 
     @property
     def certificate_authorities(self) -> bytes:
-        """The certificates that the server is known by, in PEM, as they were at first; empty where none are named."""
+        """The CA certificates for this server, in PEM, as they were at first; empty if none are configured."""
         return self._transport.endpoint.authorities
 
     @property
@@ -159,14 +160,14 @@ class Client:
 
     @property
     def reachability(self) -> Reachability:
-        """Whether the server can be reached, and how to wait for it together with everybody else."""
+        """The record of whether the server can be reached. All users of this client wait for the server by it."""
         return self._transport.reachability
 
     def through(self, wrap: Callable[[Transport], Any]) -> Client:
         """
-        This client with all requests going through something else first.
+        Make a client that sends all requests of this one through another transport.
 
-        :param wrap: given this client's transport, gives back what has its methods
+        :param wrap: called with this client's transport; returns an object with the same methods
         """
         return Client(wrap(self._transport))
 
@@ -181,16 +182,16 @@ class Client:
         drop_managed_fields: bool = False,
     ) -> Resource[T]:
         """
-        The verbs of one kind of object, as `type_`: a model, a Struct of one's own, or dict.
+        The verbs of one kind of object, with objects as `type_`: a model, a Struct of one's own, or dict.
 
         :param gvr: group, version and plural, or a model of the same resource; a model knows its own
-        :param namespaced: whether its objects belong to namespaces; unknown if None: a call that names a namespace
-            decides for itself
-        :param kind: what bodies that do not say are
-        :param metadata_only: have the server send nothing but metadata (PartialObjectMetadata)
-        :param drop_managed_fields: ask the server to leave managedFields out, which are a third of many an object. Does
-            nothing where the server does not know how to (KEP-5958)
-        :raises LookupError: if `gvr` is left out for a type that does not know where it is served
+        :param namespaced: whether its objects belong to namespaces. None: unknown; then a call with a namespace treats
+            them as namespaced, and a call without as not.
+        :param kind: the kind of bodies that do not name theirs
+        :param metadata_only: ask the server to send only metadata (PartialObjectMetadata)
+        :param drop_managed_fields: ask the server to leave managedFields out, which are a third of many objects. It has
+            no effect on servers that do not support it (KEP-5958).
+        :raises LookupError: if `gvr` is left out and the type does not know its resource
         """
         if isinstance(gvr, type):
             gvr = resource_for(gvr).gvr
@@ -225,23 +226,23 @@ class Client:
 
     async def resource_for_kind(self, kind: GroupVersionKind | GroupKind, type_: type[T]) -> Resource[T]:
         """
-        The verbs of a kind, wherever this server serves it.
+        The verbs of a kind, found by this server's discovery.
 
-        :raises NoKindMatch: if it does not
+        :raises NoKindMatch: if the server serves no such kind
         """
         found = await self.discovery.resource_for_kind(kind)
         return self.resource(type_, found.gvr, namespaced=found.namespaced, kind=found.kind)
 
     async def resource_for_object(self, obj: Mapping[str, Any]) -> Resource[dict[str, Any]]:
         """
-        The verbs for an object as a manifest has it; what is built in is known without asking.
+        The verbs for an object of a manifest. For built-in kinds, the server is not asked.
 
-        :raises ValueError: if it does not say what it is
+        :raises ValueError: if it has no apiVersion or no kind
         :raises NoKindMatch: if the server serves no such kind
         """
         api_version, kind = obj.get("apiVersion"), obj.get("kind")
         if not isinstance(api_version, str) or not isinstance(kind, str) or not api_version or not kind:
-            raise ValueError("an object without apiVersion and kind does not say what it is")
+            raise ValueError("the object does not say what it is: it needs an apiVersion and a kind")
         gvk = GroupVersionKind(*GroupVersion.parse(api_version), kind)
         for info in builtin_resources().values():
             if info.gvk == gvk:
@@ -249,11 +250,11 @@ class Client:
         return await self.resource_for_kind(gvk, dict)
 
     async def server_version(self) -> ServerVersion:
-        """What the server says of itself; also the cheapest way to see whether it is there and lets us in."""
+        """The server's version. This is also the cheapest test of whether it can be reached and accepts us."""
         return await self.discovery.server_version()
 
     async def server_resources(self, *, refresh: bool = False) -> list[ApiResource]:
-        """Everything that the server serves."""
+        """All resources that the server serves."""
         return await self.discovery.resources(refresh=refresh)
 
     @overload
@@ -290,11 +291,11 @@ class Client:
         type_: type[Any] = bytes,
     ) -> Any:
         """
-        Any request at all, with what every request here has: credentials, retries, errors, metrics.
+        Send any request, with the credentials, retries, errors and metrics of all requests.
 
-        :param path: as it stands in the URL, escaped where that is needed
+        :param path: the path of the URL, with special characters escaped
         :param body: an object, or bytes to be sent as they are
-        :param type_: what to make of the answer
+        :param type_: the type to decode the response to
         :raises ConfigError: if a header cannot be sent
         """
         for value in (headers or {}).values():

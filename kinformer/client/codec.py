@@ -1,12 +1,13 @@
-"""Codecs: how objects of one type become the body of a request, and answers become them.
+"""Codecs: encode objects of one type as bodies of requests, and decode responses as objects.
 
-One is made for each type at each resource, once; what it has looked up then costs a request nothing. It takes care of
-``apiVersion`` and ``kind``: a body that lacks them gets the resource's own, and so do the items of a list, which an
-API server sends without them. (Items of a frozen Struct, or of one without these fields, stay as they came.)
+One codec is made for each type at each resource, so that a request has nothing left to look up. It takes care of
+``apiVersion`` and ``kind``. A body that lacks them gets the resource's own. The items of a list get them too, because
+an API server sends items without them. (Items of a frozen Struct, or of one without these fields, stay as they came.)
 
-Single objects are decoded whole. In lists and watches, fields that nobody has read may be pieces of the answer's
-bytes, and keep all of them in memory: whoever keeps objects for long calls :func:`kinformer.models.detacher_for` on
-them first. That goes for models and for dicts, which are :class:`kinformer.models.LazyDict` there.
+Single objects are decoded completely. In lists and watches, fields that have not been read may refer to the bytes of
+the response, and so keep all of it in memory. Code that keeps objects for long must call
+:func:`kinformer.models.detacher_for` on them first. This holds for models and for dicts, which are
+:class:`kinformer.models.LazyDict` in this case.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class _ListMeta(msgspec.Struct, rename={"resource_version": "resourceVersion", "
 
 class _List(msgspec.Struct, Generic[T]):
     metadata: _ListMeta = msgspec.field(default_factory=_ListMeta)
-    items: list[T] | None = None  # null is Go's empty list
+    items: list[T] | None = None  # Go encodes an empty list as null
 
 
 class _TypeMeta(msgspec.Struct, rename="camel"):
@@ -61,9 +62,9 @@ _list_meta = msgspec.json.Decoder(_ListMeta)
 
 def decode_as(type_: type[T], data: bytes, url: str = "") -> T:
     """
-    Read an answer.
+    Decode a response.
 
-    :raises DecodeError: if it is not what that type can be made from
+    :raises DecodeError: if it does not fit the type
     """
     if type_ is bytes:
         return data  # type: ignore[return-value]  # T is bytes here
@@ -76,16 +77,16 @@ def decode_as(type_: type[T], data: bytes, url: str = "") -> T:
 
 class ObjectCodec(Generic[T]):
     """
-    Objects of one type at one resource.
+    Encodes and decodes objects of one type at one resource.
 
-    :param api_version: what they are, ``""`` where that is not known
+    :param api_version: the objects' apiVersion, ``""`` if it is not known
     """
 
     def __init__(self, type_: type[T], api_version: str, kind: str):
         self.type = type_
         self.api_version = api_version
         self.kind = kind
-        #: Dicts come as their parts, of which objects are made in a second step; None for all other types.
+        #: Dicts are decoded as their parts, and made from these in a second step. None for all other types.
         self._make: Callable[[Any], T] | None = cast("Any", lazy_dict) if type_ is dict else None
         read: Any = type_ if self._make is None else Parts
         self._list = decoder_for(_List[read])
@@ -99,9 +100,9 @@ class ObjectCodec(Generic[T]):
 
     def encode(self, obj: Any) -> bytes:
         """
-        The body of a request: of `obj`, be it of this type, a dict, another Struct or a kubernetes_asyncio model.
+        Encode the body of a request. `obj` may be of this type, a dict, another Struct or a kubernetes_asyncio model.
 
-        Bytes are taken to be JSON already.
+        Bytes are sent as they are: they must be JSON.
         """
         if isinstance(obj, bytes):
             return obj
@@ -111,7 +112,7 @@ class ObjectCodec(Generic[T]):
         own = {"apiVersion": self.api_version if is_known else "", "kind": self.kind if is_known else ""}
         said = {name: value_of(name) for name in own}
         left_out = _left_out(obj)
-        # What it says by its type's defaults, and does not write, or what the resource says.
+        # The fields to add: those that the object has by its type's defaults and does not write, and the resource's.
         fill = {
             name: own[name] if value is _ABSENT or not value else value
             for name, value in said.items()
@@ -121,7 +122,7 @@ class ObjectCodec(Generic[T]):
         if not fill:
             return data
         if all(said[name] is _ABSENT or name in left_out for name in fill):
-            # The usual case, an object that does not say what it is: nothing has to be written twice.
+            # The usual case: the object says neither. Then nothing has to be encoded twice.
             rest = data[1:]
             return encode(fill)[:-1] + (rest if rest == b"}" else b"," + rest)
         whole = msgspec.json.decode(data)
@@ -129,40 +130,44 @@ class ObjectCodec(Generic[T]):
 
     def decode(self, data: bytes, url: str = "") -> T:
         """
-        :raises DecodeError: if it is no such object
+        Decode one object.
+
+        :raises DecodeError: if it does not fit the type
         """
         return decode_as(self.type, data, url)
 
     def decode_deleted(self, data: bytes, url: str = "") -> T | Status:
         """
-        What a deletion answers: the object while it is still there, or a Status.
+        Decode the response to a deletion: the object while it still exists, or a Status.
 
         :raises DecodeError: if it is neither
         """
         try:
             if _type_meta.decode(data).kind == "Status":
                 return decode_status(data)
-        except RecursionError:  # an object, of which decode() tells more
+        except RecursionError:  # a deeply nested object; decode() reports more about it
             pass
         except DECODE_ERRORS as error:
-            raise DecodeError(f"the answer from {url} is no object: {fault_of(error)}") from None
+            raise DecodeError(f"the answer from {url} is not an object: {fault_of(error)}") from None
         return self.decode(data, url)
 
     def decode_list(self, data: bytes, url: str = "", *, leave_out: bool = False) -> ObjectList[T]:
         """
-        :param leave_out: leave out what does not fit the type, and tell so in the list
-        :raises DecodeError: if it is no list of such objects
+        Decode a list.
+
+        :param leave_out: leave out objects that do not fit the type, and name them in the list's `left_out`
+        :raises DecodeError: if it is no list, or an object does not fit the type and is not to be left out
         """
         with self.reading_list(url):
             return self.checked(self._list_of(data), url, leave_out=leave_out)
 
     def checked(self, found: ObjectList[T], url: str, *, leave_out: bool) -> ObjectList[T]:
         """
-        A list, if it may be taken as it is.
+        Return the list if nothing was left out of it, or everything left out has a name and may be left out.
 
-        :raises DecodeError: if something was left out that was not to be
+        :raises DecodeError: otherwise
         """
-        # What has no name cannot be told of: that is no list of objects.
+        # Items without a name cannot be reported: then it is no list of objects.
         wrong = [one for one in found.left_out if not (leave_out and one.metadata.name)]
         if not wrong:
             return found
@@ -172,16 +177,18 @@ class ObjectCodec(Generic[T]):
 
     def list_reader(self, accept: Callable[[T], bool]) -> ListReader[T]:
         """
-        What decodes a list as it comes; what it raises, :meth:`reading_list` explains.
+        Make a reader that decodes a list as it arrives. Use it within :meth:`reading_list`, which explains its errors.
 
-        :param accept: is given each object; what it says False to is left out
+        :param accept: called with each object; objects for which it returns False are left out
         """
         return ListReader(self._items_of, self._list_of, accept)
 
     @contextmanager
     def reading_list(self, url: str) -> Iterator[None]:
         """
-        :raises DecodeError: if what is read in this ``with`` is no list
+        Raise errors of decoding a list in this ``with`` as a DecodeError that names the URL.
+
+        :raises DecodeError: if what is decoded is no list
         """
         try:
             yield
@@ -195,7 +202,7 @@ class ObjectCodec(Generic[T]):
             found: _List[Any] = self._list.decode(data)
             meta, items = found.metadata, self._made(found.items or [])
         except Exception as error:
-            if type(error) is msgspec.DecodeError:  # no JSON: no object is to blame
+            if type(error) is msgspec.DecodeError:  # it is not JSON, so the error is not in one object
                 raise
             raw_meta, raw_items = split_list(data)
             meta = _list_meta.decode(raw_meta)
@@ -206,7 +213,7 @@ class ObjectCodec(Generic[T]):
         return ObjectList(items, meta.resource_version, meta.continue_token, meta.remaining, left_out, shard)
 
     def _made(self, items: list[Any]) -> list[T]:
-        """The objects that came as these."""
+        """The objects of these decoded items."""
         return items if self._make is None else [self._make(item) for item in items]
 
     def _items_of(self, data: bytes) -> tuple[list[T], list[Undecodable]]:
@@ -225,11 +232,12 @@ class ObjectCodec(Generic[T]):
         self, pieces: Iterable[Piece], *, leave_out: bool = False
     ) -> tuple[list[WatchEvent[T]], Status | DecodeError | None]:
         """
-        The events in a watch's lines, and what came after them instead of one: an ERROR's Status, or something that
-        is no event. What follows that is left unread.
+        Decode lines of a watch: the events, and what came after them if that is not an event.
 
-        :param pieces: of one or more whole lines each
-        :param leave_out: give an event whose object does not fit the type with an :class:`Undecodable` in its place
+        That is the Status of an ERROR event, or an error for a line that is no event. Later lines are not read.
+
+        :param pieces: each of them one or more whole lines
+        :param leave_out: if an event's object does not fit the type, put an :class:`Undecodable` in its place
         """
         events: list[WatchEvent[T]] = []
         decode_lines, make = self._event.decode_lines, self._make
@@ -249,7 +257,7 @@ class ObjectCodec(Generic[T]):
     def _decode_one_by_one(
         self, lines: bytes, leave_out: bool
     ) -> tuple[list[WatchEvent[T]], Status | DecodeError | None]:
-        """For reads that hold an ERROR, a bookmark of a type with required fields, or something that does not fit."""
+        """Decode line by line: for pieces with an ERROR, with a bookmark without required fields, or that fail."""
         events: list[WatchEvent[T]] = []
         for line in lines.splitlines():
             if not line.strip():
@@ -277,12 +285,12 @@ def _with_objects(events: list[Any], make: Callable[[Any], Any]) -> list[Any]:
 
 _ABSENT: Final = object()
 
-#: What these objects are called by, where it is not what the API calls it: kubernetes_asyncio's own models.
+#: The attributes of kubernetes_asyncio's own models, whose names differ from those of the API.
 _ATTRIBUTES: Final = {"apiVersion": "api_version", "kind": "kind"}
 
 
 def _reader(obj: Any) -> Callable[[str], Any]:
-    """Reads a top-level field by its JSON name; what the object cannot have is absent."""
+    """A function that reads a top-level field by its JSON name, and gives ``_ABSENT`` if there is no such field."""
     if isinstance(obj, Mapping):
         return lambda json_name: obj.get(json_name, _ABSENT)
     if isinstance(obj, msgspec.Struct):
@@ -296,7 +304,7 @@ def _reader(obj: Any) -> Callable[[str], Any]:
 
 
 def _left_out(obj: Any) -> Collection[str]:
-    """Which of apiVersion and kind an object has, and leaves no trace of in its JSON."""
+    """The names of apiVersion and kind, if the object has them but leaves them out of its JSON."""
     if isinstance(obj, Mapping):
         return ()
     if not isinstance(obj, msgspec.Struct):  # a model of kubernetes_asyncio's own
@@ -320,7 +328,7 @@ def _attribute(struct: type[msgspec.Struct], json_name: str) -> str | None:
 
 
 def _completer(type_: type[Any], api_version: str, kind: str) -> Callable[[list[Any]], None] | None:
-    """What gives a list's items their apiVersion and kind, None where they cannot have them."""
+    """A function that sets apiVersion and kind of a list's items; None if they cannot have them."""
     if not kind or not api_version:
         return None
     if issubclass(type_, dict):

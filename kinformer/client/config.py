@@ -1,13 +1,13 @@
-"""Where a cluster is and how to be let in: from a kubeconfig, from inside a pod, or as the caller says.
+"""Configuration: finds a cluster and its credentials, from a kubeconfig, inside a pod, or from the caller's parameters.
 
-An :class:`Endpoint` comes out, with :class:`~kinformer.client.credentials.Credentials` that know how to become fresh:
-token files and certificates are read again each minute and when the server refuses them, exec plug-ins are asked
-again when what they gave expires or is refused.
+The result is an :class:`Endpoint`, with :class:`~kinformer.client.credentials.Credentials` that can be renewed. Token
+files and certificates are read again each minute, and when the server refuses them. Exec plug-ins run again when their
+credentials expire or are refused.
 
-Kubeconfigs are read here, by client-go's rules. The old ``auth-provider`` (OIDC, GCP) is left to kubernetes_asyncio,
-which is imported only for those: it takes longer than the rest of a manager's start.
+Kubeconfigs are read here, by client-go's rules. Only the old ``auth-provider`` (OIDC, GCP) is left to
+kubernetes_asyncio. That library is imported only then, because it takes longer than the rest of a manager's start.
 
-Whatever is wrong with a file is one :exc:`ConfigError` with one line that names the file.
+Each error in a file is one :exc:`ConfigError` of one line that names the file.
 """
 
 from __future__ import annotations
@@ -33,25 +33,25 @@ __all__ = ("Credentials", "Endpoint", "endpoint_from_url", "load_endpoint", "loa
 
 _IN_CLUSTER: Final = ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT")
 
-#: Where the kubelet puts a pod's service account.
+#: The folder where the kubelet puts the service account of a pod.
 _SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
-#: What a plug-in gives is renewed so many seconds before it expires, but not before nine tenths of its time are over.
+#: Seconds before their expiry at which credentials of a plug-in are renewed, but not before 90 % of their time is over.
 _EARLY: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
     """
-    One API server.
+    The address and credentials of one API server.
 
     :param server: its URL, without a slash at the end
-    :param tls: None where the URL is plain http; that of `credentials` comes before it
-    :param server_hostname: the name that the server's certificate is for, where that is not the URL's
-    :param impersonation: whom requests are made as
-    :param source: where this was read, for messages
-    :param authorities: the certificates that the server's is checked against, in PEM; empty for those that the system
-        trusts, and where nothing is checked
+    :param tls: None where the URL is plain http. If `credentials` have a context, that is used instead.
+    :param server_hostname: the name in the server's certificate, if it is not the URL's
+    :param impersonation: the user to act as
+    :param source: where this configuration was read, for messages
+    :param authorities: the CA certificates that the server's certificate is checked against, in PEM. Empty for the
+        system's own, and if nothing is checked.
     """
 
     server: str
@@ -78,11 +78,11 @@ async def load_endpoint(
     exec_timeout: float | None = None,
 ) -> Endpoint:
     """
-    Find the cluster: the kubeconfig if one is named, ``KUBECONFIG`` or ``~/.kube/config`` if there is one, or else
-    the cluster that this runs in.
+    Find the cluster: of the named kubeconfig, else of ``KUBECONFIG`` or ``~/.kube/config`` if it exists, else the one
+    around this process.
 
-    :param in_cluster: True: that one and no other; False: never
-    :raises ConfigError: if there is none, or what there is cannot be used
+    :param in_cluster: True: only the cluster around this process; False: never that one
+    :raises ConfigError: if there is none, or its configuration cannot be used
     """
     if in_cluster:
         return await load_in_cluster(clock=clock)
@@ -109,9 +109,9 @@ def endpoint_from_url(
     clock: Clock | None = None,
 ) -> Endpoint:
     """
-    An API server as the caller describes it.
+    Make the endpoint that the caller describes.
 
-    :raises ConfigError: if the URL is none, a certificate cannot be read, or the proxy cannot be used
+    :raises ConfigError: if the URL is invalid, a certificate cannot be read, or the proxy cannot be used
     """
     server = _checked_url(url, "the URL of the server")
     header = f"Bearer {token.strip()}" if token else ""
@@ -151,11 +151,11 @@ async def load_kubeconfig(
     exec_timeout: float | None = None,
 ) -> Endpoint:
     """
-    Read a kubeconfig, or several that are merged, their names separated as in ``KUBECONFIG``.
+    Read a kubeconfig, or several that are merged. Several names are separated as in ``KUBECONFIG``.
 
-    :param context: which of its contexts; its current one if None
-    :param exec_timeout: seconds that an exec plug-in may take; None for a minute, five where it may ask somebody
-    :raises ConfigError: if that cannot be done
+    :param context: the name of the context; the current one if None
+    :param exec_timeout: seconds that an exec plug-in may take. None: one minute, or five if it may ask the user.
+    :raises ConfigError: if a file cannot be read or is invalid, or the credentials cannot be used
     """
     files = existing_files(path)
     if not files:
@@ -182,7 +182,7 @@ async def load_kubeconfig(
 
 
 class _KubeconfigSource:
-    """The credentials of a kubeconfig's context, from wherever they come; calling it reads them anew."""
+    """The credentials of a kubeconfig's context, whatever their source. Calling it reads them again."""
 
     def __init__(
         self, path: str, context: str | None, chosen: KubeconfigContext, clock: Clock, exec_timeout: float | None
@@ -194,7 +194,7 @@ class _KubeconfigSource:
         self._tls = chosen.tls() if chosen.server.startswith("https:") else None
         self._plugin: ExecPlugin | None = None
         self._issued: ExecCredential | None = None
-        #: By the clock's monotonic time, None where a plug-in named no time.
+        #: In the clock's monotonic time; None if the plug-in gave no expiry.
         self._expires: float | None = None
         entry = chosen.user.get("exec")
         if isinstance(entry, dict):
@@ -212,7 +212,7 @@ class _KubeconfigSource:
     @property
     def authorities(self) -> bytes:
         """
-        The certificates that the server's is checked against.
+        The CA certificates that the server's certificate is checked against, in PEM.
 
         :raises ConfigError: if their file cannot be read
         """
@@ -226,8 +226,10 @@ class _KubeconfigSource:
 
     async def read(self, *, refused: bool) -> Identity:
         """
-        :param refused: ask a plug-in anew, whatever it said of how long its credentials are good
-        :raises ConfigError: if that cannot be done
+        Read the credentials.
+
+        :param refused: run a plug-in again, even if its credentials have not expired
+        :raises ConfigError: if a file cannot be read, or the plug-in fails
         """
         header, certificate, good_for = "", None, None
         if "auth-provider" in self._chosen.user:
@@ -242,7 +244,7 @@ class _KubeconfigSource:
         return Identity(header, tls, good_for)
 
     async def _of_plugin(self, plugin: ExecPlugin, refused: bool) -> ExecCredential:
-        # One that names no time is asked again only when the server refuses what it gave, as client-go does.
+        # A plug-in that gives no expiry runs again only when the server refuses its credentials, as in client-go.
         expired = self._expires is not None and self._clock.monotonic() >= self._expires
         if self._issued is None or refused or expired:
             issued = await plugin.run(self._clock)
@@ -260,14 +262,14 @@ class _KubeconfigSource:
         configuration: Any = Configuration()
         try:
             await load_kube_config(config_file=self._path, context=self._context, client_configuration=configuration)
-        except Exception as error:  # whatever a broken entry makes of its code; what it says may hold a token
+        except Exception as error:  # its code may raise anything for a broken entry, and the text may hold a token
             raise ConfigError(
-                f"user {self._chosen.user_name!r}: its auth-provider gives no token ({type(error).__name__})"
+                f"user {self._chosen.user_name!r}: its auth-provider failed to give a token ({type(error).__name__})"
             ) from None
         return str(configuration.api_key.get("BearerToken", "")).strip()
 
     def _own_header(self) -> str:
-        """What the kubeconfig itself has, or a file that it names."""
+        """The Authorization header of a token, or of a user and password, in the kubeconfig or a file that it names."""
         chosen = self._chosen
         token = (chosen.user_text("token") or "").strip()
         if (path := chosen.token_file) is not None:
@@ -282,14 +284,14 @@ class _KubeconfigSource:
 
 async def load_in_cluster(*, clock: Clock | None = None) -> Endpoint:
     """
-    The cluster that this process runs in, as the service account that its pod has.
+    The cluster around this process, with the credentials of its pod's service account.
 
-    :raises ConfigError: if this is no pod, or it has no service account
+    :raises ConfigError: if this process is in no pod, or the pod has no service account
     """
     where = "in-cluster configuration"
     host, port = (os.environ.get(name, "") for name in _IN_CLUSTER)
     if not host or not port:
-        raise ConfigError(f"{where}: {' and '.join(_IN_CLUSTER)} are not set: this process runs in no pod")
+        raise ConfigError(f"{where}: {' and '.join(_IN_CLUSTER)} are not set: this process does not run in a pod")
     server = _checked_url(f"https://{f'[{host}]' if ':' in host else host}:{port}", f"{where}: the cluster's server")
     token_file = _SERVICE_ACCOUNT / "token"
     source = TlsSource(ca_file=_SERVICE_ACCOUNT / "ca.crt")
@@ -330,7 +332,7 @@ def _checked_url(url: str | None, what: str) -> str:
     if not url or not valid:
         raise ConfigError(f"{what} is {without_password(url or '')!r}: want http://HOST:PORT or https://HOST:PORT")
     if "@" in parts.netloc:
-        raise ConfigError(f"{what} is {without_password(url)!r} with a user before it: want credentials beside the URL")
+        raise ConfigError(f"{what} is {without_password(url)!r} with a user before it: give credentials separately")
     return url.rstrip("/")
 
 

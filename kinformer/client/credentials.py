@@ -1,9 +1,10 @@
-"""Credentials: what a client shows of itself, kept fresh, and renewed once for everybody who finds it refused.
+"""Credentials: what a client authenticates with. They are kept fresh, and a renewal is shared by all waiting requests.
 
-An :class:`Identity` is what one request is sent with: the Authorization header and the TLS context with the client's
-certificate. Whoever is refused says what it was sent with. If that is no longer the current identity, there is nothing
-to do but to send again; else one renewal is made, and everybody who waits for it gets its outcome. So a hundred
-requests whose token has expired start one exec plug-in, and an answer that comes late does not throw a good token away.
+An :class:`Identity` is what one request is sent with: the Authorization header, and the TLS context with the client's
+certificate. A request that was refused says which identity it was sent with. If the current identity is a newer one,
+the request only has to be sent again. If not, one renewal is made, and all waiting requests get its result. So a
+hundred requests whose token has expired start one exec plug-in, and a late response does not cause a good token to be
+dropped.
 """
 
 from __future__ import annotations
@@ -22,17 +23,17 @@ __all__ = ("Credentials", "Identity", "Reload", "checked_header")
 
 log = get_logger(__name__)
 
-#: How often credentials are asked whether they are still good; what kubernetes_asyncio and client-go (token files) do.
+#: Seconds between two reads of the source of credentials, as in kubernetes_asyncio and client-go (token files).
 _REFRESH_EVERY: Final = 60.0
 
 
 class Identity(NamedTuple):
     """
-    What a request is sent with.
+    What one request authenticates with.
 
     :param header: the Authorization header, ``""`` for none
-    :param tls: None: as the endpoint has it
-    :param good_for: seconds after which it should be renewed, where that is known
+    :param tls: the TLS context; None for the endpoint's
+    :param good_for: seconds after which it should be renewed; None if that is not known
     """
 
     header: str = ""
@@ -40,17 +41,17 @@ class Identity(NamedTuple):
     good_for: float | None = None
 
 
-#: Gives the credentials anew; its argument is whether the server has refused what it gave before.
+#: Reads the credentials again. Its argument is whether the server has refused the last ones.
 Reload: TypeAlias = Callable[[bool], Awaitable[Identity | str]]
 
 
 class Credentials:
     """
-    Who a client is.
+    The credentials of a client.
 
     :param header: the Authorization header, ``""`` for none
-    :param reload: gives it anew, or a whole :class:`Identity`; None if it never changes
-    :raises ConfigError: if the header could not be sent
+    :param reload: reads the header again, or a whole :class:`Identity`; None if it never changes
+    :raises ConfigError: if the header has characters that cannot be sent
     """
 
     def __init__(
@@ -67,7 +68,7 @@ class Credentials:
         self._renewals = 0
         self._failure: ConfigError | None = None
         self._told = ""
-        #: What requests are sent with now.
+        #: The current identity, which requests are sent with.
         self.identity = identity or Identity(header)
         checked_header(self.identity.header)
         self._due = self._next_check()
@@ -82,14 +83,14 @@ class Credentials:
 
     @property
     def is_due(self) -> bool:
-        """Whether :meth:`refresh` should be called before they are used."""
+        """Whether :meth:`keep_fresh` should be called before the next request."""
         return self.reload is not None and self.clock.monotonic() >= self._due
 
     async def keep_fresh(self) -> None:
         """
-        Ask the source what it has now. What cannot be read is logged: the server may take what there is.
+        Read the source again. If that fails, the error is logged: the server may accept the present credentials.
 
-        Nobody else asks meanwhile, nor waits.
+        Meanwhile, other requests are sent with the present credentials, and do not wait.
         """
         self._due = self._next_check()
         try:
@@ -102,11 +103,11 @@ class Credentials:
 
     async def refresh(self, *, refused: bool = False, used: Identity | None = None) -> bool:
         """
-        Ask the source.
+        Read the source again, unless another request has just done so.
 
-        :param refused: the server did not accept what it was sent
-        :param used: what that was; the current ones if None
-        :return: whether there is something else to send now
+        :param refused: whether the server refused a request
+        :param used: the identity which that request was sent with; the current one if None
+        :return: whether the current identity differs from `used`, so that sending again makes sense
         :raises ConfigError: if the source cannot be read, or the plug-in fails
         """
         if self.reload is None:
@@ -123,7 +124,7 @@ class Credentials:
             return used is not self.identity
 
     async def _renew(self, reload: Reload, refused: bool) -> None:
-        """One that is cancelled did not happen: whoever waits next makes it."""
+        """Renew once. If this is cancelled, nothing has changed, and the next waiting request renews."""
         try:
             found = await reload(refused)
             if isinstance(found, str):
@@ -141,20 +142,20 @@ class Credentials:
 
     def _next_check(self, good_for: float | None = None) -> float:
         good_for = self.identity.good_for if good_for is None else good_for
-        # Not more often than once in a second, should a plug-in give what has expired already.
+        # Not more than once a second, even if a plug-in gives credentials that have already expired.
         wait = _REFRESH_EVERY if good_for is None else min(max(good_for, 1.0), _REFRESH_EVERY)
         return self.clock.monotonic() + wait
 
 
 def checked_header(header: str) -> str:
     """
-    A header's value, if it is one.
+    Return the header's value, if it can be sent.
 
-    :raises ConfigError: if it has a line break or anything else in it that cannot be sent; it is not shown
+    :raises ConfigError: if it has a line break or another character that cannot be sent. The error does not show it.
     """
     if not (header.isascii() and header.isprintable()):
         raise ConfigError(
-            "the credentials cannot be sent in a header: there is a line break in them, or another character "
-            "that is no printable ASCII"
+            "the credentials cannot be sent in a header: they contain a line break, or another character "
+            "that is not printable ASCII"
         )
     return header

@@ -1,9 +1,9 @@
-"""Discovery: what a server serves (client-go's discovery client and RESTMapper).
+"""Discovery: the resources that a server serves (client-go's discovery client and RESTMapper).
 
-Asked of the server when first needed, kept, and asked again when something is not found: a CustomResourceDefinition
-may have come since. Servers since 1.26 tell all in two answers (aggregated discovery); with older ones each group is
-asked for itself. A group whose own server is down is left out and logged; the others are of use without it. Who has to
-know that something is missing asks for :meth:`Discovery.served`.
+The server is asked when the answer is first needed, and the answer is kept. If something is not found in it, the server
+is asked again: a CustomResourceDefinition may have been created since. Servers since 1.26 answer in two responses
+(aggregated discovery). Older servers are asked for each group. If a group's own server is down, the group is left out
+and logged, so that the others can be used. :meth:`Discovery.served` also says what is missing.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _AGGREGATED: Final = ",".join(
 
 
 class ServerVersion(msgspec.Struct, frozen=True, rename="camel"):
-    """What the server says of itself at ``/version``."""
+    """The server's version, as it gives it at ``/version``."""
 
     major: str = ""
     minor: str = ""
@@ -66,11 +66,11 @@ class ApiResource(msgspec.Struct, frozen=True):
 
 class Served(NamedTuple):
     """
-    What a server serves, and what it could not tell.
+    The resources of a server, and the groups that are missing.
 
     :param resources: each group's preferred version first
-    :param failed: the versions of groups whose own server did not answer, and why. Their resources are left out, or are
-        those of the last time that it did
+    :param failed: the versions of groups whose own server did not answer, with the reason. Their resources are left
+        out, or are those of its last answer.
     """
 
     resources: list[ApiResource]
@@ -78,7 +78,7 @@ class Served(NamedTuple):
 
 
 class _Wire(msgspec.Struct, rename="camel"):
-    """The base of what comes over the wire here."""
+    """Base class of the responses that are decoded here."""
 
 
 class _Versions(_Wire):
@@ -155,9 +155,9 @@ class _AggregatedList(_Wire):
 
 class Discovery:
     """
-    What one server serves.
+    The resources that one server serves.
 
-    :param get: asks for a path, with an Accept header or None
+    :param get: requests a path, with an Accept header or None
     """
 
     def __init__(self, get: Callable[[str, str | None], Awaitable[bytes]]):
@@ -166,19 +166,19 @@ class Discovery:
         self._asking = anyio.Lock()
 
     async def server_version(self) -> ServerVersion:
-        """Its version; asked for anew each time, since it is also the cheapest sign of life."""
+        """The server's version. It is requested each time, because it is also the cheapest sign of life."""
         return decode_as(ServerVersion, await self._get("/version", None), "/version")
 
     async def resources(self, *, refresh: bool = False) -> list[ApiResource]:
         """
-        Everything it serves, each group's preferred version first.
+        All resources, each group's preferred version first.
 
-        :param refresh: ask even if it has been asked before
+        :param refresh: ask the server again
         """
         return (await self.served(refresh=refresh)).resources
 
     async def served(self, *, refresh: bool = False) -> Served:
-        """As :meth:`resources`, along with what is missing there."""
+        """The same as :meth:`resources`, along with the groups that are missing."""
         async with self._asking:
             if self._served is None or refresh:
                 failed: dict[GroupVersion, str] = {}
@@ -188,7 +188,7 @@ class Discovery:
             return self._served
 
     def invalidate(self) -> None:
-        """Forget it all; the next question is asked of the server."""
+        """Forget everything. The next call asks the server."""
         self._served = None
 
     async def groups(self) -> dict[str, list[str]]:
@@ -202,9 +202,9 @@ class Discovery:
 
     async def resource_for_kind(self, kind: GroupVersionKind | GroupKind) -> ApiResource:
         """
-        Where a kind is served; at its group's preferred version if none is named.
+        The resource of a kind; in its group's preferred version if no version is given.
 
-        :raises NoKindMatch: if the server, asked anew, serves no such kind
+        :raises NoKindMatch: if the server serves no such kind, also when asked again
         """
         version = kind.version if isinstance(kind, GroupVersionKind) else ""
         where = str(GroupVersion(kind.group, version)) if version else f"the group {kind.group!r}"
@@ -217,9 +217,9 @@ class Discovery:
 
     async def resource_for(self, gvr: GroupVersionResource) -> ApiResource:
         """
-        What is served there.
+        The resource as the server serves it.
 
-        :raises NoKindMatch: if the server, asked anew, serves nothing there
+        :raises NoKindMatch: if the server does not serve it, also when asked again
         """
         return await self._find(lambda one: one.gvr == gvr, f"the server serves no {gvr.resource} in {gvr.api_version}")
 
@@ -288,7 +288,7 @@ def _aggregated(groups: _AggregatedList, failed: dict[GroupVersion, str]) -> Ite
         name = group.metadata.get("name", "")
         for version in group.versions:
             if version.freshness == "Stale":
-                # What is told of it is what it was when its server answered last.
+                # The resources are those of the time when the group's server answered last.
                 group_version = GroupVersion(name, version.version)
                 log.warning("discovery_stale", group_version=str(group_version))
                 failed[group_version] = f"stale GroupVersion discovery: {group_version}"

@@ -1,10 +1,10 @@
-"""Errors: what the server said no to, as types; and what kept us from hearing it at all.
+"""Errors: the refusals of the server as exception types, and the failures to get a response.
 
-Whatever the server refuses comes with a Status object (or is given one), and :func:`error_from_status` turns that into
-the type for its reason, by the rules of Kubernetes' own apierrors: a known reason decides; without one the HTTP code
-does. So ``except NotFound`` is what ``apierrors.IsNotFound(err)`` is in Go.
+A refusal of the server comes with a Status object, or is given one here. :func:`error_from_status` makes it the
+exception type of its reason, by the rules of Kubernetes' own apierrors: a known reason decides, without one the HTTP
+code does. So ``except NotFound`` is what ``apierrors.IsNotFound(err)`` is in Go.
 
-The message of an error is the server's own; the rest of the Status is on ``.status``.
+The message of an error is the server's own. The rest of the Status is on ``.status``.
 """
 
 from __future__ import annotations
@@ -63,27 +63,27 @@ __all__ = (
     "suggested_delay",
 )
 
-#: Seconds that a server may ask us to wait: one that asks for more is asked again then, and can say it again.
+#: The most seconds that are waited because a server asks for it. After them, the server may ask again.
 MAX_RETRY_AFTER: Final = 60
 
 CAUSE_RESOURCE_VERSION_TOO_LARGE: Final = "ResourceVersionTooLarge"
 
 
 class ClientError(Exception):
-    """Whatever a client raises."""
+    """Base class of all errors that a client raises."""
 
 
 class ConfigError(ClientError):
-    """How to reach a cluster could not be found out: the kubeconfig is missing or broken, or there is no cluster."""
+    """The configuration is missing or invalid: no cluster is configured, or a kubeconfig cannot be used."""
 
 
 class ServerUnreachable(ClientError):
     """
-    No connection to the server came about.
+    No connection to the server could be made.
 
-    :param url: where the server should be
-    :param cause: what the attempt ended with
-    :ivar reachability: what knows when the server is back, where a client raised this
+    :param url: the server's URL
+    :param cause: why the connection failed
+    :ivar reachability: the record that knows when the server is back, if a client raised this error
     """
 
     reachability: Reachability | None = None
@@ -96,10 +96,10 @@ class ServerUnreachable(ClientError):
 
 class ConnectionLost(ClientError):
     """
-    The connection broke while the server was answering, or before it did: a write may or may not have happened.
+    The connection broke before the response was complete. A write may or may not have happened.
 
-    :param url: what was asked for
-    :param cause: how it broke
+    :param url: the URL of the request
+    :param cause: why the connection broke
     """
 
     def __init__(self, url: str, cause: BaseException | str):
@@ -109,18 +109,18 @@ class ConnectionLost(ClientError):
 
 
 class WatchStalled(ConnectionLost):
-    """A watch was still open although nothing can be at its other end: the connection had gone half-open."""
+    """A watch was open, but its connection was dead: half-open, with nothing at the other end."""
 
 
 class DecodeError(ClientError):
-    """The server's answer is not what the type that was asked for can be made from."""
+    """The server's response does not fit the requested type."""
 
 
 class AnswerTooLarge(DecodeError):
     """
-    The server's answer is larger than what is taken.
+    The server's response is larger than the limit.
 
-    :param limit: the bytes that are
+    :param limit: the limit in bytes
     """
 
     def __init__(self, url: str, limit: int):
@@ -132,7 +132,7 @@ class AnswerTooLarge(DecodeError):
 
 
 class EndlessList(ClientError):
-    """A list does not come to its end: its pages go in a circle, or there are more objects than there can be."""
+    """A list has no end: its pages form a circle, or it has more objects than a server can hold."""
 
     def __init__(self, why: str):
         super().__init__(f"the list has no end: {why}")
@@ -144,10 +144,10 @@ class NoKindMatch(ClientError):
 
 class ApiError(ClientError):
     """
-    The server refused.
+    The server refused a request.
 
-    :param status: what it said
-    :param url: what was asked for, where that is known
+    :param status: the Status that the server sent
+    :param url: the URL of the request, if it is known
     """
 
     def __init__(self, status: Status, url: str = ""):
@@ -157,7 +157,7 @@ class ApiError(ClientError):
 
     @property
     def code(self) -> int:
-        """The HTTP status."""
+        """The HTTP status code."""
         return self.status.code
 
     @property
@@ -167,7 +167,7 @@ class ApiError(ClientError):
 
     @property
     def message(self) -> str:
-        """The server's own words."""
+        """The server's own message."""
         return self.status.message
 
     @property
@@ -180,7 +180,7 @@ class ApiError(ClientError):
 
     @property
     def retry_after(self) -> float | None:
-        """Seconds after which the server asks to be asked again, a minute at most; None where it does not."""
+        """Seconds after which the server asks for another try, a minute at most; None if it does not ask."""
         return _bounded(self.details.retry_after_seconds) or None
 
     def __str__(self) -> str:
@@ -191,11 +191,11 @@ _NO_DETAILS: Final = StatusDetails()
 
 
 class BadRequest(ApiError):
-    """400: the server could not make sense of the request."""
+    """400: the server could not understand the request."""
 
 
 class Unauthorized(ApiError):
-    """401: the server does not know who asks."""
+    """401: the server does not accept the credentials."""
 
     def __str__(self) -> str:
         at = f" for {self.url}" if self.url else ""
@@ -203,7 +203,7 @@ class Unauthorized(ApiError):
 
 
 class Forbidden(ApiError):
-    """403: the server knows who asks, and they may not; or a quota or admission stands against it."""
+    """403: the user may not do this, or a quota or an admission plug-in refuses it."""
 
 
 class NotFound(ApiError):
@@ -211,31 +211,31 @@ class NotFound(ApiError):
 
 
 class MethodNotSupported(ApiError):
-    """405: this cannot be done with that resource."""
+    """405: the resource does not support this verb."""
 
 
 class NotAcceptable(ApiError):
-    """406: the server cannot answer in a form that we take."""
+    """406: the server cannot answer in a format that the client accepts."""
 
 
 class AlreadyExists(ApiError):
-    """409: there is one of that name. Not a :exc:`Conflict`: trying again does not help."""
+    """409: there is already an object with that name. This is not a :exc:`Conflict`: trying again does not help."""
 
 
 class Conflict(ApiError):
-    """409: the object has changed since it was read, or a precondition or another manager stands against it."""
+    """409: the object has changed since it was read, a precondition failed, or another manager owns the field."""
 
 
 class Gone(ApiError):
-    """410: it was there, and is no longer."""
+    """410: the object is no longer there."""
 
 
 class Expired(Gone):
-    """410: the resource version, or the page, is too old: the history up to it is forgotten. List again."""
+    """410: the resource version or the page is too old, because the server has forgotten that history. List again."""
 
     @property
     def continue_token(self) -> str:
-        """Where a list may go on, with what is there now instead of what was there when it began; ``""`` if nowhere."""
+        """A token with which the list may go on from the present state instead of the forgotten one; ``""`` if none."""
         return self.status.metadata.continue_token if self.status.metadata else ""
 
 
@@ -244,31 +244,31 @@ class RequestEntityTooLarge(ApiError):
 
 
 class UnsupportedMediaType(ApiError):
-    """415: the server does not take a body, or a patch, of that kind."""
+    """415: the server does not accept a body, or a patch, of this media type."""
 
 
 class Invalid(ApiError):
-    """422: the object is not valid; ``.causes`` has one entry for each field that is wrong."""
+    """422: the object is invalid; ``.causes`` has one entry for each wrong field."""
 
 
 class TooManyRequests(ApiError):
-    """429: the server has too much to do, or a disruption budget stands against an eviction."""
+    """429: the server is overloaded, or a disruption budget does not allow an eviction."""
 
 
 class InternalError(ApiError):
-    """500: something went wrong in the server."""
+    """500: an error inside the server."""
 
 
 class ServerTimeout(ApiError):
-    """The server could not do it in time and asks to try again; nothing happened."""
+    """The server could not process the request in time and asks for another try. It has done nothing."""
 
 
 class ServiceUnavailable(ApiError):
-    """503: the server, or who stands behind it, is not there at the moment."""
+    """503: the server, or a server behind it, is not available at the moment."""
 
 
 class Timeout(ApiError):
-    """504: no answer in time; what was asked for may still happen."""
+    """504: no response in time. The request may still take effect."""
 
 
 _BY_REASON: Final[dict[str, type[ApiError]]] = {
@@ -313,7 +313,7 @@ _BY_CODE: Final[dict[int, type[ApiError]]] = {
 
 
 def error_from_status(status: Status, url: str = "") -> ApiError:
-    """The error for a Status: of the type that its reason names, or else of the one for its code."""
+    """The error for a Status: of the type of its reason, or else of its code."""
     kind = _BY_REASON.get(status.reason)
     if kind is None or status.code in (413, 429):
         kind = _BY_CODE.get(status.code, kind or ApiError)
@@ -331,10 +331,10 @@ def error_from_response(
     about: About = About(),  # noqa: B008 - it cannot be changed
 ) -> ApiError:
     """
-    The error for an answer that is not a success.
+    The error for a response that is not a success.
 
-    :param body: a Status, or whatever a proxy or a dying server sent in its place
-    :param retry_after: the seconds of the Retry-After header, for when the Status does not have them
+    :param body: a Status, or what a proxy or a stopping server sent instead
+    :param retry_after: the seconds of the Retry-After header, used if the Status has none
     """
     status = status_in(body)
     if status is None or status.status not in ("Failure", ""):
@@ -350,20 +350,21 @@ def error_from_response(
 
 
 def has_status_cause(error: BaseException | None, cause: str) -> bool:
-    """Whether the server named this cause among its reasons."""
+    """Whether the error's Status names this cause."""
     return isinstance(error, ApiError) and any(found.reason == cause for found in error.causes)
 
 
 def is_expired(error: BaseException | None) -> bool:
-    """Whether a resource version or page is too old and only a new list helps (Gone is what servers up to 1.17 say)."""
+    """Whether a resource version or page is too old, so that only a new list helps. Servers up to 1.17 send Gone."""
     return isinstance(error, Gone)
 
 
 def is_too_large_resource_version(error: BaseException | None) -> bool:
     """
-    Whether the server has not yet seen the resource version that was asked for.
+    Whether the requested resource version is newer than the server's own state.
 
-    :param error: newer servers name the cause, 1.17 to 1.18.5 say it in a cause's message, older ones in the text
+    :param error: newer servers name the cause; those of 1.17 to 1.18.5 have it in a cause's message, older ones in
+        the error's message
     """
     if has_status_cause(error, CAUSE_RESOURCE_VERSION_TOO_LARGE):
         return True
@@ -374,20 +375,20 @@ def is_too_large_resource_version(error: BaseException | None) -> bool:
 
 
 def is_connection_refused(error: BaseException | None) -> bool:
-    """Whether nobody listens where the server should be: it is down, or about to come up."""
+    """Whether the connection was refused: no process listens on the server's port, or not yet."""
     return any(isinstance(link, OSError) and link.errno == errno.ECONNREFUSED for link in _chain(error))
 
 
 def is_probable_eof(error: BaseException | None) -> bool:
-    """Whether a connection just ended: what a server or load balancer does to any connection at some time."""
+    """Whether a connection just ended. Servers and load balancers end every connection at some time."""
     return isinstance(error, ConnectionLost)
 
 
 def suggested_delay(error: BaseException | None) -> float | None:
     """
-    Seconds that the server asks to wait before the next try, None if it does not ask (SuggestsClientDelay).
+    Seconds that the server asks to wait before the next try; None if it does not ask (SuggestsClientDelay).
 
-    A minute at most, whatever it asks for.
+    It is a minute at most, even if the server asks for more.
     """
     if isinstance(error, ServerTimeout):
         return _bounded(error.details.retry_after_seconds)
@@ -395,7 +396,7 @@ def suggested_delay(error: BaseException | None) -> float | None:
 
 
 def _bounded(seconds: int) -> float:
-    # Before it becomes a float, which a number of 400 digits cannot.
+    # Bounded before it becomes a float: a number of 400 digits cannot be one.
     return float(min(max(seconds, 0), MAX_RETRY_AFTER))
 
 

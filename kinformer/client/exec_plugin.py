@@ -1,11 +1,11 @@
 """Exec plug-ins: programs that a kubeconfig names to get credentials from (``client.authentication.k8s.io``).
 
-``aws eks get-token`` and its kin are started with what they need to know in ``KUBERNETES_EXEC_INFO``, and print an
-ExecCredential: a token or a client certificate, and perhaps when it expires. One that takes too long is killed with
-its children, as is one that nobody waits for any more.
+A plug-in such as ``aws eks get-token`` is started with its input in the variable ``KUBERNETES_EXEC_INFO``, and prints
+an ExecCredential: a token or a client certificate, and perhaps when it expires. A plug-in that takes too long is killed
+with its children. The same happens if its caller is cancelled.
 
-What a plug-in prints is secret, and is in no error here. What it writes to standard error is for whoever sits at the
-terminal; without a terminal nobody sees it, since it would end up in logs. Run the command by hand to read it.
+The output of a plug-in is secret, so no error quotes it. Its standard error goes to the user's terminal. Without a
+terminal it is dropped, because it would end up in logs. Run the command by hand to read it.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ from kinformer.clock import Clock
 
 __all__ = ("DEFAULT_EXEC_TIMEOUT", "ExecCredential", "ExecPlugin")
 
-#: Seconds for a plug-in that nobody is asked by; one that may ask somebody gets the second.
+#: Seconds that a plug-in may take. The second limit is for plug-ins that may ask the user.
 DEFAULT_EXEC_TIMEOUT: Final = 60.0
 _INTERACTIVE_TIMEOUT: Final = 300.0
 
 _API_VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 
-#: A token or a certificate is some KB.
+#: Bytes of output that are read at most. A token or a certificate has a few KB.
 _MAX_OUTPUT: Final = 2**20
 
 
 class ExecCredential(NamedTuple):
     """
-    What a plug-in gave.
+    The credentials that a plug-in printed.
 
     :param certificate: a client certificate and its key, in PEM
-    :param expires: when it stops to be good, where that is known
+    :param expires: when the credentials expire; None if that is not known
     """
 
     token: str
@@ -58,10 +58,10 @@ class ExecPlugin:
     """
     One user's plug-in.
 
-    :param user: whose it is, for errors
-    :param command: a name that is looked for on the PATH, or the path of a file
-    :param cluster: what it is told of the cluster, where the kubeconfig wants that
-    :param timeout: seconds after which it is given up; None: a minute, or five where it may ask somebody
+    :param user: the user of the kubeconfig that it belongs to, for errors
+    :param command: a name to find on the PATH, or the path of a file
+    :param cluster: the description of the cluster that it gets, if the kubeconfig asks for that
+    :param timeout: seconds that it may take. None: one minute, or five if it may ask the user.
     """
 
     user: str
@@ -84,11 +84,11 @@ class ExecPlugin:
         timeout: float | None,
     ) -> ExecPlugin:
         """
-        The plug-in that a kubeconfig's ``exec`` describes.
+        Make the plug-in that an ``exec`` entry of a kubeconfig describes.
 
-        :param folder: where the kubeconfig is: a command with a slash in it is relative to that
-        :param cluster: gives what it is told of the cluster if the kubeconfig wants that
-        :raises ConfigError: if something is wrong with it
+        :param folder: the kubeconfig's folder; a command with a slash in it is relative to it
+        :param cluster: returns the description of the cluster, called if the entry asks for it
+        :raises ConfigError: if the entry is invalid
         """
         command = entry.get("command")
         if not isinstance(command, str) or not command:
@@ -106,12 +106,14 @@ class ExecPlugin:
                 "want Never, IfAvailable or Always"
             )
         if os.sep in command:
-            command = os.path.normpath(folder / command)  # which an absolute one stays
+            command = os.path.normpath(folder / command)  # an absolute path stays as it is
         arguments, environment = entry.get("args") or [], entry.get("env") or []
         if not isinstance(arguments, list) or not isinstance(environment, list):
-            raise ConfigError(f"user {user!r}: args and env of its exec plug-in {command!r} are lists")
+            raise ConfigError(f"user {user!r}: args and env of its exec plug-in {command!r} must be lists")
         if not all(isinstance(one, Mapping) and one.get("name") for one in environment):
-            raise ConfigError(f"user {user!r}: what is in env of its exec plug-in {command!r} has a name and a value")
+            raise ConfigError(
+                f"user {user!r}: each entry in env of its exec plug-in {command!r} must have a name and a value"
+            )
         return cls(
             user=user,
             command=command,
@@ -126,9 +128,9 @@ class ExecPlugin:
 
     async def run(self, clock: Clock) -> ExecCredential:
         """
-        Ask it for credentials.
+        Run the plug-in and return its credentials.
 
-        :raises ConfigError: if it cannot be started, fails, takes too long, or gives none
+        :raises ConfigError: if it cannot be started, fails, takes too long, or prints no credentials
         """
         interactive = self._is_interactive()
         timeout = self.timeout or (_INTERACTIVE_TIMEOUT if interactive else DEFAULT_EXEC_TIMEOUT)
@@ -145,7 +147,7 @@ class ExecPlugin:
             return False
         at_terminal = sys.stdin is not None and not sys.stdin.closed and sys.stdin.isatty()
         if self.interactive_mode == "Always" and not at_terminal:
-            raise self._failure("wants somebody to talk to, and standard input is no terminal")
+            raise self._failure("needs to ask the user, but standard input is not a terminal")
         return at_terminal
 
     async def _output(self, interactive: bool) -> bytes:
@@ -155,7 +157,7 @@ class ExecPlugin:
         info = {"apiVersion": self.api_version, "kind": "ExecCredential", "spec": spec}
         seen = sys.stderr is not None and not sys.stderr.closed and sys.stderr.isatty()
         try:
-            # Whoever is cancelled while it starts has its children to kill, and needs to know it for that.
+            # Shielded: a caller that is cancelled during the start must know the process, to kill it and its children.
             with anyio.CancelScope(shield=True):
                 process = await anyio.open_process(
                     [self.command, *self.arguments],
@@ -163,7 +165,7 @@ class ExecPlugin:
                     stdout=subprocess.PIPE,
                     stderr=None if seen else subprocess.DEVNULL,
                     env={**os.environ, **self.environment, "KUBERNETES_EXEC_INFO": json.dumps(info)},
-                    # A group of its own is what its children can be found by; but such a group gets no terminal.
+                    # Its children can be found by a process group of its own. But such a group has no terminal.
                     start_new_session=not interactive,
                 )
         except (OSError, ValueError) as error:
@@ -198,9 +200,9 @@ class ExecPlugin:
         try:
             answer = json.loads(output)
         except (ValueError, RecursionError):
-            raise self._failure("prints something that is no JSON") from None
+            raise self._failure("prints something that is not JSON") from None
         if not isinstance(answer, dict) or answer.get("kind") != "ExecCredential":
-            raise self._failure("prints something that is no ExecCredential")
+            raise self._failure("prints something that is not an ExecCredential")
         if answer.get("apiVersion") != self.api_version:
             raise self._failure(f"answers in another apiVersion than {self.api_version}")
         status = answer.get("status")
@@ -210,7 +212,7 @@ class ExecPlugin:
             status.get(name) for name in ("token", "clientCertificateData", "clientKeyData", "expirationTimestamp")
         )
         if not all(one is None or isinstance(one, str) for one in (token, certificate, key, expires)):
-            raise self._failure("gives credentials that are no text")
+            raise self._failure("gives credentials that are not text")
         if bool(certificate) != bool(key):
             raise self._failure("gives a client certificate without a key, or a key without a certificate")
         if not token and not certificate:
@@ -227,7 +229,7 @@ class ExecPlugin:
         except ValueError:
             found = None
         if found is None or found.tzinfo is None:
-            raise self._failure("gives an expirationTimestamp that is no time")
+            raise self._failure("gives an expirationTimestamp that is not a time")
         return found
 
     def _failure(self, what: str) -> ConfigError:
@@ -237,6 +239,6 @@ class ExecPlugin:
 def _kill(process: Process, *, group: bool) -> None:
     with suppress(OSError):
         if group:
-            os.killpg(process.pid, signal.SIGKILL)  # also when it has ended itself: its children need not have
+            os.killpg(process.pid, signal.SIGKILL)  # also after it has ended: its children may still run
         else:
             process.kill()

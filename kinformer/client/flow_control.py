@@ -1,8 +1,8 @@
-"""Flow control: how many requests a client makes of its own accord (client-go's util/flowcontrol).
+"""Flow control: limits the number of requests that a client sends (client-go's util/flowcontrol).
 
-Off unless asked for. The server's priority and fairness shares its time out between clients and knows what it can
-bear; a client's own limit (client-go's 5 a second by default) mostly makes that client slow. Set one where the server
-is old, or is shared with others that have no say.
+It is off by default. The server's priority and fairness shares its time out between clients and knows its own load. A
+limit in the client (client-go's default is 5 a second) mostly makes that client slow. Set one if the server is old, or
+if it is shared with users that must not be slowed down.
 """
 
 from __future__ import annotations
@@ -13,27 +13,28 @@ from kinformer.clock import Clock, RealClock
 
 __all__ = ("MAX_IN_FLIGHT", "RateLimiter", "TokenBucket")
 
-#: Requests at once, and so connections for them. A thousand creates over TLS took 1.0 s and 0.33 ms of CPU each with
-#: 32, 1.6 s and 0.42 ms with 128 (answers after 3 ms; after 20 ms: 1.8 s and 2.5 s): a connection costs as much CPU as
-#: three requests, and one process does not send faster than 32 connections take.
+#: The most requests at once, each on its own connection. A thousand creates over TLS took 1.0 s, and 0.33 ms of CPU
+#: each, with 32. With 128 they took 1.6 s and 0.42 ms each. (Responses came after 3 ms. When they came after 20 ms, it
+#: was 1.8 s with 32 and 2.5 s with 128.) A connection costs as much CPU as three requests, and one process does not
+#: send faster than 32 connections can carry.
 MAX_IN_FLIGHT: Final = 32
 
 
 class RateLimiter(Protocol):
-    """What every request passes before it is sent, each try of it anew; watches do not."""
+    """Limits requests: every try of a request waits for it, except for watches."""
 
     async def accept(self) -> float:
-        """Return when the request may go, with the seconds that it had to wait."""
+        """Return when the request may be sent. The result is the seconds that it had to wait."""
 
 
 class TokenBucket:
     """
-    So many requests a second, with bursts: whoever comes takes a token, and waits for it if there is none.
+    A limit of requests a second, with bursts. Each request takes a token, and waits for one if there is none.
 
-    Requests go in the order in which they came. One that is cancelled while it waits gives its token back.
+    Requests are sent in the order in which they came. One that is cancelled while it waits gives its token back.
 
-    :param qps: tokens that come in a second
-    :param burst: as many as the bucket holds
+    :param qps: tokens that are added each second
+    :param burst: the most tokens that the bucket holds
     """
 
     def __init__(self, qps: float, burst: int, *, clock: Clock | None = None):
@@ -59,7 +60,7 @@ class TokenBucket:
         wait = -self._tokens / self.qps
         if wait <= 0:
             return 0.0
-        # The debt is the queue: who comes later finds it deeper and waits longer.
+        # A negative number of tokens is the length of the queue: a later request finds it longer and waits longer.
         try:
             await self._clock.sleep(wait)
         except BaseException:

@@ -1,8 +1,8 @@
-"""Impersonation: acting as somebody else, whom the server then asks about instead.
+"""Impersonation: a client acts as another user, and the server authorizes that user instead.
 
-A kubeconfig says so with ``as``, ``as-groups``, ``as-uid`` and ``as-user-extra``; kubectl with ``--as`` and
-``--as-group``. It goes to the server as headers with every request. What says only groups, and no user, is refused
-here: the server would not know whom it is to believe in.
+A kubeconfig configures it with ``as``, ``as-groups``, ``as-uid`` and ``as-user-extra``, and kubectl with ``--as`` and
+``--as-group``. It is sent as headers with every request. Groups without a user are refused here, because the server
+could not use them.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from kinformer.client.errors import ConfigError
 
 __all__ = ("Impersonation",)
 
-#: What may stand in the name of a header; the percent sign is what escapes all else.
+#: Characters that are allowed in a header's name. All others are escaped with the percent sign.
 _HEADER_CHARACTERS: Final = string.ascii_letters + string.digits + "!#$&'*+-.^_`|~"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Impersonation:
     """
-    Whom a client acts as.
+    The user that a client acts as.
 
-    :param extra: what else is known of the user: a list of values for each key
-    :raises ConfigError: if there are groups, a uid or extras, and no user
+    :param extra: other attributes of the user: a list of values for each key
+    :raises ConfigError: if there are groups, a uid or extras, but no user
     """
 
     user: str = ""
@@ -40,7 +40,7 @@ class Impersonation:
             raise ConfigError("it asks for groups, a uid or extras of a user to impersonate, and names no user")
 
     def headers(self) -> Iterator[tuple[str, str]]:
-        """The headers that say so, none if nobody is impersonated."""
+        """The headers of the impersonation; none if there is no user."""
         if not self.user:
             return
         yield "Impersonate-User", self.user

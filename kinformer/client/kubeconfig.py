@@ -1,10 +1,11 @@
 """Kubeconfigs: files that name clusters, users, and which user talks to which cluster.
 
-One file or several come in, as ``KUBECONFIG`` lists them; a :class:`KubeconfigContext` comes out: the entries of one
-context, with every path in them made absolute. The rules are client-go's: of two entries of one name the first file's
-counts, and paths are relative to the file that they stand in. Nothing here connects to anything or runs anything.
+The input is one file or several, as ``KUBECONFIG`` lists them. The result is a :class:`KubeconfigContext`: the entries
+of one context, with every path in them made absolute. The rules are client-go's. If two entries have the same name, the
+one of the first file is used. Paths are relative to the file that they are in. This module does not connect to anything
+and does not run anything.
 
-Whatever is wrong is one :exc:`ConfigError` with one line; it does not name the file, which the caller does.
+Each error is one :exc:`ConfigError` of one line. It does not name the file; the caller adds the name.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from kinformer.client.tls import TlsSource
 
 __all__ = ("KubeconfigContext", "existing_files", "read_context")
 
-#: Where a cluster's entry keeps what its exec plug-ins want to know.
+#: The name of the extension of a cluster's entry that is passed to exec plug-ins.
 _EXEC_EXTENSION: Final = "client.authentication.k8s.io/exec"
 
 Entry = Mapping[str, Any]
@@ -32,9 +33,9 @@ Entry = Mapping[str, Any]
 @dataclass(frozen=True, slots=True)
 class KubeconfigContext:
     """
-    One context: a cluster, and the user that talks to it.
+    One context: a cluster and a user.
 
-    :param user_folder: the folder of the file that the user stands in; the cluster's likewise
+    :param user_folder: the folder of the file that the user's entry is in; `cluster_folder` likewise
     """
 
     cluster: Entry
@@ -52,7 +53,7 @@ class KubeconfigContext:
         """
         A field of the cluster.
 
-        :raises ConfigError: if it is no text
+        :raises ConfigError: if it is not text
         """
         return _text(self.cluster, name, "the cluster")
 
@@ -60,7 +61,7 @@ class KubeconfigContext:
         """
         A field of the user.
 
-        :raises ConfigError: if it is no text
+        :raises ConfigError: if it is not text
         """
         return _text(self.user, name, f"user {self.user_name!r}")
 
@@ -71,6 +72,8 @@ class KubeconfigContext:
 
     def tls(self) -> TlsSource:
         """
+        The source of the TLS configuration.
+
         :raises ConfigError: if data is not in base64
         """
         about, user = "the cluster", f"user {self.user_name!r}"
@@ -88,11 +91,15 @@ class KubeconfigContext:
 
     def impersonation(self) -> Impersonation:
         """
-        :raises ConfigError: if it names groups or a uid and no user
+        The user to act as.
+
+        :raises ConfigError: if the entry is invalid, or has groups, a uid or extras but no user
         """
         groups, extra = self.user.get("as-groups") or (), self.user.get("as-user-extra") or {}
         if isinstance(groups, str) or not isinstance(extra, Mapping):
-            raise ConfigError(f"user {self.user_name!r}: as-groups is a list, as-user-extra a list for each key")
+            raise ConfigError(
+                f"user {self.user_name!r}: as-groups must be a list, and as-user-extra must have a list for each key"
+            )
         try:
             return Impersonation(
                 user=self.user_text("as") or "",
@@ -104,7 +111,7 @@ class KubeconfigContext:
             raise ConfigError(f"user {self.user_name!r}: {error}") from None
 
     def cluster_info(self) -> dict[str, Any]:
-        """What an exec plug-in is told of the cluster if it wants to know (ExecCredential's ``spec.cluster``)."""
+        """The description of the cluster for an exec plug-in that asks for it (ExecCredential's ``spec.cluster``)."""
         info: dict[str, Any] = {"server": self.server}
         for name in ("tls-server-name", "insecure-skip-tls-verify", "proxy-url", "disable-compression"):
             if self.cluster.get(name):
@@ -118,16 +125,16 @@ class KubeconfigContext:
 
 
 def existing_files(path: str) -> list[Path]:
-    """Those of the files of a list that there are; the list is separated as in ``KUBECONFIG``."""
+    """The files of a list that exist. The list is separated as in ``KUBECONFIG``."""
     return [file for name in path.split(os.pathsep) if name and (file := Path(name).expanduser()).is_file()]
 
 
 def read_context(files: list[Path], context: str | None) -> KubeconfigContext:
     """
-    One context of these files.
+    Read one context of these files.
 
     :param context: its name; the current one if None
-    :raises ConfigError: if there is none of that name, or it makes no sense
+    :raises ConfigError: if there is no context with that name, or a file or an entry is invalid
     """
     named: dict[str, dict[str, tuple[Entry, Path]]] = {"clusters": {}, "users": {}, "contexts": {}}
     current = ""
@@ -137,7 +144,7 @@ def read_context(files: list[Path], context: str | None) -> KubeconfigContext:
         for section, entries in named.items():
             listed = content.get(section) or ()
             if not isinstance(listed, (list, tuple)):
-                raise ConfigError(f"its {section} are no list")
+                raise ConfigError(f"its {section} are not a list")
             for entry in listed:
                 name = entry.get("name") if isinstance(entry, Mapping) else None
                 if name is None:
@@ -165,7 +172,7 @@ def _named(entries: Mapping[str, tuple[Entry, Path]], name: Any, where: str, wha
         raise ConfigError(f"{where} names no {what}")
     if str(name) not in entries:
         known = ", ".join(entries) or "none"
-        raise ConfigError(f"{where} names the {what} {name!r}, which is not there (there are: {known})")
+        raise ConfigError(f"{where} names the {what} {name!r}, which does not exist (there are: {known})")
     return entries[str(name)]
 
 
@@ -176,7 +183,7 @@ def _content(file: Path, files: list[Path]) -> Mapping[str, Any]:
     try:
         content = yaml.safe_load(file.read_bytes())
     except (OSError, yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        # Where it is broken, without the line that is shown with it: that may be a token.
+        # The error says where the file is broken. It does not quote the line, which may be a token.
         mark = getattr(error, "problem_mark", None)
         parts = (getattr(error, name, None) for name in ("context", "problem", "reason"))
         why = ", ".join(str(part) for part in parts if part)
@@ -191,7 +198,7 @@ def _content(file: Path, files: list[Path]) -> Mapping[str, Any]:
 def _text(entry: Entry, name: str, about: str) -> str | None:
     value = entry.get(name)
     if value is not None and not isinstance(value, (str, int, float)):
-        raise ConfigError(f"{about}: its {name} is no text")
+        raise ConfigError(f"{about}: its {name} is not text")
     return None if value is None else str(value)
 
 

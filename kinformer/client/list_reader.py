@@ -1,12 +1,13 @@
-"""Reading a list while it arrives, so that it is never held whole as bytes and as objects.
+"""ListReader: decodes a list while it arrives, so that it is never in memory completely as bytes and as objects.
 
-The body of an answer goes in, in whatever pieces it comes; the objects come out as soon as there are some 256 KiB of
-them, and the bytes that they came in can be let go if `accept` gives each object a memory of its own.
+Pieces of a response's body go in. Objects come out as soon as there are about 256 KiB of them. Their bytes can then be
+freed, if `accept` gives each object memory of its own.
 
-There is no JSON parser here that could stop in the middle. An API server writes every item of a list alike, so where
-the first item's beginning comes again, after ``},``, a new item most likely begins; and if what is before it decodes as
-a list of whole objects, it does. If not (there are objects within objects that begin likewise), an earlier place is
-tried, or more is waited for. A body in which no such place is found is decoded at its end: it takes memory, no more.
+There is no JSON parser here that can stop in the middle of a list. Instead, the reader finds the ends of objects. An
+API server writes every item of a list in the same way. So where the beginning of the first item occurs again, after
+``},``, a new item most likely begins. If the bytes before that place decode as a list of complete objects, it does. If
+they do not decode (some objects contain objects that begin in the same way), the reader tries an earlier place, or
+waits for more. If there is no such place, the whole body is decoded at its end. This only costs memory.
 """
 
 from __future__ import annotations
@@ -20,20 +21,20 @@ __all__ = ("ListReader",)
 
 T = TypeVar("T")
 
-#: Bytes that are gathered before some of them are decoded.
+#: Bytes that are gathered before objects are decoded.
 _ENOUGH: Final = 2**18
 _ITEMS: Final = b'"items":['
-#: The metadata of a list stands before its items, and is no longer than this.
+#: The greatest length of what comes before the items: the list's metadata.
 _LONGEST_HEAD: Final = 2**14
-#: How many places are tried before more is waited for.
+#: Number of places that are tried before the reader waits for more.
 _TRIES: Final = 4
 
 
 class ListReader(Generic[T]):
     """
-    :param decode_items: decodes a JSON list of objects: those that fit their type, and those that do not
-    :param decode_list: decodes a whole answer
-    :param accept: is given each object before more are decoded; what it says False to is left out
+    :param decode_items: decodes a JSON list of objects; it returns those that fit their type, and those that do not
+    :param decode_list: decodes a whole response
+    :param accept: called with each object before more are decoded; objects for which it returns False are left out
     """
 
     def __init__(
@@ -49,22 +50,22 @@ class ListReader(Generic[T]):
 
     @property
     def held(self) -> int:
-        """Bytes that came and could not be decoded yet: they are in the middle of an object, mostly."""
+        """Number of bytes that could not be decoded yet. Mostly they are the beginning of an object."""
         return self._size
 
     def restart(self) -> None:
-        """Forget what came: the answer is sent again."""
+        """Forget what came: the response begins again."""
         self._items: list[T] = []
         self._left_out: list[Undecodable] = []
         self._pieces: list[bytes] = []
         self._size = 0
         self._enough = _ENOUGH
-        #: What stands before the items, once it has been found.
+        #: The bytes before the items, once they have been found.
         self._head = b""
         self._between = b""
 
     def feed(self, data: bytes) -> None:
-        """The next piece of the body."""
+        """Add the next piece of the body."""
         self._pieces.append(data)
         self._size += len(data)
         if self._size >= self._enough:
@@ -72,9 +73,9 @@ class ListReader(Generic[T]):
 
     def finish(self) -> ObjectList[T]:
         """
-        The list, now that all of it came.
+        Return the list. Call this after the last piece.
 
-        :raises ValueError: if it is none
+        :raises ValueError: if it is not a list
         """
         found = self._decode_list(b"".join((self._head, *self._pieces)))
         self._take(found.items, found.left_out)
@@ -83,7 +84,7 @@ class ListReader(Generic[T]):
         return found
 
     def _decode_some(self, buffer: bytes) -> bytes:
-        """Decode what is whole; return the rest."""
+        """Decode the complete objects. Return the remaining bytes."""
         if not self._head:
             begins = buffer.find(_ITEMS, 0, _LONGEST_HEAD) + len(_ITEMS)
             if begins < len(_ITEMS):
@@ -97,7 +98,7 @@ class ListReader(Generic[T]):
                 break
             try:
                 items, left_out = self._decode_items(b"".join((b"[", memoryview(buffer)[: at + 1], b"]")))
-            except ValueError:  # it was in the middle of an object
+            except ValueError:  # the place was in the middle of an object
                 continue
             self._take(items, left_out)
             return buffer[at + 2 :]
@@ -105,7 +106,7 @@ class ListReader(Generic[T]):
 
     def _keep(self, rest: bytes) -> None:
         self._pieces, self._size = [rest], len(rest)
-        # Twice what could not be decoded: all of it is looked at again.
+        # Wait for twice the size of the rest, because all of it is searched again.
         self._enough = max(2 * len(rest), _ENOUGH)
 
     def _take(self, items: list[T], left_out: list[Undecodable]) -> None:
@@ -115,8 +116,9 @@ class ListReader(Generic[T]):
 
 def _beginning(first: bytes) -> bytes:
     """
-    How an item begins, up to the name of its second field: ``{"metadata":{"name":``, ``{"apiVersion":"v1","kind":``.
+    The beginning of an item, up to the name of its second field: ``{"metadata":{"name":``,
+    ``{"apiVersion":"v1","kind":``.
 
-    What is between the two is the same for all of them, or the next item is not found by it.
+    The next item is found by it only if the bytes between the two names are the same in all items.
     """
     return first[: first.find(b":", first.find(b":") + 1) + 1]

@@ -1,7 +1,7 @@
-"""Metrics of requests, under the names and labels of client-go's.
+"""Metrics of requests, with the names and labels of client-go.
 
-One set for the process, in prometheus-client's own registry. Looking up a labelled child costs about as much as all
-the rest of counting, so :class:`HostMetrics` keeps the children that one client has used.
+There is one set for the process, in prometheus-client's own registry. To look up a labelled child costs about as much
+as all the rest of counting. So :class:`HostMetrics` keeps the children that one client has used.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class HostMetrics:
     """
     The metrics of one server.
 
-    :param host: as the ``host`` label shall call it
+    :param host: the value of the ``host`` label
     """
 
     __slots__ = ("_durations", "_host", "_requests")
@@ -53,7 +53,7 @@ class HostMetrics:
         self._durations: dict[str, Histogram] = {}
 
     def answered(self, code: int, method: str) -> None:
-        """Count one try of a request; code 0 for one that got no answer."""
+        """Count one try of a request. The code is 0 for a try without a response."""
         child = self._requests.get((code, method))
         if child is None:
             child = _requests.labels(_code(code), method, self._host)
@@ -61,18 +61,18 @@ class HostMetrics:
         child.inc()
 
     def retried(self, code: int, method: str) -> None:
-        """Count an answered try that was not a request's first."""
+        """Count a try that got a response and was not the request's first."""
         _retries.labels(_code(code), method, self._host).inc()
 
     def took(self, method: str, seconds: float) -> None:
-        """Note how long a request took, all its tries and waits together."""
+        """Note how many seconds a request took, including all its tries and waits."""
         child = self._durations.get(method)
         if child is None:
             child = self._durations[method] = _duration.labels(method, self._host)
         child.observe(seconds)
 
     def throttled(self, method: str, seconds: float) -> None:
-        """Note how long the client's own limiter held a request back."""
+        """Note how many seconds the client's own rate limiter held a request back."""
         _throttled.labels(method, self._host).observe(seconds)
 
 

@@ -1,7 +1,8 @@
-"""Permission: a last question, asked for each request when its connection is there and nothing was sent yet.
+"""Permission: a last check of each request, made when its connection is ready and nothing has been sent yet.
 
-A request waits on its way: for a turn, for a limiter, for credentials, for a connection, for a server that asked it to
-come again later. Whoever may write for a limited time only has to ask at the end of all that, not before.
+A request may wait at several points: for its turn, a rate limiter, credentials, a connection, or a server that asked
+it to come again later. A caller that may write only for a limited time must check that after all these waits, not
+before. Leader election does.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ _permission: ContextVar[Callable[[], object] | None] = ContextVar("kinformer_per
 @contextmanager
 def with_permission(permission: Callable[[], object]) -> Iterator[None]:
     """
-    Ask for each request in this context.
+    Check each request that is sent in this context.
 
-    :param permission: raises if it may not be sent; the request raises the same
+    :param permission: called before each request is sent; if it raises, the request is not sent and raises the same
     """
     token = _permission.set(permission)
     try:
@@ -30,7 +31,7 @@ def with_permission(permission: Callable[[], object]) -> Iterator[None]:
 
 
 def ask_permission() -> None:
-    """Raise if the request that is to be sent now may not be."""
+    """Call the context's check, which raises if the present request may not be sent."""
     permission = _permission.get()
     if permission is not None:
         permission()

@@ -1,7 +1,7 @@
 """Logs of a container, line by line.
 
-``resource.logs(...)`` gives a :class:`LogStream`. A log that is followed goes on until the container ends; a connection
-that breaks before is an error, so nobody takes half a log for a whole one.
+``resource.logs(...)`` gives a :class:`LogStream`. A log that is followed goes on until the container ends. If the
+connection breaks before that, an error is raised, so a part of a log is never taken for the whole.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ("LogOptions", "LogStream", "log_params")
 
-#: Bytes. Container runtimes break lines after 16 KiB; what has no line end at all must not fill the memory.
+#: Bytes. Container runtimes break lines after 16 KiB. Data without a line end must not fill the memory.
 _MAX_LINE: Final = 2**24
 
 _HOW_TO_READ: Final = "write `async with resource.logs(...) as lines:` and then `async for line in lines:`"
@@ -27,12 +27,12 @@ _HOW_TO_READ: Final = "write `async with resource.logs(...) as lines:` and then 
 
 class LogOptions(TypedDict, total=False):
     """
-    Which part of which log.
+    The options of a log: which container, and which part.
 
-    `container` may be left out where the pod has only one. `follow` goes on with what is written from now on.
-    `previous` is the log of the container before its last restart. `tail_lines` is how many lines at most, from the
-    end, and `limit_bytes` how many bytes, from the beginning. `since_seconds` and `since_time` are the age of the
-    oldest line; only one of them may be given. `timestamps` has each line begin with its time.
+    `container` may be left out if the pod has only one. `follow` goes on with lines that are written from now on.
+    `previous` reads the log of the container before its last restart. `tail_lines` is the number of lines at most, from
+    the end. `limit_bytes` is the number of bytes at most, from the beginning. `since_seconds` and `since_time` say how
+    old the oldest line may be; only one of them may be given. `timestamps` adds its time to the beginning of each line.
     """
 
     container: str
@@ -47,7 +47,7 @@ class LogOptions(TypedDict, total=False):
 
 def log_params(options: LogOptions) -> dict[str, str]:
     """
-    The options as the API has them.
+    The options as parameters of the API.
 
     :raises ValueError: if both `since_seconds` and `since_time` are given, or `since_time` has no time zone
     """
@@ -77,13 +77,13 @@ def log_params(options: LogOptions) -> dict[str, str]:
 
 class LogStream:
     """
-    A log: ``async with`` opens and closes it, ``async for`` gives its lines, without line ends, until it ends.
+    A log of a container. ``async with`` opens and closes it. ``async for`` gives its lines, without line ends.
 
-    Bytes that are no UTF-8 are replaced. After the lines that came before, a broken connection is raised as
-    :exc:`ConnectionLost`; a line that was cut in the middle is not given.
+    Bytes that are not UTF-8 are replaced. If the connection breaks, the complete lines that have arrived come first,
+    and then :exc:`ConnectionLost` is raised. A line that was cut in the middle is dropped.
 
-    :param open_: begins the answer
-    :param url: what is read, for messages
+    :param open_: sends the request and returns its response
+    :param url: the URL of the log, for messages
     """
 
     def __init__(self, open_: Callable[[], Awaitable[BodyStream]], url: str):
@@ -98,6 +98,8 @@ class LogStream:
 
     async def __aenter__(self) -> LogStream:
         """
+        Open the log.
+
         :raises BadRequest: if the container has no log yet, or the pod has several containers and none was named
         :raises NotFound: if there is no such pod
         """
@@ -123,7 +125,7 @@ class LogStream:
         The next line.
 
         :raises StopAsyncIteration: when the log has ended
-        :raises ConnectionLost: if the connection broke before
+        :raises ConnectionLost: if the connection broke before that
         """
         while not self._lines:
             if self._failure is not None:
@@ -145,7 +147,7 @@ class LogStream:
             return
         if not pieces:
             self._ended = True
-            if self._rest:  # the last line need not have a line end
+            if self._rest:  # the last line may have no line end
                 self._lines.append(self._rest)
             return
         *lines, self._rest = b"".join((self._rest, *pieces)).split(b"\n")

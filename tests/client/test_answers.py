@@ -72,9 +72,9 @@ async def test_a_watch_tells_another_origin_nothing_either(server: ScriptedServe
 @pytest.mark.parametrize(
     ("location", "complaint"),
     [
-        ("file:///etc/passwd", "which is no place to go"),
-        ("http://[bad", "which is no place to go"),
-        ("javascript:alert(1)", "which is no place to go"),
+        ("file:///etc/passwd", "want a URL of http or https"),
+        ("http://[bad", "want a URL of http or https"),
+        ("javascript:alert(1)", "want a URL of http or https"),
         ("/x", "redirects more than 10 times"),
     ],
 )
@@ -154,7 +154,7 @@ async def test_what_is_compressed_as_asked_is_unpacked_step_by_step_and_no_furth
                 await client.request("GET", "/x")
             tasks.cancel_scope.cancel()
         assert turns >= 3
-        with pytest.raises(DecodeError, match="is not in gzip as it says"):
+        with pytest.raises(DecodeError, match="is not in gzip, although"):
             await client.request("GET", "/x")
         with pytest.raises(ConnectionLost, match="the compressed answer was cut off"):
             await client._transport.request("GET", "/x", retries=0)

@@ -79,10 +79,10 @@ async def test_the_one_in_the_home_directory(kubeconfig: Write, tmp_path: Path) 
         ("{current-context: x, contexts: [{name: y}, {name: z}]}", r"it has no context 'x' \(it has: y, z\)"),
         (
             "{current-context: x, contexts: [{name: x, context: {cluster: c}}]}",
-            r"context 'x' names the cluster 'c', which is not there \(there are: none\)",
+            r"context 'x' names the cluster 'c', which does not exist \(there are: none\)",
         ),
         ("{current-context: x, contexts: [{name: x}], clusters: []}", "context 'x' names no cluster"),
-        ("{current-context: x, contexts: 5}", "its contexts are no list"),
+        ("{current-context: x, contexts: 5}", "its contexts are not a list"),
         ("{current-context: x, contexts: [{context: {}}]}", "one of its contexts has no name"),
         (
             "{current-context: x, contexts: [{name: x, context: {cluster: c}}], clusters: [{name: c, cluster: [a]}]}",

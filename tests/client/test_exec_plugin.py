@@ -91,19 +91,19 @@ async def test_a_plug_in_that_did_not_ask_is_told_nothing_of_the_cluster(kubecon
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("echo canary", "prints something that is no JSON"),
-        ("printf '%.0s[' $(seq 20000)", "prints something that is no JSON"),
-        ("echo '[1]'", "prints something that is no ExecCredential"),
+        ("echo canary", "prints something that is not JSON"),
+        ("printf '%.0s[' $(seq 20000)", "prints something that is not JSON"),
+        ("echo '[1]'", "prints something that is not an ExecCredential"),
         (f"echo '{credential(token='canary').replace('/v1', '/v2')}'", "answers in another apiVersion than .*/v1"),
         (f"echo '{credential()}'", "gives neither a token nor a client certificate"),
         (f"echo '{credential(token=None)}'", "gives neither a token nor a client certificate"),
-        (f"echo '{credential(token=5)}'", "gives credentials that are no text"),
+        (f"echo '{credential(token=5)}'", "gives credentials that are not text"),
         (f"echo '{credential(clientCertificateData='canary')}'", "gives a client certificate without a key"),
         (
             f"echo '{credential(token='canary', expirationTimestamp='canary')}'",
-            "expirationTimestamp that is no time",
+            "expirationTimestamp that is not a time",
         ),
-        (f"echo '{credential(token='x', expirationTimestamp='2026-01-01T00:00:00')}'", "that is no time"),
+        (f"echo '{credential(token='x', expirationTimestamp='2026-01-01T00:00:00')}'", "that is not a time"),
         ("echo canary >&2; exit 3", "failed with exit code 3: run it by hand to see why"),
         ("kill -9 $$", "was ended by signal 9"),
         ("head -c 2000000 /dev/zero", "prints more than 1048576 bytes"),
@@ -141,9 +141,9 @@ async def test_a_plug_in_that_is_not_installed_is_named_with_the_hint_for_it(kub
         ({"command": ""}, "has no command"),
         ({"command": "x", "apiVersion": "client.authentication.k8s.io/v1alpha1"}, "want client.authentication"),
         ({"command": "x", "interactiveMode": "Maybe"}, "want Never, IfAvailable or Always"),
-        ({"command": "x", "args": "one"}, "args and env of its exec plug-in 'x' are lists"),
-        ({"command": "x", "env": [{"value": "one"}]}, "has a name and a value"),
-        ({"command": "cat", "interactiveMode": "Always"}, "wants somebody to talk to"),
+        ({"command": "x", "args": "one"}, "args and env of its exec plug-in 'x' must be lists"),
+        ({"command": "x", "env": [{"value": "one"}]}, "must have a name and a value"),
+        ({"command": "cat", "interactiveMode": "Always"}, "needs to ask the user"),
     ],
 )
 async def test_an_entry_that_makes_no_sense_is_refused(

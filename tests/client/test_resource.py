@@ -93,7 +93,7 @@ async def test_an_answer_of_another_shape_names_the_type_and_the_place(server: S
         await widgets.get("a", "ns")
     with pytest.raises(DecodeError, match=r"is not a list of Widget: .*items"):
         await widgets.list("ns")
-    with pytest.raises(DecodeError, match="is no object"):
+    with pytest.raises(DecodeError, match="is not an object"):
         await widgets.delete("a", "ns")
 
 
