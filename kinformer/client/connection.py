@@ -1,15 +1,16 @@
-"""Connections: what aiohttp does not do by itself for a client that stays connected for weeks.
+"""Connections: what a client that stays connected for weeks needs beyond aiohttp.
 
-*Dead peers.* Every socket has TCP keepalive on: after 20 quiet seconds the kernel asks the peer, five times at 5 s, so
-that a peer that is gone (a node that died, a NAT entry that was dropped) is noticed within 45 s, also when this side
-only ever reads, as a watch does. ``TCP_USER_TIMEOUT`` puts the same bound on what was sent and never acknowledged: a
-request on a pooled connection to a dead peer.
+*Dead peers.* Every socket has TCP keepalive on. After 20 quiet seconds the kernel probes the peer, five times, once in
+5 s. So a peer that is gone (a node that died, a NAT entry that was dropped) is noticed within 45 s, even if this side
+only reads, as a watch does. ``TCP_USER_TIMEOUT`` sets the same limit for data that was sent and never acknowledged,
+such as a request on a pooled connection to a dead peer.
 
-*Connections are kept.* Each request that is on its way has one of its own, which the next one uses again within a
-minute. HTTP/2 would need only one for all of them, but not in Python: taking its frames apart costs 0.23 ms (jh2) or
-0.35 ms (h2) of CPU a request, HTTP/1.1's head in aiohttp's C parser 0.006 ms, and a request with everything 0.33 ms.
+*Connections are kept.* Each running request has a connection of its own, which the next request uses again within a
+minute. HTTP/2 would need only one connection for all of them, but it is too slow in Python. To parse its frames takes
+0.23 ms (jh2) or 0.35 ms (h2) of CPU for each request. To parse the head of HTTP/1.1 in aiohttp's C parser takes 0.006
+ms, and a complete request 0.33 ms.
 
-*The bytes of a watch* go past aiohttp's parser where that is possible: see :mod:`kinformer.client.raw_body`.
+*The bytes of a watch* bypass aiohttp's parser where that is possible: see :mod:`kinformer.client.raw_body`.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ from kinformer.client.raw_body import raw_body_of, speak_raw
 
 __all__ = ("IDLE_LIMIT", "Body", "Connector", "body_of", "configure_socket")
 
-#: Seconds that a connection is kept open for the next request. An API server closes it after 90, and a request that is
-#: sent at that moment is lost; aiohttp's own 15 would have each resync and each round of a controller make new ones.
+#: Seconds for which an idle connection is kept for the next request. An API server closes it after 90 s, and a request
+#: that is sent at that moment is lost. With aiohttp's default of 15 s, each resync and each round of a controller would
+#: open new connections.
 IDLE_LIMIT: Final = 60.0
 
 _KEEPALIVE_IDLE: Final = 20
@@ -36,7 +38,7 @@ _DEAD_AFTER: Final = _KEEPALIVE_IDLE + _KEEPALIVE_INTERVAL * _KEEPALIVE_COUNT
 
 
 def configure_socket(sock: socket.socket) -> None:
-    """Have the kernel find out when the peer is gone; options that this platform lacks are left out."""
+    """Make the kernel detect a peer that is gone. Options that this platform lacks are left out."""
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in (
         ("TCP_KEEPIDLE", _KEEPALIVE_IDLE),
@@ -58,17 +60,17 @@ def _make_socket(address: Any) -> socket.socket:
 
 
 class Connector(aiohttp.TCPConnector):
-    """aiohttp's connector, with keepalive and with connections that can hand out a body's raw bytes."""
+    """aiohttp's connector, with keepalive, and with connections that can return the raw bytes of a body."""
 
     def __init__(self, **options: Any):
         super().__init__(socket_factory=_make_socket, **options)
-        #: Whether it hands out raw bytes; aiohttp's own reader does otherwise.
+        #: Whether its connections return raw bytes. If not, aiohttp's own reader is used.
         self.speaks_raw = speak_raw(self)
 
     async def connect(
         self, req: aiohttp.ClientRequest, traces: list[Any], timeout: aiohttp.ClientTimeout
     ) -> aiohttp.connector.Connection:
-        """A connection for a request that may be sent over it at this moment."""
+        """Get a connection for a request, and check that the request may be sent at this moment."""
         connection = await super().connect(req, traces, timeout)
         try:
             ask_permission()
@@ -79,13 +81,15 @@ class Connector(aiohttp.TCPConnector):
 
 
 class Body(Protocol):
-    """The body of an answer, as it arrives."""
+    """The body of a response, as it arrives."""
 
     async def read(self) -> list[Piece]:
         """
-        All that has arrived and was not read yet, in the pieces it came in; waits for some; none at the end.
+        Return everything that has arrived and was not read yet, in the pieces in which it came.
 
-        :raises aiohttp.ClientError: if the connection breaks, once everything before was read
+        It waits until there is something. The result is empty at the end of the body.
+
+        :raises aiohttp.ClientError: if the connection broke, after everything before was read
         :raises OSError: likewise
         """
 
@@ -95,12 +99,12 @@ class Body(Protocol):
 
 
 def body_of(response: aiohttp.ClientResponse) -> Body:
-    """The body of a response that was asked for with :class:`RawBody`, by the fastest way there is."""
+    """The body of a response that was requested with :class:`RawBody`, by the fastest way that is available."""
     return raw_body_of(response) or _ParsedBody(response.content)
 
 
 class _ParsedBody:
-    """What aiohttp's own parser makes of a body."""
+    """A body as aiohttp's own parser returns it."""
 
     __slots__ = ("_content",)
 

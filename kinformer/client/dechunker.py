@@ -1,6 +1,6 @@
-"""Taking HTTP's chunked framing off, a whole read at a time, without copying.
+"""Dechunker: removes HTTP's chunked framing, a whole read at a time, without copying.
 
-An API server sends each event of a watch as a chunk of its own, so this is done for every event there is.
+An API server sends each event of a watch as a chunk of its own, so this runs for every event.
 """
 
 from __future__ import annotations
@@ -11,27 +11,27 @@ import aiohttp
 
 __all__ = ("Dechunker", "Piece")
 
-#: Bytes of a body; views keep the whole read that they are a part of in memory.
+#: Bytes of a body. A view keeps the whole read that it is a part of in memory.
 Piece: TypeAlias = bytes | memoryview
 
-#: Longer than the line before a chunk can sensibly be; a server that sends more is no HTTP server.
+#: The greatest length of the line before a chunk. A server that sends a longer one does not speak HTTP.
 _MAX_CHUNK_HEAD: Final = 256
 
 
 class Dechunker:
-    """Takes HTTP's chunked framing off, a whole read at a time; trailers are ignored."""
+    """Removes HTTP's chunked framing, a whole read at a time. Trailers are ignored."""
 
     def __init__(self) -> None:
         self.finished = False
-        self._head = b""  # of the next chunk, as far as it has come
-        self._left = 0  # of the body of this chunk, still to come
-        self._skip = 0  # of the line end after it
+        self._head = b""  # the beginning of the next chunk's head, as far as it has come
+        self._left = 0  # bytes of this chunk's body that are still to come
+        self._skip = 0  # bytes of the line end after it that are still to come
 
     def feed(self, raw: bytes) -> list[Piece]:
         """
-        The payload in these bytes: for each chunk, as much of it as is here. Nothing is copied.
+        Return the payload in these bytes: for each chunk, the part of it that has arrived. Nothing is copied.
 
-        :raises aiohttp.ClientPayloadError: if they are no chunks
+        :raises aiohttp.ClientPayloadError: if these bytes are not chunks
         """
         if self.finished:  # trailers
             return []

@@ -1,17 +1,17 @@
-"""The bytes of a watch, past aiohttp's parser: all that kinformer uses of aiohttp's insides is here.
+"""RawBody: reads the bytes of a watch without aiohttp's parser. All uses of aiohttp's private parts are here.
 
 aiohttp's parser calls into Python three times for each HTTP chunk, and an API server sends each event as a chunk of its
-own. A request with ``read_bufsize=RawBody(...)`` gets its body's bytes as they come off the socket, and
-:class:`~kinformer.client.dechunker.Dechunker` takes the framing off a whole read at once: an event of a lazily decoded
-pod takes 4.4 µs instead of 5.2 with everything (1.8 KB; 6.8 instead of 9.4 of 5.7 KB; CPU of the reading process, best
-of ten in turn, loopback). Headers, redirects, errors, TLS and proxies stay aiohttp's.
+own. A request with ``read_bufsize=RawBody(...)`` gets its body's bytes as they come from the socket, and
+:class:`~kinformer.client.dechunker.Dechunker` removes the framing from a whole read at once. An event of a lazily
+decoded pod of 1.8 KB then takes 4.4 µs instead of 5.2 in total, and one of 5.7 KB takes 6.8 instead of 9.4 (CPU of the
+reading process, best of ten in turn, loopback). Headers, redirects, errors, TLS and proxies stay aiohttp's.
 
-Over TLS the bytes of such a body are decrypted into one buffer for all connections (:class:`_Decrypted`): asyncio's
-other way takes 256 KiB of fresh memory for each record, of which an API server sends at least one an event.
+Over TLS, the bytes of such a body are decrypted into one buffer for all connections (:class:`_Decrypted`). asyncio's
+default allocates 256 KiB of memory for each record, and an API server sends at least one record for each event.
 
-There is no public way to do this. What is private: the class :class:`aiohttp.client_proto.ResponseHandler` and its
-method ``set_response_params``, and the connector's ``_factory``. Where an aiohttp has them no more,
-:func:`speak_raw` says False, everything works with aiohttp's own reader, and a test fails.
+There is no public way to do this. The private parts are the class :class:`aiohttp.client_proto.ResponseHandler`, its
+method ``set_response_params``, and the connector's ``_factory``. If a version of aiohttp lacks them,
+:func:`speak_raw` returns False, everything works with aiohttp's own reader, and a test fails.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from kinformer.client.dechunker import Dechunker, Piece
 __all__ = ("RawBody", "raw_body_of", "speak_raw")
 
 
-#: As much as asyncio reads from a socket at once, and the record before that of which only a part had come.
+#: Bytes: as much as asyncio reads from a socket at once, and a record before that of which only a part had come.
 _DECRYPTED_AT_ONCE: Final = 2**18 + 2**15
 
 
 class RawBody(int):
-    """A ``read_bufsize`` that asks for the body as it comes off the socket: so many bytes are held unread at most."""
+    """A ``read_bufsize`` that asks for the body as it comes from the socket: the most bytes that are held unread."""
 
 
 def speak_raw(connector: aiohttp.TCPConnector) -> bool:
-    """Let a connector's connections hand out the raw bytes of a body; whether this aiohttp can."""
+    """Let a connector's connections return the raw bytes of a body. Return whether this aiohttp can."""
     if _BASE is object or not hasattr(connector, "_factory"):
         return False
-    # aiohttp declares this one's exact class.
-    # One for each loop: two of them may run in two threads, and decrypting gives others their turn.
+    # aiohttp declares the exact class of this attribute.
+    # One buffer for each loop: two loops may run in two threads, and decryption releases the GIL.
     buffer = memoryview(bytearray(_DECRYPTED_AT_ONCE))
     connector._factory = functools.partial(  # type: ignore[assignment]
         _Handler, loop=asyncio.get_running_loop(), buffer=buffer
@@ -49,7 +49,7 @@ def speak_raw(connector: aiohttp.TCPConnector) -> bool:
 
 
 def raw_body_of(response: aiohttp.ClientResponse) -> RawChunkedBody | None:
-    """The body of a response that was asked for with :class:`RawBody`, None if it went through aiohttp's parser."""
+    """The body of a response that was requested with :class:`RawBody`, None if it went through aiohttp's parser."""
     protocol = getattr(response.connection, "protocol", None)
     return protocol.raw if isinstance(protocol, _Handler) else None
 
@@ -65,8 +65,8 @@ def _handler_class() -> type[Any]:
 _BASE = _handler_class()
 
 
-class _Handler(_BASE):  # type: ignore[misc,valid-type]  # it is found out which there is
-    """aiohttp's protocol, which lets the body of a chunked answer go past its parser if that was asked for."""
+class _Handler(_BASE):  # type: ignore[misc,valid-type]  # the base class is found at run time
+    """aiohttp's protocol, in which the body of a chunked response bypasses the parser if that was requested."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, buffer: memoryview):
         super().__init__(loop)
@@ -116,12 +116,13 @@ class _Handler(_BASE):  # type: ignore[misc,valid-type]  # it is found out which
 
 class _Decrypted(asyncio.BufferedProtocol):
     """
-    Takes a handler's place for the rest of a body that comes over TLS, and says where it is to be decrypted to.
+    Takes a handler's place for the rest of a body that comes over TLS, and provides the buffer for decryption.
 
-    An event of 5.7 KB is decrypted in 5.8 µs instead of 8.8 (a record of its own), in 3.1 instead of 6.1 (records of
-    16 KiB); 1.8 µs of that are OpenSSL's for AES-GCM. Over plain HTTP it would be a copy more, and so nothing gained.
+    If each event is a record of its own, an event of 5.7 KB is decrypted in 5.8 µs instead of 8.8. In records of 16 KiB
+    it takes 3.1 instead of 6.1. OpenSSL's AES-GCM takes 1.8 µs of these. Over plain HTTP this would be one copy more
+    and no gain.
 
-    :param buffer: what comes is copied from here before anybody else writes to it
+    :param buffer: the shared buffer; the bytes are copied from it before anything else writes to it
     """
 
     def __init__(self, handler: _Handler, body: RawChunkedBody, buffer: memoryview):
@@ -149,7 +150,7 @@ class _Decrypted(asyncio.BufferedProtocol):
 
 
 def _is_plain_chunked(head: bytes) -> bool:
-    """Whether an answer is what a watch should be; whatever else it is, aiohttp shall make sense of it."""
+    """Whether a response is an ordinary one to a watch. aiohttp handles all others."""
     status, _, fields = head.lower().partition(b"\r\n")
     return (
         status.startswith(b"http/1.1 200")
@@ -159,7 +160,7 @@ def _is_plain_chunked(head: bytes) -> bool:
 
 
 class RawChunkedBody:
-    """The chunked body of one answer, between the socket and its one reader."""
+    """The chunked body of one response, between the socket and its one reader."""
 
     def __init__(self, handler: _Handler, limit: int):
         self._handler = handler
