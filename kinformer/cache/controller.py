@@ -58,8 +58,9 @@ class Controller(Generic[T]):
 
     :param queue: what the reflector fills. From now on it belongs to this controller, which closes it at its end.
     :param process: called with the deltas of each pop. What it raises is logged, and the next pop goes on.
-    :param known: the store that `process` fills. Whenever the queue is empty, this store is told the version that the
-        reflector has reached. This may be the version of a list or a bookmark, which no object need have.
+    :param known: the store that `process` fills
+    :param reached: called whenever the queue is empty, with the version that the reflector has reached. This may be the
+        version of a list or a bookmark, which no object need have. By default, the bookmark of `known` is set to it.
     :param after_slice: called after every few pops, before other tasks run
     :param latency: records how many seconds each slice of pops took to process
 
@@ -86,6 +87,7 @@ class Controller(Generic[T]):
         keep_managed_fields: bool = False,
         eager: bool = False,
         known: ThreadSafeStore[T] | None = None,
+        reached: Callable[[str], object] | None = None,
         after_slice: Callable[[], None] | None = None,
         latency: ProcessingLatency | None = None,
         clock: Clock | None = None,
@@ -93,7 +95,7 @@ class Controller(Generic[T]):
     ):
         self._queue = queue
         self._process = process
-        self._reached: Callable[[str], object] = _nothing if known is None else known.bookmark
+        self._reached = reached or (_nothing if known is None else known.bookmark)
         self._after_slice = after_slice or _nothing
         self._observe: Callable[[float], object] = _nothing if latency is None else latency.observe
         self._clock = clock or RealClock()
@@ -216,6 +218,8 @@ def delta_processor(
     on_add: Callable[[Any, bool], object],
     on_update: Callable[[Any, Any], object],
     on_delete: Callable[[Any], object],
+    *,
+    in_order: bool = True,
 ) -> PopProcessFunc:
     """
     Make the function that brings a store to the state after some deltas, and calls a function for each change.
@@ -226,8 +230,11 @@ def delta_processor(
     The store's version becomes that of the first delta that a watch brought, not of a later one in the same pop: a
     queue that gathers by object may still hold earlier changes of other objects. Objects of a list and of a resync come
     in any order, so they do not change the store's version.
+
+    :param in_order: False if others fill the store as well. Then no delta changes the store's version
     """
-    moving_on, put, delete = indexer.storage.update, indexer.storage.put, indexer.storage.delete
+    put, delete = indexer.storage.put, indexer.storage.delete
+    moving_on = indexer.storage.update if in_order else put
 
     def process(deltas: Deltas, is_in_initial_list: bool) -> None:
         update = moving_on
@@ -244,7 +251,7 @@ def delta_processor(
                     else:
                         on_update(old, obj)
                 elif type_ is _DELETED:
-                    delete(delta.key, obj if update is moving_on else None)
+                    delete(delta.key, obj if update is not put else None)
                     on_delete(obj)
                 elif type_ is DeltaType.REPLACED_ALL:
                     _process_replaced_all(obj, is_in_initial_list, indexer, on_add, on_update, on_delete)

@@ -10,16 +10,20 @@ kind do not change, no event comes, and a bookmark comes only once a minute. In 
 requests. The first is a list of one object: it makes the server's watch cache come up to date and returns its version.
 The second is a watch of one second that starts at the informer's version: it shows the events that the informer has not
 received yet. The informer is up to date when it has received the last of these.
+
+An informer of several namespaces has a feed for each of them, and each feed reaches a version by itself. Only the feed
+of a write's own namespace gets the event of that write. So give the namespace if you know it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
 import anyio
 
+from kinformer.cache.feeds import Feed
 from kinformer.cache.listwatch import ListerWatcher
 from kinformer.cache.shared_informer import InformerStateError, SharedIndexInformer
 from kinformer.cache.tasks import plain_task_group
@@ -56,10 +60,19 @@ class CacheBehind(Exception):
     """A cache did not reach a version in time."""
 
 
-def is_as_new_as(informer: SharedIndexInformer[Any], resource_version: str) -> bool:
-    """Whether the informer has synced and its cache shows everything up to that version."""
-    come_to = informer.last_sync_resource_version
-    if not come_to or not informer.has_synced or informer.pending:
+def is_as_new_as(informer: SharedIndexInformer[Any], resource_version: str, namespace: str = "") -> bool:
+    """
+    Whether the informer has synced and its cache shows everything up to that version.
+
+    :param namespace: look only at the objects of this namespace; empty for all. An informer that has no objects of it
+        has nothing to show, and the answer is True
+    """
+    return informer.is_started and all(_has_reached(feed, resource_version) for feed in informer.feeds.of(namespace))
+
+
+def _has_reached(feed: Feed[Any], resource_version: str) -> bool:
+    come_to = feed.last_sync_resource_version
+    if not come_to or not feed.has_synced or feed.queued:
         return False
     return come_to == resource_version or (
         come_to.isdecimal() and resource_version.isdecimal() and not is_older(come_to, resource_version)
@@ -67,24 +80,36 @@ def is_as_new_as(informer: SharedIndexInformer[Any], resource_version: str) -> b
 
 
 async def wait_for_version(
-    informer: SharedIndexInformer[Any], resource_version: str, timeout: float | None, clock: Clock
+    informer: SharedIndexInformer[Any], resource_version: str, namespace: str, timeout: float | None, clock: Clock
 ) -> None:
     """
     Wait until an informer shows a write of its own kind. The server is not asked: the write's event is on its way.
+
+    It is asked only if the informer has several namespaces and `namespace` is empty.
 
     :param timeout: seconds; :data:`CATCH_UP_TIMEOUT` if None
     :raises CacheBehind: if it does not come to that version in time
     """
     seconds = CATCH_UP_TIMEOUT if timeout is None else timeout
-    ends, wait = clock.monotonic() + seconds, _LOOK_AGAIN
-    while not is_as_new_as(informer, resource_version):
-        if clock.monotonic() >= ends:
-            at = informer.last_sync_resource_version or "none"
-            raise CacheBehind(
-                f"the cache of informer {informer.name} is at version {at} after {seconds:g} s: want {resource_version}"
-            )
-        await clock.sleep(wait)
-        wait = min(2 * wait, _LOOK_AGAIN_MAX)
+    feeds = informer.feeds.of(namespace)
+    with anyio.CancelScope() as waiting:
+        deadline = clock.call_later(seconds, waiting.cancel)
+        try:
+            if len(feeds) == 1:
+                await _reach(feeds[0], {resource_version}, clock)
+            else:
+                async with plain_task_group() as tasks:
+                    for feed in feeds:
+                        tasks.start_soon(_catch_up, feed, resource_version, clock)
+        finally:
+            deadline.cancel()
+    if waiting.cancelled_caught:
+        late = ", that of informer ".join(
+            f"{feed.name} is at version {feed.last_sync_resource_version or 'none'}"
+            for feed in feeds
+            if not _has_reached(feed, resource_version)
+        )
+        raise CacheBehind(f"the cache of informer {late} after {seconds:g} s: want {resource_version}")
 
 
 async def wait_until_as_new_as(
@@ -123,59 +148,65 @@ async def wait_until_each_is_as_new_as(
     """
     clock = clock or RealClock()
     late = {
-        informer: version
+        feed: (informer, version)
         for informer, version in versions.items()
-        if informer.is_started and not is_as_new_as(informer, version)
+        for feed in informer.feeds
+        if not _has_reached(feed, version)
     }
     if not late:
         return ()
 
-    async def catch_up(informer: SharedIndexInformer[Any], version: str) -> None:
+    async def catch_up(feed: Feed[Any], informer: SharedIndexInformer[Any], version: str) -> None:
         with suppress(InformerStateError):  # the informer has ended; its users get that error from it
             await informer.wait_synced()
-            await _catch_up(informer, version, clock)
-        del late[informer]
+            await _catch_up(feed, version, clock)
+        del late[feed]
 
     with anyio.CancelScope() as waiting:
         deadline = clock.call_later(timeout, waiting.cancel)
         try:
             async with plain_task_group() as tasks:
-                for informer, version in tuple(late.items()):
-                    tasks.start_soon(catch_up, informer, version, name=f"informer {informer.name} catches up")
+                for feed, (informer, version) in tuple(late.items()):
+                    tasks.start_soon(catch_up, feed, informer, version, name=f"informer {feed.name} catches up")
         finally:
             deadline.cancel()
-    names = tuple(sorted(informer.name for informer in late))
+    names = tuple(sorted(feed.name for feed in late))
     if names:
         log.warning("caches_may_be_old", late=names, waited=timeout)
     return names
 
 
-async def _catch_up(informer: SharedIndexInformer[Any], version: str, clock: Clock) -> None:
+async def _catch_up(feed: Feed[Any], version: str, clock: Clock) -> None:
     #: The versions of which one must be reached: the given one, or that of the last change before it.
     enough = {version}
 
     async def ask() -> None:
         await clock.sleep(_ON_ITS_WAY)
         while True:
-            here = informer.last_sync_resource_version
+            here = feed.last_sync_resource_version
             try:
                 # This version can always be compared: it is of this resource. The claim's may be of another resource.
-                newest = (await informer.lister_watcher.list(ListOptions(limit=1))).resource_version
+                newest = (await feed.lister_watcher.list(ListOptions(limit=1))).resource_version
                 enough.add(newest)
-                enough.add(await _last_change(informer.lister_watcher, here, newest))
+                enough.add(await _last_change(feed.lister_watcher, here, newest))
                 return
             except ClientError as error:
                 # One reason is that the server has forgotten that version. Then the informer is about to list again.
-                log.debug("cache_not_compared", informer=informer.name, error=str(error))
+                log.debug("cache_not_compared", informer=feed.name, error=str(error))
                 await clock.sleep(_ASK_AGAIN)
 
     async with plain_task_group() as tasks:
-        tasks.start_soon(ask, name=f"informer {informer.name} is compared")
-        wait = _LOOK_AGAIN
-        while not any(is_as_new_as(informer, version) for version in enough):
-            await clock.sleep(wait)
-            wait = min(2 * wait, _LOOK_AGAIN_MAX)
+        tasks.start_soon(ask, name=f"informer {feed.name} is compared")
+        await _reach(feed, enough, clock)
         tasks.cancel_scope.cancel()
+
+
+async def _reach(feed: Feed[Any], versions: Collection[str], clock: Clock) -> None:
+    """Return once a feed has reached one of some versions; others may add more versions meanwhile."""
+    wait = _LOOK_AGAIN
+    while not any(_has_reached(feed, version) for version in versions):
+        await clock.sleep(wait)
+        wait = min(2 * wait, _LOOK_AGAIN_MAX)
 
 
 async def _last_change(lister_watcher: ListerWatcher[Any], since: str, until: str) -> str:

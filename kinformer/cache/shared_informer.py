@@ -1,13 +1,14 @@
 """SharedIndexInformer: a cache of one resource that follows the server and calls any number of event handlers.
 
 An event takes this way: bytes of a watch → Reflector → queue → indexer → each handler's ring buffer → handler. One task
-does all of it up to the ring buffers, a batch at a time.
+does all of it up to the ring buffers, a batch at a time. An informer of several namespaces has such a task for each.
 """
 
 from __future__ import annotations
 
+import copy
 import random as _random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Generic, Literal, TypeVar
 
 import anyio
@@ -17,6 +18,7 @@ from kinformer.blocking import warn_when_blocked
 from kinformer.cache.controller import Controller, delta_processor
 from kinformer.cache.delta_fifo import DeltaFIFO
 from kinformer.cache.division import KeyGate
+from kinformer.cache.feeds import Feed, Feeds, InNamespace
 from kinformer.cache.handlers import ResourceEventHandler
 from kinformer.cache.index import Indexers
 from kinformer.cache.left_out import LeftOut
@@ -29,7 +31,7 @@ from kinformer.cache.queue import PopProcessFunc, Queue
 from kinformer.cache.real_fifo import RealFIFO
 from kinformer.cache.reflector import DEFAULT_MIN_WATCH_TIMEOUT
 from kinformer.cache.starting import InformerStateError, SyncGate
-from kinformer.cache.store import Indexer, TransformFunc
+from kinformer.cache.store import Indexer, KeyListerGetter, TransformFunc
 from kinformer.cache.tasks import plain_task_group
 from kinformer.cache.watch_errors import WatchErrorHandler
 from kinformer.clock import Clock, RealClock
@@ -77,7 +79,8 @@ class SharedIndexInformer(Generic[T]):
       to the same state.
     - Objects are shared, so nobody may change them; see ``KUBE_CACHE_MUTATION_DETECTOR``.
 
-    :param lister_watcher: lists and watches the resource
+    :param lister_watcher: lists and watches the resource; or a mapping from namespaces to lister-watchers, one for
+        each. The cache then has the objects of all these namespaces, and has synced when each of them was listed
     :param type_: the type of the objects: a model, a Struct, or dict
     :param name: the informer's name in logs, metrics and errors; by default the type's name
     :param indexers: the index functions by name; more can be added at any time
@@ -89,11 +92,13 @@ class SharedIndexInformer(Generic[T]):
     :param mutation_detector: watches the objects for changes; by default as ``KUBE_CACHE_MUTATION_DETECTOR`` says
 
     The other parameters are those of :class:`~kinformer.cache.Reflector`.
+
+    :raises ValueError: if the mapping is empty, or has the empty namespace, which means all, beside others
     """
 
     def __init__(
         self,
-        lister_watcher: ListerWatcher[T],
+        lister_watcher: ListerWatcher[T] | Mapping[str, ListerWatcher[T]],
         type_: type[T],
         *,
         name: str = "",
@@ -125,7 +130,8 @@ class SharedIndexInformer(Generic[T]):
             indexers,
             on_index_error=lambda index, key, error: self._left_out.tell(f"index {index}", key, error),
         )
-        self._lister_watcher = lister_watcher
+        self._sources = _by_namespace(lister_watcher)
+        self._feeds: Feeds[T] = Feeds()
         self._clock = clock or RealClock()
         self._processor: SharedProcessor[T] = SharedProcessor(self._clock)
         self._detector = mutation_detector or new_mutation_detector(self.name, clock=self._clock)
@@ -143,8 +149,6 @@ class SharedIndexInformer(Generic[T]):
         self._keep_managed_fields = keep_managed_fields
         self._eager = eager
         self._random = random
-        self._queue: Queue[T] | None = None
-        self._controller: Controller[T] | None = None
         self._synced = SyncGate(f"informer {self.name}", self.name, self._is_started, self._clock)
         self._ended = anyio.Event()
         #: Says which keys may be synced in this process; None: all keys.
@@ -163,9 +167,19 @@ class SharedIndexInformer(Generic[T]):
         return self._indexer
 
     @property
-    def lister_watcher(self) -> ListerWatcher[T]:
-        """What lists and watches the objects."""
-        return self._lister_watcher
+    def lister_watchers(self) -> tuple[ListerWatcher[T], ...]:
+        """What lists and watches the objects: one, or one for each of several namespaces."""
+        return tuple(self._sources.values())
+
+    @property
+    def namespaces(self) -> tuple[str, ...]:
+        """The namespaces whose objects the cache has; empty if it has the objects of all namespaces."""
+        return tuple(filter(None, self._sources))
+
+    @property
+    def feeds(self) -> Feeds[T]:
+        """What follows the server: empty before the informer runs, then one feed for each lister-watcher."""
+        return self._feeds
 
     @property
     def accessor(self) -> Accessor[T]:
@@ -175,7 +189,7 @@ class SharedIndexInformer(Generic[T]):
     @property
     def last_sync_resource_version(self) -> str:
         """The version of the last list or event that was received; empty before the first list."""
-        return self._controller.last_sync_resource_version if self._controller is not None else ""
+        return self._feeds.last_sync_resource_version
 
     @property
     def store_resource_version(self) -> str:
@@ -185,12 +199,12 @@ class SharedIndexInformer(Generic[T]):
     @property
     def pending(self) -> int:
         """Number of queued items (with the queue ``delta``: of objects) that are not in :attr:`indexer` yet."""
-        return self._controller.pending if self._controller is not None else 0
+        return self._feeds.queued
 
     @property
     def lists(self) -> int:
         """How many lists (plain or streaming) have filled the cache. It grows when a watch could not go on."""
-        return self._controller.lists if self._controller is not None else 0
+        return self._feeds.lists
 
     @property
     def untold(self) -> int:
@@ -200,7 +214,7 @@ class SharedIndexInformer(Generic[T]):
     @property
     def queued(self) -> int:
         """Number of items in the queue between the reflector and the cache."""
-        return len(self._queue) if self._queue is not None else 0
+        return self._feeds.queued
 
     @property
     def has_synced(self) -> bool:
@@ -215,14 +229,18 @@ class SharedIndexInformer(Generic[T]):
         """
         await self._synced.wait()
 
-    async def wait_for_version(self, resource_version: str, *, timeout: float | None = None) -> None:
+    async def wait_for_version(
+        self, resource_version: str, *, namespace: str = "", timeout: float | None = None
+    ) -> None:
         """
-        Return once :attr:`indexer` shows everything up to a version, such as that of one's own last write::
+        Return once :attr:`indexer` shows everything up to a version, for example that of your own last write::
 
             written = await client.resource(V1Pod).update(pod)
             await pods.wait_for_version(written.metadata.resource_version)
 
-        :param resource_version: the version of a write to this informer's own resource
+        :param resource_version: of a write of this informer's own resource
+        :param namespace: of the object that was written. An informer of several namespaces then knows which watch
+            brings the event. Without it, the server is asked about each namespace, which takes about a second
         :param timeout: seconds after which to give up; None means 10
         :raises CacheBehind: if the cache has not reached that version by then
         :raises InformerStateError: if the informer was not started, or has stopped
@@ -231,7 +249,7 @@ class SharedIndexInformer(Generic[T]):
 
         if not self.is_started or self.is_stopped:
             raise InformerStateError(f"informer {self.name} is not running: its cache reaches no new version")
-        await wait_for_version(self, resource_version, timeout, self._clock)
+        await wait_for_version(self, resource_version, namespace, timeout, self._clock)
 
     @property
     def is_following(self) -> bool:
@@ -240,18 +258,12 @@ class SharedIndexInformer(Generic[T]):
 
         It becomes False when no watch could be opened for :data:`NOT_FOLLOWING_AFTER` seconds.
         """
-        controller = self._controller
-        return (
-            controller is not None
-            and self._synced.synced
-            and not self._ended.is_set()
-            and controller.failing_for < NOT_FOLLOWING_AFTER
-        )
+        return self._synced.synced and not self._ended.is_set() and self._feeds.failing_for < NOT_FOLLOWING_AFTER
 
     @property
     def failing_for(self) -> float:
         """Seconds since watches could no longer be opened. 0 while a watch is open, or nothing has failed yet."""
-        return self._controller.failing_for if self._controller is not None else 0.0
+        return self._feeds.failing_for
 
     @property
     def silent_for(self) -> float:
@@ -261,12 +273,12 @@ class SharedIndexInformer(Generic[T]):
         Lists, events and bookmarks count. A server that has never sent a bookmark may send nothing while no object
         changes, so there the opening of a watch counts as well.
         """
-        return self._controller.silent_for if self._controller is not None else 0.0
+        return self._feeds.silent_for
 
     @property
     def failure(self) -> Exception | None:
         """Why the last list or watch failed; None while a watch is open, or nothing has failed yet."""
-        return self._controller.failure if self._controller is not None else None
+        return self._feeds.failure
 
     @property
     def is_started(self) -> bool:
@@ -280,11 +292,11 @@ class SharedIndexInformer(Generic[T]):
 
     async def wait_stopped(self) -> None:
         """Return once the informer has stopped; at once if it was never started."""
-        if self._controller is not None:
+        if self._feeds:
             await self._ended.wait()
 
     def _is_started(self) -> bool:
-        return self._controller is not None
+        return bool(self._feeds)
 
     async def forget(self, is_unwanted: Callable[[T], bool]) -> None:
         """
@@ -294,10 +306,8 @@ class SharedIndexInformer(Generic[T]):
 
         :param is_unwanted: whether to remove an object
         """
-        if self._controller is None:
-            return
         key_of = self._indexer.key_of
-        await self._controller.forget([(key_of(obj), obj) for obj in self._indexer.list() if is_unwanted(obj)])
+        await self._feeds.forget([(key_of(obj), obj) for obj in self._indexer.list() if is_unwanted(obj)])
 
     # --- handlers
 
@@ -331,7 +341,7 @@ class SharedIndexInformer(Generic[T]):
         return listener
 
     def _tell(self, listener: ProcessorListener[T]) -> None:
-        if self._controller is not None:
+        if self._feeds:
             # No change can come in between: this function does not await, and neither does the processing of a change.
             listener.tell_of_all(self._indexer.list())
             if self._synced.synced:
@@ -403,7 +413,7 @@ class SharedIndexInformer(Generic[T]):
         self._watch_error_handler = handler
 
     def _check_not_started(self) -> None:
-        if self._controller is not None:
+        if self._feeds:
             raise InformerStateError(f"informer {self.name} has already started")
 
     # --- resync periods
@@ -416,7 +426,7 @@ class SharedIndexInformer(Generic[T]):
             log.warning("resync_period_raised", informer=self.name, asked=requested, got=MINIMUM_RESYNC_PERIOD)
             requested = MINIMUM_RESYNC_PERIOD
         if requested < self._resync_check_period:
-            if self._controller is not None:
+            if self._feeds:
                 log.warning("resync_period_raised", informer=self.name, asked=requested, got=self._resync_check_period)
                 return self._resync_check_period
             self._resync_check_period = requested
@@ -441,37 +451,13 @@ class SharedIndexInformer(Generic[T]):
         :raises CacheMutatedError: if the mutation detector found a changed object
         """
         self._check_not_started()
-        self._queue = self._new_queue()
-        track_informer(self)
-        self._controller = Controller(
-            self._queue,
-            self._lister_watcher,
-            self.type,
-            self._new_process(),
-            name=self.name,
-            resync_period=self._resync_check_period,
-            should_resync=self._processor.should_resync,
-            min_watch_timeout=self._min_watch_timeout,
-            page_size=self._page_size,
-            max_objects=self._max_objects,
-            backoff=self._backoff,
-            watch_error_handler=self._watch_error_handler,
-            use_watch_list=self._use_watch_list,
-            expected_kind=self._expected_kind,
-            keep_managed_fields=self._keep_managed_fields,
-            eager=self._eager,
-            known=self._indexer.storage,
-            after_slice=self._after_slice,
-            latency=processing_latency_of(self.name, self.resource),
-            clock=self._clock,
-            random=self._random,
-        )
+        self._feeds.set(self._new_feed(namespace, source) for namespace, source in self._sources.items())
         try:
             with warn_when_blocked():
                 async with plain_task_group() as tasks:
                     self._processor.start(tasks)
                     tasks.start_soon(self._detector.run, name=f"{self.name} mutation detector")
-                    await self._controller.run()
+                    await self._feeds.run()
         finally:
             self._processor.stop()
             self._ended.set()
@@ -479,15 +465,56 @@ class SharedIndexInformer(Generic[T]):
             for listener in self._held or ():
                 listener.remove()  # a caller that waits for it gets an error: the informer has stopped
 
-    def _new_queue(self) -> Queue[T]:
-        if self._queue_kind == "real":
-            return RealFIFO(self._accessor, self._indexer, transformer=self._transform, name=self.name)
-        return DeltaFIFO(
-            self._accessor, self._indexer, emit_delta_type_replaced=True, transformer=self._transform, name=self.name
-        )
+    def _new_feed(self, namespace: str, lister_watcher: ListerWatcher[T]) -> Feed[T]:
+        """Make what follows one lister-watcher and fills the cache that all of them share."""
+        alone = len(self._sources) == 1
+        name = self.name if alone else f"{self.name} in {namespace}"
+        storage, process = self._indexer.storage, self._new_process(in_order=alone)
+        is_due = self._processor.should_resync
 
-    def _new_process(self) -> PopProcessFunc:
-        """The function that processes each pop: it updates the store, the mutation detector, the listeners' buffers."""
+        def reached(version: str) -> None:
+            feed.store_resource_version = version
+            storage.bookmark(self._feeds.store_resource_version)
+
+        controller = Controller(
+            self._new_queue(name, self._indexer if alone else InNamespace(self._indexer, namespace)),
+            lister_watcher,
+            self.type,
+            process,
+            name=name,
+            resync_period=self._resync_check_period,
+            should_resync=is_due if alone else lambda: self._feeds.should_resync(feed, is_due),
+            min_watch_timeout=self._min_watch_timeout,
+            page_size=self._page_size,
+            max_objects=self._max_objects,
+            backoff=self._backoff if alone else copy.copy(self._backoff),  # each feed waits for itself
+            watch_error_handler=self._watch_error_handler,
+            use_watch_list=self._use_watch_list,
+            expected_kind=self._expected_kind,
+            keep_managed_fields=self._keep_managed_fields,
+            eager=self._eager,
+            known=storage,
+            reached=storage.bookmark if alone else reached,
+            after_slice=self._after_slice,
+            latency=processing_latency_of(name, self.resource),
+            clock=self._clock,
+            random=self._random,
+        )
+        feed = Feed(namespace, name, lister_watcher, self.resource, controller)
+        track_informer(self if alone else feed)
+        return feed
+
+    def _new_queue(self, name: str, known: KeyListerGetter[T]) -> Queue[T]:
+        if self._queue_kind == "real":
+            return RealFIFO(self._accessor, known, transformer=self._transform, name=name)
+        return DeltaFIFO(self._accessor, known, emit_delta_type_replaced=True, transformer=self._transform, name=name)
+
+    def _new_process(self, *, in_order: bool) -> PopProcessFunc:
+        """
+        The function that processes each pop: it updates the store, the mutation detector, the listeners' buffers.
+
+        :param in_order: whether it processes all changes of the store, so that each of them moves the store's version
+        """
         same_version = self._accessor.same_version
         distribute, distribute_sync = self._processor.distribute, self._processor.distribute_sync
         everyone = self._processor.everyone
@@ -513,10 +540,20 @@ class SharedIndexInformer(Generic[T]):
         def on_delete(obj: Any) -> None:
             distribute((DELETE, obj, None))
 
-        return delta_processor(self._indexer, on_add, on_update, on_delete)
+        return delta_processor(self._indexer, on_add, on_update, on_delete, in_order=in_order)
 
     def _after_slice(self) -> None:
-        if not self._synced.synced and self._controller is not None and self._controller.has_synced:
+        if not self._synced.synced and self._feeds.has_synced:
             self._synced.sync()
             self._processor.distribute((SYNCED, None, None))
         self._processor.wake()
+
+
+def _by_namespace(given: ListerWatcher[T] | Mapping[str, ListerWatcher[T]]) -> dict[str, ListerWatcher[T]]:
+    if not isinstance(given, Mapping):
+        return {getattr(given, "namespace", ""): given}
+    if not given:
+        raise ValueError("an informer needs a lister-watcher: there is none")
+    if len(given) > 1 and "" in given:
+        raise ValueError("an informer of all namespaces needs no other lister-watcher: want only the one of ''")
+    return dict(given)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Protocol
 
 import anyio
@@ -22,11 +24,14 @@ class CacheNotSynced(TimeoutError):
     Some caches did not sync in time.
 
     :ivar late: the names of these caches
+    :ivar failures: by the names of caches, the errors of their last lists or watches
     """
 
-    def __init__(self, late: tuple[str, ...], seconds: float):
-        super().__init__(f"not synced after {seconds:g} seconds: {', '.join(late)}")
+    def __init__(self, late: tuple[str, ...], seconds: float, failures: Mapping[str, Exception] = MappingProxyType({})):
+        shown = ", ".join(f"{name} ({failures[name]})" if name in failures else name for name in late)
+        super().__init__(f"not synced after {seconds:g} seconds: {shown}")
         self.late = late
+        self.failures = failures
 
 
 class HasSynced(Protocol):
@@ -54,7 +59,8 @@ async def wait_for_cache_sync(*caches: HasSynced, timeout: float | None = None, 
 
     :param timeout: seconds after which to give up; None for never
     :raises InformerStateError: if one of them stopped before it had synced
-    :raises CacheNotSynced: if some have not synced when the time is over; the error names them
+    :raises CacheNotSynced: if some have not synced when the time is over; the error names them, and says why
+        their last lists or watches failed
     """
     clock = clock or RealClock()
 
@@ -79,4 +85,5 @@ async def wait_for_cache_sync(*caches: HasSynced, timeout: float | None = None, 
             if deadline is not None:
                 deadline.cancel()
     if missing := late():
-        raise CacheNotSynced(missing, timeout or 0.0)
+        failures = {cache.name: failure for cache in caches if (failure := getattr(cache, "failure", None)) is not None}
+        raise CacheNotSynced(missing, timeout or 0.0, failures)

@@ -158,7 +158,14 @@ def apiserver(**options: Any) -> None:
     is_flag=True,
     help="Run built-in controllers also where the cluster's own kube-controller-manager runs.",
 )
-@click.option("--namespace", default="", help="Only the objects of this namespace.")
+@click.option(
+    "--namespace",
+    "namespaces",
+    type=NAMES,
+    multiple=True,
+    metavar="NAMES",
+    help="Only the objects of this namespace; may be given several times, or with commas.  [all namespaces]",
+)
 @click.option(
     "--option",
     "extra_options",

@@ -43,11 +43,11 @@ class ConfigKey:
         """What a value has to be, as a JSON schema."""
         found: dict[str, Any] = {"description": _SHOWN_DEFAULT.sub("", self.parameter.help or "")}
         type_ = self.parameter.type
+        if type_ is NAMES:
+            return {**found, "type": ["string", "array"], "items": {"type": "string"}}
         if self.parameter.multiple:
             scalar = {"type": ["boolean", "number", "string"]}
             return {**found, "type": "object", "additionalProperties": scalar}
-        if type_ is NAMES:
-            return {**found, "type": ["string", "array"], "items": {"type": "string"}}
         if self._is_duration:
             return {**found, "type": "string", "pattern": _DURATION}
         if isinstance(type_, click.Choice):
@@ -67,12 +67,11 @@ class ConfigKey:
 
         :raises ConfigValueError: if it is not what the key takes
         """
+        if self.parameter.type is NAMES:
+            names = self._names(value)
+            return [names] * bool(names) if self.parameter.multiple else names
         if self.parameter.multiple:
             return self._pairs(value)
-        if self.parameter.type is NAMES and isinstance(value, list):
-            if not all(isinstance(one, str) for one in value):
-                raise ConfigValueError(f"{value!r}: want text, or a list of texts")
-            return ",".join(value)
         if self._is_duration:
             if not isinstance(value, str) and value != 0:
                 raise ConfigValueError(f"{_shown(value)}: want a duration like 500ms, 30s or 5m0s")
@@ -84,6 +83,13 @@ class ConfigKey:
         except click.BadParameter as error:
             raise ConfigValueError(f"{_shown(value)}: {_wanted(error.message, self.parameter)}") from None
         return value
+
+    def _names(self, value: Any) -> str:
+        if isinstance(value, str):
+            return value
+        if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+            raise ConfigValueError(f"{_shown(value)}: want text, or a list of texts")
+        return ",".join(value)
 
     def _pairs(self, value: Any) -> list[str]:
         if not isinstance(value, dict):

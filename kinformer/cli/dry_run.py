@@ -6,7 +6,7 @@ server said when it was asked, by SelfSubjectAccessReview, for each permission t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from click.core import ParameterSource
 
 from kinformer.cli.config_file import ConfigFile
 from kinformer.cli.config_keys import keys_of
-from kinformer.cli.flags import values_of_flags, variable_of
+from kinformer.cli.flags import NAMES, values_of_flags, variable_of
 from kinformer.client import Client
 from kinformer.models import V1ResourceAttributes, V1SelfSubjectAccessReview, V1SelfSubjectAccessReviewSpec
 from kinformer.permissions import Permission, Rule, permissions_of
@@ -32,7 +32,9 @@ def effective_configuration(context: click.Context) -> Iterator[str]:
         parameter = key.parameter
         value = values[name]
         source = _source(context, parameter, config)
-        if parameter.multiple:
+        if parameter.type is NAMES and parameter.multiple:
+            value = list(value)
+        elif parameter.multiple:
             value = dict(pair.split("=", 1) for pair in value)
         elif isinstance(value, Path):
             value = str(value)
@@ -71,15 +73,19 @@ class Review:
     undeclared: tuple[str, ...]
 
 
-async def review(client: Client, rules: Mapping[str, Iterable[Rule] | None], namespace: str = "") -> Review:
+async def review(client: Client, rules: Mapping[str, Iterable[Rule] | None], namespaces: Sequence[str] = ()) -> Review:
     """
     Ask the server whether this client may do what some rules say.
 
     :param rules: by what needs them; None where that is not known
-    :param namespace: the only one that is worked for; empty for all
+    :param namespaces: the only ones that are worked for; none for all
     :raises ClientError: if the server cannot answer
     """
-    wanted = {name: permissions_of(it) for name, it in rules.items() if it is not None}
+    wanted = {
+        name: [where for one in permissions_of(it) for where in _in_each(one, namespaces)]
+        for name, it in rules.items()
+        if it is not None
+    }
     each = list(dict.fromkeys(one for permissions in wanted.values() for one in permissions))
     reviews = client.resource(V1SelfSubjectAccessReview)
     allowed: dict[Permission, bool] = {}
@@ -90,7 +96,7 @@ async def review(client: Client, rules: Mapping[str, Iterable[Rule] | None], nam
             group=one.group,
             resource=one.resource,
             subresource=one.part or None,
-            namespace=one.namespace or namespace or None,
+            namespace=one.namespace or None,
             name=one.name or None,
         )
         asked = await reviews.create(
@@ -107,6 +113,13 @@ async def review(client: Client, rules: Mapping[str, Iterable[Rule] | None], nam
         if (lacking := tuple(one for one in permissions if not allowed[one]))
     }
     return Review(len(each), missing, tuple(name for name, it in rules.items() if it is None))
+
+
+def _in_each(permission: Permission, namespaces: Sequence[str]) -> Iterator[Permission]:
+    if permission.namespace or not namespaces:
+        yield permission
+    else:
+        yield from (permission._replace(namespace=name) for name in namespaces)
 
 
 def shown_review(review: Review) -> Iterator[str]:

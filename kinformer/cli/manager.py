@@ -17,7 +17,6 @@ from kinformer.cli.serving import ServingFlags, address_of, secure_serving_of
 from kinformer.cli.sharding import ShardingFlags, sharding_of
 from kinformer.cli.signals import Interruption
 from kinformer.client import Client, OutageOptions, connect
-from kinformer.informers import SharedInformerFactory
 from kinformer.logs import escaped
 from kinformer.manager import Manager, OptionError
 from kinformer.manager.loading import builtin_controllers, known_controllers, load_factory
@@ -38,7 +37,7 @@ async def run(
     cache_sync_timeout: float,
     shutdown_grace: float,
     beside_kube_controller_manager: bool,
-    namespace: str,
+    namespaces: Sequence[str],
     kube_api_qps: float | None,
     kube_api_burst: int,
     server_probe_interval: float,
@@ -59,6 +58,7 @@ async def run(
     :param require_controllers: those of them that must all start
     :param cache_sync_timeout: seconds that caches have to sync
     :param shutdown_grace: seconds that running syncs have to end after a signal
+    :param namespaces: the only ones whose objects are looked at, each text one or several with commas; none for all
     :param beside_kube_controller_manager: run built-in ones also where the cluster's own do
     :param serving: where to serve metrics and health, and to whom
     :param interruption: told what a signal has to stop
@@ -78,8 +78,10 @@ async def run(
     :raises OptionError: if an option does not say what it should
     """
     selection = _names(controllers)
-    if namespace and (problems := dns1123_label_errors(namespace)):
-        raise OptionError(f"--namespace is {namespace!r}: {problems[0]}")
+    chosen = tuple(dict.fromkeys(name for text in namespaces for name in _names(text)))
+    for name in chosen:
+        if problems := dns1123_label_errors(name):
+            raise OptionError(f"--namespace is {name!r}: {problems[0]}")
     outage = OutageOptions(probe_interval=server_probe_interval, return_spread=server_return_spread)
     settings = leader_election_of(election)
     group = sharding_of(sharding)
@@ -98,7 +100,7 @@ async def run(
             controllers=selection,
             options=_parsed(extra_options),
             flags={name: it for name, it in options.items() if it is not None},
-            informers=SharedInformerFactory(client, namespace=namespace),
+            namespaces=chosen,
             endpoint=address_of(serving),
             secure=secure_serving_of(serving),
             beside_kube_controller_manager=beside_kube_controller_manager,
@@ -115,7 +117,7 @@ async def run(
             reviews = secure_serving_of(serving) is not None
             shards = group.namespace if group is not None else ""
             rules = _rules(manager, lease if settings is not None else None, shards, reviews=reviews)
-            return await _dry_run(client, dry_run, rules, namespace)
+            return await _dry_run(client, dry_run, rules, chosen)
         # Before anything runs: a server that cannot be reached, or does not let us in, is told once and not by each
         # informer again and again. The version alone would be told to anybody.
         await client.server_resources()
@@ -143,11 +145,11 @@ def _rules(
 
 
 async def _dry_run(
-    client: Client, lines: Sequence[str], rules: Mapping[str, Iterable[Rule] | None], namespace: str
+    client: Client, lines: Sequence[str], rules: Mapping[str, Iterable[Rule] | None], namespaces: Sequence[str]
 ) -> int:
     from kinformer.cli.dry_run import review, shown_review  # no other run needs it
 
-    found = await review(client, rules, namespace)
+    found = await review(client, rules, namespaces)
     click.echo("\n".join([*lines, *shown_review(found)]))
     return 1 if found.missing else 0
 

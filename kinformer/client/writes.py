@@ -1,7 +1,8 @@
 """Writes: what was written in some context, told to whoever asked to hear of it.
 
 A controller that wants to see its own writes before it acts again has to know of them, whatever made them: a resource,
-a helper, a library. So each write of an object tells its resource and the version that the server gave it.
+a helper, a library. So each write of an object tells its resource, its namespace and the version that the server gave
+it.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from kinformer.meta import GroupVersionResource, accessor_of
 
 __all__ = ("noting_writes", "tell_of_write")
 
-#: Is given the resource and the version of each write.
-Listener = Callable[[GroupVersionResource, str], object]
+#: Is given the resource, the namespace and the version of each write.
+Listener = Callable[[GroupVersionResource, str, str], object]
 
 _listener: ContextVar[Listener | None] = ContextVar("kinformer_writes", default=None)
 
@@ -41,8 +42,9 @@ def tell_of_write(gvr: GroupVersionResource, obj: Any) -> None:
     if listener is None:
         return
     try:
-        version = accessor_of(obj).resource_version(obj)
+        accessor = accessor_of(obj)
+        namespace, version = accessor.namespace(obj), accessor.resource_version(obj)
     except (TypeError, AttributeError):
         return  # a Status, or something without metadata
     if version:
-        listener(gvr, version)
+        listener(gvr, namespace, version)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from kinformer.informers.borrowed import Borrowed
-from kinformer.informers.factory import InformerTypeConflict, Selection, SharedInformerFactory
+from kinformer.informers.factory import InformerTypeConflict, SharedInformerFactory
 from kinformer.informers.lister import Lister, NamespaceLister
 from kinformer.informers.reader import NotCached, Reader
+from kinformer.informers.selection import Selection
 
 __all__ = (
     "Borrowed",

@@ -7,7 +7,6 @@ have the factory run them all. So a hundred controllers that look at pods cost o
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, TypeVar, cast
 
@@ -24,12 +23,13 @@ from kinformer.cache import (
 )
 from kinformer.cache.division import Division
 from kinformer.cache.index import namespace_index_func
-from kinformer.cache.listwatch import ListerWatcher
+from kinformer.cache.listwatch import ListerWatcher, WatchableResource
 from kinformer.cache.tasks import sole_error
 from kinformer.client import Client, ListOptions
 from kinformer.clock import Clock, RealClock
 from kinformer.informers.borrowed import Borrowed, Running
 from kinformer.informers.lister import Lister
+from kinformer.informers.selection import EVERYTHING, Namespaces, Selection, by_namespace
 from kinformer.meta import GroupVersionResource, accessor_for
 from kinformer.models import PartialObjectMetadata, builtin_resources, resource_for
 
@@ -48,30 +48,6 @@ class InformerTypeConflict(TypeError):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
-    """
-    Which objects of one type an informer holds, and what is done to each before it is stored.
-
-    :param namespace: only those of this namespace; None: as the factory has it
-    :param label_selector: only those that it matches, besides what the factory selects
-    :param field_selector: likewise
-    :param transform: is given each object in place of the factory's own transform
-    :raises ValueError: if a selector cannot be parsed
-    """
-
-    namespace: str | None = None
-    label_selector: str = ""
-    field_selector: str = ""
-    transform: TransformFunc[Any] | None = None
-
-    def __post_init__(self) -> None:
-        ListOptions(label_selector=self.label_selector, field_selector=self.field_selector)
-
-
-_EVERYTHING = Selection()
-
-
 class SharedInformerFactory:
     """
     Makes informers, each once, and runs them.
@@ -87,6 +63,8 @@ class SharedInformerFactory:
     An exception of the body, or of an informer, leaves the ``async with`` as it is.
 
     :param namespace: only the objects of this namespace; kinds that belong to none are had whole
+    :param namespaces: only the objects of these namespaces, each with a list and a watch of its own, in one copy. A
+        mapping has selectors for each of them: ``{"default": Selection(), "web": Selection(label_selector="app=web")}``
     :param label_selector: only objects that it matches, of every kind
     :param field_selector: only objects that it matches, of every kind
     :param resync_period: seconds between resyncs of handlers that do not ask for another; 0 for never
@@ -94,7 +72,7 @@ class SharedInformerFactory:
     :param transform: is given every object of every kind before it is stored
     :param by_type: other selections for single types: ``{V1Secret: Selection(label_selector="app=web")}``
     :param informer_options: further parameters for every :class:`~kinformer.cache.SharedIndexInformer`
-    :raises ValueError: if a selector cannot be parsed
+    :raises ValueError: if a selector cannot be parsed, or if the namespaces make no sense
     """
 
     def __init__(
@@ -102,6 +80,7 @@ class SharedInformerFactory:
         client: Client,
         *,
         namespace: str = "",
+        namespaces: Namespaces | None = None,
         label_selector: str = "",
         field_selector: str = "",
         resync_period: float = 0.0,
@@ -113,7 +92,7 @@ class SharedInformerFactory:
     ):
         ListOptions(label_selector=label_selector, field_selector=field_selector)  # refuses what cannot be parsed
         self._client = client
-        self._namespace = namespace
+        self._namespaces = by_namespace(namespace, namespaces) or {"": EVERYTHING}
         self._label_selector = label_selector
         self._field_selector = field_selector
         self._resync_period = resync_period
@@ -143,7 +122,7 @@ class SharedInformerFactory:
         kind: str = "",
         indexers: Indexers[T] | None = None,
         view: str = "",
-        selection: Selection = _EVERYTHING,
+        selection: Selection = EVERYTHING,
     ) -> SharedIndexInformer[T]:
         """
         The informer of a resource, made if nobody asked for it before. It has the index by namespace.
@@ -162,7 +141,7 @@ class SharedInformerFactory:
         :raises LookupError: if it is not known where objects of that type are served
         :raises ValueError: if a selection is given without a view: `by_type` is for those that are shared
         """
-        if selection is not _EVERYTHING and not view:
+        if selection is not EVERYTHING and not view:
             raise ValueError("a selection is for a view: give it a name, or use the factory's by_type")
         if isinstance(resource, tuple):
             gvr = GroupVersionResource(*resource)
@@ -174,7 +153,7 @@ class SharedInformerFactory:
             gvr, namespaced, kind = info.gvr, info.namespaced, info.kind
         informer = self._views.get((gvr, view)) if view else self._informers.get(gvr)
         if informer is None:
-            chosen = selection if view else self._by_type.get(type_, _EVERYTHING)
+            chosen = selection if view else self._by_type.get(type_, EVERYTHING)
             informer = self._make(type_, gvr, namespaced, kind, chosen, view)
             if view:
                 self._views[gvr, view] = informer
@@ -222,7 +201,8 @@ class SharedInformerFactory:
         """
         self.start()
         known = self._informers.get(gvr)
-        everywhere = self._label_selector or self._field_selector or self._transform or self._division
+        narrowed = any(it is not EVERYTHING for it in self._namespaces.values())
+        everywhere = self._label_selector or self._field_selector or self._transform or self._division or narrowed
         leaves_out = everywhere or (known is not None and known.type in self._by_type)
         if known is not None and not known.is_stopped and not leaves_out and will_do(known.type):
             _add_missing(known, indexers(known.type))
@@ -263,9 +243,9 @@ class SharedInformerFactory:
         return Lister(informer.indexer, accessor_for(type_), gvr.group_resource)
 
     @property
-    def namespace(self) -> str:
-        """The namespace whose objects are had, ``""`` for those of all."""
-        return self._namespace
+    def namespaces(self) -> tuple[str, ...]:
+        """The namespaces whose objects are had; none for those of all."""
+        return tuple(filter(None, self._namespaces))
 
     @property
     def informers(self) -> Mapping[GroupVersionResource, SharedIndexInformer[Any]]:
@@ -290,24 +270,20 @@ class SharedInformerFactory:
         view: str,
     ) -> SharedIndexInformer[T]:
         accessor = accessor_for(type_)
-        namespace = self._namespace if selection.namespace is None else selection.namespace
-        lister_watcher: ListerWatcher[T] = ListWatch(
-            self._client.resource(
-                type_,
-                gvr,
-                namespaced=namespaced,
-                kind=kind,
-                metadata_only=type_ is PartialObjectMetadata,
-                drop_managed_fields=not self._informer_options.get("keep_managed_fields", False),
-            ),
-            namespace if namespaced else "",
-            _both(self._label_selector, selection.label_selector),
-            _both(self._field_selector, selection.field_selector),
+        served = self._client.resource(
+            type_,
+            gvr,
+            namespaced=namespaced,
+            kind=kind,
+            metadata_only=type_ is PartialObjectMetadata,
+            drop_managed_fields=not self._informer_options.get("keep_managed_fields", False),
         )
+        sources: dict[str, ListerWatcher[T]] = self._list_watches(served, selection, namespaced=namespaced)
         if self._division is not None:
-            lister_watcher = self._division.narrowed(lister_watcher, type_, namespaced=namespaced)
+            narrowed = self._division.narrowed
+            sources = {name: narrowed(source, type_, namespaced=namespaced) for name, source in sources.items()}
         informer = SharedIndexInformer(
-            lister_watcher,
+            sources,
             type_,
             name=f"{gvr.group_resource} ({view})" if view else str(gvr.group_resource),
             indexers={NAMESPACE_INDEX: namespace_index_func(accessor)},
@@ -323,6 +299,21 @@ class SharedInformerFactory:
             self._division.add_informer(informer)
         return informer
 
+    def _list_watches(
+        self, served: WatchableResource[T], selection: Selection, *, namespaced: bool
+    ) -> dict[str, ListerWatcher[T]]:
+        """One for each namespace that is held, or one for all."""
+        namespaces = by_namespace(selection.namespace, selection.namespaces) or self._namespaces
+        return {
+            namespace: ListWatch(
+                served,
+                namespace,
+                _all_of(self._label_selector, selection.label_selector, there.label_selector),
+                _all_of(self._field_selector, selection.field_selector, there.field_selector),
+            )
+            for namespace, there in (namespaces if namespaced else {"": EVERYTHING}).items()
+        }
+
     def _make_borrowed(
         self, type_: type[T], gvr: GroupVersionResource, namespaced: bool, transform: TransformFunc[T] | None
     ) -> SharedIndexInformer[T]:
@@ -333,8 +324,9 @@ class SharedInformerFactory:
             metadata_only=True,
             drop_managed_fields=not self._informer_options.get("keep_managed_fields", False),
         )
+        namespaces = self._namespaces if namespaced else ("",)
         return SharedIndexInformer(
-            ListWatch(resource, self._namespace if namespaced else ""),
+            {namespace: ListWatch(resource, namespace) for namespace in namespaces},
             type_,
             name=f"{gvr.group_resource} (metadata)",
             transform=transform,
@@ -463,9 +455,9 @@ class SharedInformerFactory:
             raise RuntimeError("the informer factory was shut down: make a new one")
 
 
-def _both(one: str, other: str) -> str:
-    """A selector that selects what both do."""
-    return ",".join(filter(None, (one, other)))
+def _all_of(*selectors: str) -> str:
+    """A selector that selects what all of them do."""
+    return ",".join(filter(None, selectors))
 
 
 def _add_missing(informer: SharedIndexInformer[Any], indexers: Indexers[Any]) -> None:

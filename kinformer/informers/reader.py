@@ -1,8 +1,9 @@
 """Reader: gets and lists objects from caches, and from the server where it is told to.
 
-What controller-runtime's delegating client reads with. A read of a type whose informer is there and has synced costs no
-request. What it gives then is the cache's own object, shared with everybody and not to be changed. For other types the
-server is asked, if `ask_server` lets it; else it is an error, so that nobody reads past a cache without knowing.
+What controller-runtime's delegating client reads with. A read of a type whose informer is there and has synced, and
+holds the namespace that is asked for, costs no request. What it gives then is the cache's own object, shared with
+everybody and not to be changed. For others the server is asked, if `ask_server` lets it; else it is an error, so that
+nobody reads past a cache without knowing.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class Reader:
         :raises NotFound: if there is none of that name
         :raises NotCached: if the type has no cache, and the server is not to be asked
         """
-        informer = self._cache_of(type_)
+        informer = self._cache_of(type_, namespace)
         if informer is None:
             return await self._client.resource(type_).get(name, namespace)
         found = informer.indexer.get_by_key(f"{namespace}/{name}" if namespace else name)
@@ -75,7 +76,7 @@ class Reader:
         :raises NotCached: if the type has no cache, and the server is not to be asked or cannot know the index
         :raises ValueError: if the selector cannot be parsed
         """
-        informer = self._cache_of(type_)
+        informer = self._cache_of(type_, namespace)
         if informer is None:
             if index:
                 raise NotCached(f"{type_.__qualname__} is in no cache: the server has no index {', '.join(index)}")
@@ -91,16 +92,20 @@ class Reader:
         labels = informer.accessor.labels
         return [obj for obj in found if selector.matches(labels(obj))]
 
-    def _cache_of(self, type_: type[T]) -> SharedIndexInformer[T] | None:
+    def _cache_of(self, type_: type[T], namespace: str) -> SharedIndexInformer[T] | None:
         informer = self._informers.informers.get(resource_for(type_).gvr)
-        if informer is not None and informer.type is type_ and informer.has_synced:
+        if informer is None or informer.type is not type_ or not informer.has_synced:
+            missing = f"{type_.__qualname__} is in no cache that has synced: ask for its informer"
+        elif namespace and informer.namespaces and namespace not in informer.namespaces:
+            missing = (
+                f"{type_.__qualname__} of the namespace {namespace} is in no cache, only that of "
+                f"{', '.join(informer.namespaces)}: give the factory that namespace, too"
+            )
+        else:
             return informer
         if self._ask_server is True or (self._ask_server and type_ in self._ask_server):
             return None
-        raise NotCached(
-            f"{type_.__qualname__} is in no cache that has synced: ask for its informer, "
-            "or let the reader ask the server"
-        )
+        raise NotCached(f"{missing}, or let the reader ask the server")
 
 
 def _looked_up(informer: SharedIndexInformer[T], lookups: Mapping[str, str]) -> list[T]:

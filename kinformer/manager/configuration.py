@@ -40,7 +40,7 @@ def configuration(
         "kind": "ManagerConfiguration",
         "apiVersion": f"{CONFIGURATION}/v1alpha1",
         "server": context.client.server,
-        "namespace": context.informers.namespace,
+        "namespaces": list(context.informers.namespaces),
         "controllers": list(controllers),
         "leaderElection": elected,
         "healthLimits": asdict(limits),

@@ -68,6 +68,8 @@ class Manager:
     :param options: what the controllers are told, by names in Python's spelling; each must be known to one of them
     :param flags: the same, of controllers that need not run here
     :param informers: the factory they share, a new one if None
+    :param namespaces: the only ones whose objects are looked at; none for all. Not together with `informers`, which are
+        of namespaces of their own
     :param endpoint: host and port of the health and metrics endpoint, None for none
     :param beside_kube_controller_manager: run built-in controllers also where the cluster's own kube-controller-manager
         runs
@@ -96,6 +98,7 @@ class Manager:
         options: Mapping[str, Any] | None = None,
         flags: Mapping[str, Any] | None = None,
         informers: SharedInformerFactory | None = None,
+        namespaces: Collection[str] = (),
         clock: Clock | None = None,
         endpoint: tuple[str, int] | None = None,
         beside_kube_controller_manager: bool = False,
@@ -108,7 +111,9 @@ class Manager:
     ) -> None:
         asked = client  # the endpoint's reviews are writes, and a follower's are answered too
         clock = clock or RealClock()
-        informers = informers or SharedInformerFactory(client, clock=clock)
+        if informers is not None and namespaces:
+            raise OptionError("a manager is given namespaces and informers: give the namespaces to the informers")
+        informers = informers or SharedInformerFactory(client, namespaces=namespaces or None, clock=clock)
         #: The election that this process takes part in, None if it leads without one.
         self.election = Election(leader_election, client, clock) if leader_election is not None else None
         #: The group that this process shares the keys with, None if it has them all.

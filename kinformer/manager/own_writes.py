@@ -29,21 +29,22 @@ _LOOK_AGAIN: Final = 0.01
 
 
 class OwnWrites:
-    """The newest version of each resource that the last syncs of a key have written."""
+    """The newest version of each resource that the last syncs of a key have written, by namespace."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        #: By key, when its first write that is waited for was made, and the versions.
-        self._written: dict[str, tuple[float, dict[GroupVersionResource, str]]] = {}
+        #: By key, when its first write that is waited for was made, and the versions by resource and namespace.
+        self._written: dict[str, tuple[float, dict[tuple[GroupVersionResource, str], str]]] = {}
 
     @contextmanager
     def noted(self, key: str) -> Iterator[None]:
         """Note what is written in this block."""
 
-        def note(gvr: GroupVersionResource, version: str) -> None:
+        def note(gvr: GroupVersionResource, namespace: str, version: str) -> None:
             _, versions = self._written.setdefault(key, (self._clock.monotonic(), {}))
-            if gvr not in versions or is_older(versions[gvr], version):
-                versions[gvr] = version
+            where = gvr, namespace
+            if where not in versions or is_older(versions[where], version):
+                versions[where] = version
 
         with noting_writes(note):
             yield
@@ -60,7 +61,8 @@ class OwnWrites:
         behind = {
             informer.name
             for informer in informers
-            if (gvr := getattr(informer, "resource", None)) in versions and not is_as_new_as(informer, versions[gvr])
+            for (gvr, namespace), version in versions.items()
+            if gvr == getattr(informer, "resource", None) and not is_as_new_as(informer, version, namespace)
         }
         if behind and self._clock.monotonic() - since < CATCH_UP_TIMEOUT:
             return _LOOK_AGAIN

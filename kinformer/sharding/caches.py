@@ -60,9 +60,9 @@ class InformerCaches(Division):
         return part
 
     def add_informer(self, informer: SharedIndexInformer[Any]) -> None:
-        part = informer.lister_watcher
-        assert isinstance(part, RangesListWatch)
-        self._informers[part] = informer
+        for part in informer.lister_watchers:
+            assert isinstance(part, RangesListWatch)
+            self._informers[part] = informer
 
     def _is_ours_of(self, type_: type[T], namespaced: bool) -> Callable[[T | Undecodable], bool]:
         accessor, of = accessor_for(type_), self._ranges.of

@@ -43,12 +43,15 @@ def _held(world: World, informer: SharedIndexInformer[Any]) -> dict[str, int]:
 
 
 def _served(informer: SharedIndexInformer[Any], storage: Storage) -> list[Version] | None:
-    source = informer.lister_watcher
-    if not isinstance(source, ListWatch) or source.field_selector or informer.resource is None:
+    if informer.resource is None:
         return None
-    matches = parse_selector(source.label_selector).matches
-    log = storage.log(informer.resource.group_resource)
-    return [version for version in log.select(source.namespace) if matches(version.labels)]
+    log, served = storage.log(informer.resource.group_resource), []
+    for source in informer.lister_watchers:
+        if not isinstance(source, ListWatch) or source.field_selector:
+            return None
+        matches = parse_selector(source.label_selector).matches
+        served += [version for version in log.select(source.namespace) if matches(version.labels)]
+    return served
 
 
 def _relative(world: World, informer: SharedIndexInformer[Any], versions: list[Version]) -> dict[str, int]:

@@ -13,13 +13,16 @@ import yaml
 from kinformer.cli.command import manager as manager_command
 from kinformer.cli.config_file import ConfigError, read_config
 from kinformer.cli.config_keys import keys_of, schema_of
+from kinformer.cli.dry_run import review
 from kinformer.client import connect
 from kinformer.envtest import ApiServer
 from kinformer.manager.rbac import ServiceAccount, manager_rules, manifests
 from kinformer.meta import GroupVersionResource
-from kinformer.permissions import Rule
+from kinformer.models import V1Namespace
+from kinformer.permissions import Rule, allow
 from kinformer_controllers.deployment.permissions import PERMISSIONS
 from tests.cli.commands import kinformer
+from tests.informers.test_namespaces import allowed_in
 
 PUBLISHED = Path(__file__).parents[2] / "docs" / "manager-config.schema.json"
 
@@ -84,6 +87,18 @@ def test_a_flag_comes_before_the_environment_that_before_the_file_and_that_befor
     assert [params[name] for name in names] == [4.0, 3.0, 2.0, 1.0]
 
 
+@pytest.mark.parametrize("text", ["namespace: [a, b]", "namespace: a,b"])
+def test_namespaces_can_be_given_in_a_file_in_the_environment_and_by_several_flags(
+    file: Path, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file.write_text(text)
+    assert parameters("--config", str(file))[0]["namespaces"] == ("a,b",)
+    assert parameters("--namespace", "a", "--namespace", "b")[0]["namespaces"] == ("a", "b")
+
+    monkeypatch.setenv("KINFORMER_NAMESPACE", "a,b")
+    assert parameters()[0]["namespaces"] == ("a,b",)
+
+
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
@@ -109,7 +124,7 @@ def test_a_flag_comes_before_the_environment_that_before_the_file_and_that_befor
         ("shutdown-grace: 30", "line 1: shutdown-grace is 30: want a duration like 500ms, 30s or 5m0s"),
         ("shutdown-grace: soon", "line 1: shutdown-grace is 'soon': want a number and a unit, like 500ms, 30s or 5m0s"),
         ("logging-format: loud", "line 1: logging-format is 'loud': want one of text, json"),
-        ("namespace: [a]", "line 1: namespace is ['a']: want text"),
+        ("metrics-bind-address: [a]", "line 1: metrics-bind-address is ['a']: want text"),
         ("controllers: [1]", "line 1: controllers is [1]: want text, or a list of texts"),
         ("controllers: 1", "line 1: controllers is 1: want text"),
         ("option: a", "line 1: option is 'a': want options by their names"),
@@ -208,6 +223,18 @@ async def test_a_dry_run_says_what_it_would_run_with_and_what_is_missing(tmp_pat
     assert (lacking.status, lacking.err) == (1, "")
     # What it prints is a configuration that says the same.
     assert yaml.safe_load(again.out) == yaml.safe_load(lacking.out)
+
+
+async def test_each_namespace_is_asked_about_where_there_are_several() -> None:
+    async with ApiServer() as server, connect(url=server.url, token=server.token) as client:
+        for namespace in ("a", "b"):
+            await client.resource(V1Namespace).create({"metadata": {"name": namespace}})
+        token = await allowed_in(client, "a")
+        async with connect(url=server.url, token=token) as limited:
+            found = await review(limited, {"reader": [allow("list watch", "configmaps")]}, ["a", "b"])
+
+    lacking = [str(permission) for permission in found.missing["reader"]]
+    assert lacking == ["list configmaps in namespace b", "watch configmaps in namespace b"]
 
 
 async def test_a_dry_run_with_all_permissions_ends_well_and_runs_nothing(tmp_path: Path) -> None:

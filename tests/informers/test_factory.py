@@ -167,7 +167,7 @@ async def test_a_namespaced_factory_has_only_that_namespace_but_cluster_wide_kin
         informers.start()
         await informers.wait_for_cache_sync(timeout=10)
 
-        assert informers.namespace == "kube-system"
+        assert informers.namespaces == ("kube-system",)
         assert [found.metadata.name for found in config_maps.list() if found.data == {"colour": "red"}] == ["b"]
         assert [node.metadata.name for node in nodes.list()] == ["n"]
 

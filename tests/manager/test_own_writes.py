@@ -76,6 +76,25 @@ async def test_a_key_waits_for_its_own_writes(consistent: bool, count: str) -> N
             tasks.cancel_scope.cancel()
 
 
+async def test_a_key_waits_for_the_namespace_that_it_has_written_in_and_for_no_other() -> None:
+    clock = FakeClock()
+    async with (
+        world(clock) as (_, client, _),
+        SharedInformerFactory(client, namespaces=["default", "kube-public"], clock=clock) as informers,
+    ):
+        await client.resource(V1ConfigMap).create(config_map("c", count="0"))
+        counts = Counts(client, informers, clock, consistent=True)
+        informers.start()
+        async with anyio.create_task_group() as tasks:
+            await informers.wait_for_cache_sync()
+            tasks.start_soon(counts.controller.run)
+            # Nothing happens in the other namespace, and its next bookmark is a minute away.
+            await turn(clock, 0.2)
+            assert counts.syncs > 1
+            assert (await client.resource(V1ConfigMap).get("c", "default")).data == {"count": "2"}
+            tasks.cancel_scope.cancel()
+
+
 async def test_a_cache_that_does_not_come_to_it_is_taken_at_its_word() -> None:
     clock = FakeClock()
     async with world(clock) as (server, client, informers):

@@ -1,0 +1,70 @@
+"""Which objects an informer of a factory holds: of which namespaces, and matched by which selectors."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from kinformer.cache import TransformFunc
+from kinformer.client import ListOptions
+
+__all__ = ("EVERYTHING", "Namespaces", "Selection", "by_namespace")
+
+#: Names of namespaces; as a mapping, with selectors for each of them.
+Namespaces: TypeAlias = "Collection[str] | Mapping[str, Selection]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """
+    Which objects of one type an informer holds, and what is done to each before it is stored.
+
+    :param namespace: only those of this namespace; None: as the factory has it
+    :param namespaces: only those of these namespaces; None: as the factory has it
+    :param label_selector: only those that it matches, besides what the factory selects
+    :param field_selector: likewise
+    :param transform: is given each object in place of the factory's own transform
+    :raises ValueError: if a selector cannot be parsed, or if the namespaces make no sense
+    """
+
+    namespace: str | None = None
+    namespaces: Namespaces | None = None
+    label_selector: str = ""
+    field_selector: str = ""
+    transform: TransformFunc[Any] | None = None
+
+    def __post_init__(self) -> None:
+        ListOptions(label_selector=self.label_selector, field_selector=self.field_selector)
+        by_namespace(self.namespace, self.namespaces)
+
+
+def by_namespace(namespace: str | None, namespaces: Namespaces | None) -> dict[str, Selection] | None:
+    """
+    The selection in each namespace: ``{"": EVERYTHING}`` for all objects of all namespaces, None if both are None.
+
+    A namespace that is named twice counts once.
+
+    :raises TypeError: for a text in place of a list
+    :raises ValueError: if both are given, if there is no namespace, or if one has no name; if the selection of a
+        single namespace has more than selectors
+    """
+    if namespaces is None:
+        return None if namespace is None else {namespace: EVERYTHING}
+    if namespace:
+        raise ValueError(f"namespace is {namespace!r}, and namespaces are given as well: want one of the two")
+    if isinstance(namespaces, str):
+        raise TypeError(f"namespaces is {namespaces!r}: want a list of names")
+    if not namespaces:
+        raise ValueError("namespaces is empty: leave it out for all namespaces")
+    if "" in namespaces:
+        raise ValueError("a namespace has no name: leave out namespaces for all of them")
+    if not isinstance(namespaces, Mapping):
+        return dict.fromkeys(namespaces, EVERYTHING)
+    for name, selection in namespaces.items():
+        if selection.namespace is not None or selection.namespaces is not None or selection.transform is not None:
+            raise ValueError(f"the selection of namespace {name!r} can have selectors only")
+    return dict(namespaces)
+
+
+EVERYTHING: Final = Selection()
