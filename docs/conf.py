@@ -21,17 +21,12 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx_copybutton",
-    "sphinxcontrib.mermaid",
     "reference",  # extensions/reference.py
 ]
 exclude_patterns = ["extensions", "deploy/manager", "deploy/sharded", "examples/*/*"]
 
 # Pages: Markdown as GitHub reads it, so that links, tables and anchors work in both places.
 myst_heading_anchors = 4
-myst_fence_as_directive = ["mermaid"]
-mermaid_width = "60%"
-mermaid_height = "auto"
-mermaid_fullscreen = False
 suppress_warnings = [
     "misc.highlighting_failure",  # blocks that abbreviate with "…"
     # A short name in an annotation that two modules have, as Client of kinformer.sync and of kinformer.client: the link

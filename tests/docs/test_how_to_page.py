@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import socket
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -28,4 +29,23 @@ async def test_a_recipe_works(name: str, block: str, monkeypatch: pytest.MonkeyP
 
     with anyio.fail_after(20):
         async with ApiServer() as server, connect(url=server.url, token=server.token) as client:
-            await recipe(*[client, server][: len(inspect.signature(recipe).parameters)])
+            await recipe(*[client, server, free_port()][: len(inspect.signature(recipe).parameters)])
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.mark.parametrize(
+    "subject",
+    [
+        *("by a field", "some fields", "no class", "webhook", "several namespaces", "faults"),
+        *("priority", "rate", "uvloop", "memory"),
+    ],
+)
+def test_there_is_a_recipe_for(subject: str) -> None:
+    headings = re.findall(r"^## (.*)$", PAGE.read_text(), re.MULTILINE)
+
+    assert any(subject in heading.lower() for heading in headings)
