@@ -1,8 +1,8 @@
 """Port-forward: a connection to a port of a pod, over a WebSocket.
 
-The protocol is ``v4.channel.k8s.io``: channel 0 is the connection's bytes, channel 1 what went wrong with it, and the
-first message on each is the port's number. One WebSocket carries one connection: the protocol has no way to open
-another. It cannot say either that one side will send no more while the other goes on; the end is the end of both.
+The protocol is ``v4.channel.k8s.io``. Channel 0 carries the bytes of the connection, and channel 1 an error message.
+The first message on each is the port's number. One WebSocket carries one connection, because the protocol cannot open
+another. The protocol cannot close one direction alone either: the end of the connection is the end of both.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ PROTOCOL: Final = "v4.channel.k8s.io"
 
 _DATA: Final = 0
 _ERROR: Final = 1
-#: Bytes of a port's number.
+#: Number of bytes of a port's number.
 _HEAD: Final = 2
 _MESSAGE: Final = 2**15
-#: Seconds.
+#: Seconds that the pod's side has to finish, after the local side has stopped sending.
 _LINGER: Final = 30.0
 
 
 class PortForward(ByteStream):
     """
-    A connection to a port of a pod: anyio's byte stream, with :exc:`ConnectionLost` for one that was cut.
+    A connection to a port of a pod, as anyio's byte stream. If it is cut, :exc:`ConnectionLost` is raised.
 
     :param port: the port, for messages
     """
@@ -54,8 +54,10 @@ class PortForward(ByteStream):
 
     async def receive(self, max_bytes: int = 65536) -> bytes:
         """
+        Receive some bytes; wait until there are some.
+
         :raises anyio.EndOfStream: when the pod's side has closed the connection
-        :raises ConnectionLost: if it was cut, or nobody listens on that port
+        :raises ConnectionLost: if it was cut, or no process listens on that port
         """
         while not self._rest:
             if self._ended:
@@ -79,6 +81,8 @@ class PortForward(ByteStream):
 
     async def send(self, item: bytes) -> None:
         """
+        Send bytes; wait while the pod's side does not read.
+
         :raises ConnectionLost: if the connection is closed
         """
         for start in range(0, len(item), _MESSAGE):
@@ -86,6 +90,8 @@ class PortForward(ByteStream):
 
     async def send_eof(self) -> None:
         """
+        Not supported: the protocol cannot close one direction alone.
+
         :raises ClientError: always
         """
         raise ClientError("a forwarded connection cannot be closed in one direction only: close it as a whole")
@@ -99,9 +105,9 @@ async def forward_listener(
     connect: Callable[[], AbstractAsyncContextManager[PortForward]], host: str, port: int
 ) -> AsyncIterator[int]:
     """
-    Listen on a port of this machine, and make a forwarded connection for each one that comes in.
+    Listen on a port of this machine, and forward each incoming connection by one of `connect`.
 
-    :param port: 0 for one that is free
+    :param port: the local port; 0 for a free one. The context gives the port that is used.
     """
 
     async def serve(local: SocketStream) -> None:
@@ -121,10 +127,10 @@ async def forward_listener(
 
 async def _join(local: ByteStream, remote: PortForward) -> None:
     """
-    Carry bytes in both directions until the pod's side has no more, or one of the two breaks.
+    Copy bytes in both directions until the pod's side has ended, or one of the two breaks.
 
-    Once the local side sends no more, the pod's has some seconds for what it still has to say: whether the local side
-    has hung up or only waits for the answer cannot be told.
+    When the local side stops sending, the pod's side has some more seconds to send. The local side may have hung up, or
+    may be waiting for the answer. The two cannot be told apart.
 
     :raises ConnectionLost: if the forwarded connection was cut
     """

@@ -1,8 +1,8 @@
-"""Proxies: which one the environment names for a server, and whether it is one that can be used.
+"""Proxies: finds the proxy that the environment names for a server, and checks that it can be used.
 
-The rules are Go's (``http.ProxyFromEnvironment``), which kubectl and every other client of the cluster follow:
-``HTTPS_PROXY`` or ``HTTP_PROXY`` by the scheme of the server's URL, and ``NO_PROXY``, a list of host names, domains,
-addresses and networks, each perhaps with a port. The machine itself is never reached through a proxy.
+The rules are Go's (``http.ProxyFromEnvironment``), which kubectl and all other clients of a cluster follow. The scheme
+of the server's URL decides between ``HTTPS_PROXY`` and ``HTTP_PROXY``. ``NO_PROXY`` is a list of host names, domains,
+addresses and networks, which may have a port. The machine itself is never reached through a proxy.
 
 Passwords in a proxy's URL are used and never shown.
 """
@@ -24,9 +24,9 @@ _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 def environment_proxy(server: str, environ: Mapping[str, str] = os.environ) -> str | None:
     """
-    The proxy that the environment names for this server, None if it is to be reached directly.
+    The proxy that the environment names for this server; None to connect directly.
 
-    :raises ConfigError: if it names one that cannot be used
+    :raises ConfigError: if the environment names a proxy that cannot be used
     """
     parts = urlsplit(server)
     names = ("HTTPS_PROXY", "https_proxy") if parts.scheme == "https" else ("HTTP_PROXY", "http_proxy")
@@ -41,10 +41,10 @@ def environment_proxy(server: str, environ: Mapping[str, str] = os.environ) -> s
 
 def checked_proxy(url: str, what: str) -> str:
     """
-    A proxy's URL, with ``http://`` before it if it says nothing.
+    Check a proxy's URL and return it. ``http://`` is added if it has no scheme.
 
-    :param what: how an error calls it
-    :raises ConfigError: if it is none, or a proxy of a kind that is not supported
+    :param what: the proxy's name in errors
+    :raises ConfigError: if it is not a URL, or a proxy of a kind that is not supported
     """
     shown = without_password(url)
     if "://" not in url:
@@ -62,7 +62,7 @@ def checked_proxy(url: str, what: str) -> str:
 
 
 def without_password(url: str) -> str:
-    """A URL as it may be shown: without user and password."""
+    """The URL without user and password, so that it may be shown."""
     scheme, separator, rest = url.rpartition("://")
     authority, slash, path = rest.partition("/")
     return f"{scheme}{separator}{authority.rpartition('@')[2]}{slash}{path}"
@@ -70,9 +70,9 @@ def without_password(url: str) -> str:
 
 def is_exempt(host: str, port: int, no_proxy: str) -> bool:
     """
-    Whether a host is reached without a proxy.
+    Whether a host is to be reached without a proxy.
 
-    :param no_proxy: what ``NO_PROXY`` says: ``10.0.0.0/8,.svc,kubernetes.default:443``, or ``*`` for every host
+    :param no_proxy: the value of ``NO_PROXY``: ``10.0.0.0/8,.svc,kubernetes.default:443``, or ``*`` for every host
     """
     host = host.lower().rstrip(".")
     address = _address(host)

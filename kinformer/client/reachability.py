@@ -1,11 +1,11 @@
-"""Reachability: whether the server of one client can be reached, and what everybody does when it cannot.
+"""Reachability: whether a client's server can be reached. All users of the client wait for it together.
 
-Every informer of a client finds out by itself that its server is gone, and would wait longer and longer by itself. So
-they wait here, together. While the server is gone one of them asks every few seconds whether it is there again; the
-first request of anybody that is answered ends the waiting of all, spread over a second, so that a thousand informers do
-not list at once. What is logged is one line when the server is gone and one when it is back.
+Each informer of a client notices by itself that its server is gone. With a backoff of its own, each would wait longer
+and longer. So they wait here together. While the server is gone, one of the waiting tasks probes it every few seconds.
+When the first request of any user is answered, all waits end, spread over a second, so that a thousand informers do not
+list at once. The log has one line when the server is gone, and one when it is back.
 
-A server that comes and goes is asked more seldom each time: it may be our own lists that bring it down.
+A server that comes and goes is probed less often each time, because it may be our own lists that overload it.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ __all__ = ("OutageOptions", "Reachability")
 
 log = get_logger(__name__)
 
-#: Seconds within which a server that is gone again had not really come back.
+#: Seconds: a server that is gone again sooner than this counts as unsteady.
 _UNSTEADY: float = 30.0
-#: Seconds up to which the time between two questions grows for such a server.
+#: The longest interval in seconds between two probes of an unsteady server.
 _SELDOM: float = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutageOptions:
     """
-    What is done while a server cannot be reached.
+    What to do while a server cannot be reached.
 
-    :param probe_interval: seconds between two questions whether it is there again; 0: nobody asks, and the waits end
-        when they would, or when somebody's request is answered
-    :param return_spread: seconds over which those who waited come back once it is there
+    :param probe_interval: seconds between two probes of the server. With 0 there are no probes: a wait ends at its
+        time, or when any request is answered.
+    :param return_spread: seconds over which the ends of the waits are spread once the server is back
     """
 
     probe_interval: float = 3.0
@@ -48,8 +48,8 @@ class Reachability:
     """
     Whether one server can be reached.
 
-    :param server: its URL, for the log
-    :param probe: asks it for anything; raises whatever it likes if it is not there
+    :param server: the server's URL, for the log
+    :param probe: sends a request to the server; it may raise any exception if the server is not there
     """
 
     def __init__(
@@ -80,16 +80,16 @@ class Reachability:
 
     @property
     def is_up(self) -> bool:
-        """Whether the last request that was sent came to the server. True before the first one."""
+        """Whether the last request reached the server. True before the first one."""
         return self._error is None
 
     @property
     def down_for(self) -> float:
-        """Seconds since the server was found to be gone, 0 while it is not."""
+        """Seconds since the server was found to be gone; 0 while it can be reached."""
         return 0.0 if self.is_up else self.clock.monotonic() - self._since
 
     def lost(self, error: ClientError) -> None:
-        """Note that no connection came about."""
+        """Note that a connection to the server failed."""
         if self._error is not None:
             return
         now = self.clock.monotonic()
@@ -102,7 +102,7 @@ class Reachability:
         self._plan_probe()
 
     def found(self) -> None:
-        """Note that the server has answered, whatever it said."""
+        """Note that the server has answered a request, with success or not."""
         if self._error is None:
             return
         now = self.clock.monotonic()
@@ -118,18 +118,18 @@ class Reachability:
 
     def call_when_back(self, name: Hashable, callback: Callable[[], object]) -> None:
         """
-        Have `callback` called once the server is back, spread like everybody. Does nothing while it is there.
+        Call `callback` once the server is back, spread over time like the waits. Do nothing if the server is there.
 
-        :param name: of what is to be done: it is done once, however often it is asked for
+        :param name: identifies the call: a second one of the same name replaces the first
         """
         if not self.is_up:
             self._when_back[name] = callback
 
     async def wait(self, seconds: float) -> bool:
         """
-        Wait before the next try: so many seconds, or, while the server is gone, until it is back.
+        Wait before the next try. If the server is gone, the wait ends early when it is back.
 
-        :return: whether it ended because the server is back
+        :return: whether the wait ended because the server is back
         """
         if self._error is None:
             await self.clock.sleep(seconds)
@@ -153,7 +153,7 @@ class Reachability:
         return True
 
     async def _slept(self, seconds: float, changed: anyio.Event) -> bool:
-        """Sleep, but not longer than the server is gone; whether all of it was slept."""
+        """Sleep until the time is over or the server is back. Return whether the whole time was slept."""
         with anyio.CancelScope() as scope:
             timer = self.clock.call_later(seconds, scope.cancel)
             try:
@@ -164,16 +164,16 @@ class Reachability:
         return True
 
     async def _ask(self) -> None:
-        """Ask whether the server is there, if it is time and nobody else does."""
+        """Probe the server, if it is time and no other task does."""
         if self._probing or not self._options.probe_interval or self.clock.monotonic() < self._next_probe:
             return
         self._probing = True
         try:
             with anyio.CancelScope() as scope:
-                # A machine that is gone does not refuse: the attempt just takes time.
+                # A machine that is gone does not refuse a connection; the attempt just takes long.
                 timer = self.clock.call_later(self._interval, scope.cancel)
                 try:
-                    await self._probe()  # the answer itself tells found()
+                    await self._probe()  # the response itself calls found()
                 finally:
                     timer.cancel()
         except Exception as error:
@@ -183,7 +183,7 @@ class Reachability:
             self._plan_probe()
 
     def _plan_probe(self) -> None:
-        # A share of chance: a thousand processes lost the same server at the same time.
+        # The time has a random part, because a thousand processes may have lost the server at the same time.
         self._next_probe = self.clock.monotonic() + self._interval * (0.5 + self._random() / 2)
 
     def _until_probe(self) -> float:

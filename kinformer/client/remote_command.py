@@ -1,8 +1,8 @@
 """Remote commands: exec and attach, over a WebSocket.
 
-The protocol is ``v5.channel.k8s.io``, or ``v4.channel.k8s.io`` where a server knows no other. Each stream of the
-process is a channel; what became of the process comes at the end, on a channel of its own, as a Status. Only in v5 can
-the end of standard input be told.
+The protocol is ``v5.channel.k8s.io``, or ``v4.channel.k8s.io`` with older servers. Each stream of the process is a
+channel. The result of the process comes at the end, as a Status on a channel of its own. Only v5 can close standard
+input.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = (
 )
 
 _V5: Final = "v5.channel.k8s.io"
-#: Those that are spoken here, the best first.
+#: The supported protocols, the best first.
 PROTOCOLS: Final = (_V5, "v4.channel.k8s.io")
 
 _STDIN: Final = 0
@@ -41,12 +41,12 @@ _RESIZE: Final = 4
 _CLOSE: Final = 255
 _OUTPUTS: Final[dict[int, Literal["stdout", "stderr"]]] = {1: "stdout", 2: "stderr"}
 
-#: Bytes of standard input in one message: others shall get their turn between two of them.
+#: Bytes of standard input in one message. Between two messages other tasks have their turn.
 _MESSAGE: Final = 2**15
 
 
 class CommandOutput(NamedTuple):
-    """Something that a process has written."""
+    """A piece of a process's output."""
 
     stream: Literal["stdout", "stderr"]
     data: bytes
@@ -54,9 +54,9 @@ class CommandOutput(NamedTuple):
 
 class CommandFailed(ClientError):
     """
-    A command ended with another exit code than 0.
+    A command ended with an exit code other than 0.
 
-    :param result: what it wrote, and its exit code
+    :param result: its output and its exit code
     """
 
     def __init__(self, command: Sequence[str], result: CommandResult):
@@ -69,7 +69,7 @@ class CommandFailed(ClientError):
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """What a command that has ended wrote, and its exit code."""
+    """The output and exit code of a command that has ended."""
 
     stdout: bytes
     stderr: bytes
@@ -80,12 +80,12 @@ def command_params(
     *, command: Sequence[str] = (), container: str, stdin: bool, stdout: bool, stderr: bool, tty: bool
 ) -> list[tuple[str, str]]:
     """
-    What the API is asked for.
+    The parameters of an exec or attach request.
 
-    :raises ValueError: if none of the streams is asked for, or a string is given as the command
+    :raises ValueError: if no stream is requested, or the command is a string
     """
     if isinstance(command, str):
-        raise ValueError(f'a command is a list of words: ["sh", "-c", {command!r}]')  # noqa: TRY004  # of values
+        raise ValueError(f'a command is a list of words: ["sh", "-c", {command!r}]')  # noqa: TRY004 - callers catch ValueError for all of these
     if not (stdin or stdout or stderr):
         raise ValueError("at least one of stdin, stdout and stderr is needed")
     params = [("command", word) for word in command]
@@ -97,10 +97,10 @@ def command_params(
 
 class CommandSession:
     """
-    One process in a container: ``async with`` starts it and lets go of it, ``async for`` gives what it writes.
+    One process in a container. ``async with`` starts it, and closes the connection. ``async for`` gives its output.
 
-    When the loop is over the process has ended, and :attr:`exit_code` is set. To leave the block earlier closes the
-    connection; whether the process ends then is the container runtime's affair.
+    When the loop is over, the process has ended and :attr:`exit_code` is set. If the block is left earlier, the
+    connection is closed. Then the container runtime decides whether the process ends.
 
     :param open_: opens the WebSocket
     """
@@ -109,13 +109,15 @@ class CommandSession:
         self._open = open_
         self._socket: WebSocket | None = None
         self._status = b""
-        #: None while the process runs.
+        #: The exit code; None while the process runs.
         self.exit_code: int | None = None
 
     async def __aenter__(self) -> CommandSession:
         """
+        Start the process.
+
         :raises NotFound: if there is no such pod
-        :raises BadRequest: if the pod has no such container, or has not been put on a node yet
+        :raises BadRequest: if the pod has no such container, or is not on a node yet
         """
         self._socket = await self._open()
         return self
@@ -131,11 +133,11 @@ class CommandSession:
 
     async def __anext__(self) -> CommandOutput:
         """
-        What the process wrote next.
+        The next piece of output.
 
-        :raises StopAsyncIteration: when it has ended
-        :raises ConnectionLost: if the connection broke before it was told how the process ended
-        :raises ApiError: if it could not be started
+        :raises StopAsyncIteration: when the process has ended
+        :raises ConnectionLost: if the connection broke before the result of the process came
+        :raises ApiError: if the process could not be started
         """
         if self.exit_code is not None:
             raise StopAsyncIteration
@@ -147,7 +149,7 @@ class CommandSession:
             elif data and channel in _OUTPUTS:
                 return CommandOutput(_OUTPUTS[channel], data)
         if not self._status:
-            raise ConnectionLost(socket.url, "it was closed, and nothing was said of how the command ended")
+            raise ConnectionLost(socket.url, "it was closed before the result of the command came")
         self.exit_code = _exit_code(self._status, socket.url)
         raise StopAsyncIteration
 
@@ -155,13 +157,13 @@ class CommandSession:
         try:
             return await socket.receive()
         except ConnectionLost:
-            if self._status:  # all is said
+            if self._status:  # the result has come already
                 return None
             raise
 
     async def wait(self) -> int:
         """
-        Wait until the process has ended, drop what it writes until then, and return its exit code.
+        Wait until the process has ended, and return its exit code. Its output is dropped.
 
         :raises ConnectionLost: as :meth:`__anext__`
         """
@@ -172,7 +174,7 @@ class CommandSession:
 
     async def write(self, data: bytes) -> None:
         """
-        Write to the process's standard input; waits while the process does not read.
+        Write to the process's standard input; wait while the process does not read.
 
         :raises ConnectionLost: if the connection is closed
         """
@@ -182,26 +184,28 @@ class CommandSession:
 
     async def close_stdin(self) -> None:
         """
-        Say that no more input comes.
+        Close the process's standard input.
 
-        :raises ClientError: if the server speaks v4 of the protocol, which cannot say so
+        :raises ClientError: if the server speaks v4 of the protocol, which cannot close it
         """
         self.check_stdin_can_be_closed()
         await self._opened().send(_CLOSE, bytes((_STDIN,)))
 
     def check_stdin_can_be_closed(self) -> None:
         """
+        Check that the protocol can close standard input.
+
         :raises ClientError: if the server speaks v4 of the protocol
         """
         socket = self._opened()
         if socket.protocol != _V5:
             raise ClientError(
                 f"the server speaks {socket.protocol or 'an old protocol'}, in which standard input cannot be closed: "
-                "run a command that knows from its input when it is complete (`head -c SIZE`)"
+                "run a command that does not need the end of its input (such as `head -c SIZE`)"
             )
 
     async def resize(self, width: int, height: int) -> None:
-        """Tell the process's terminal its size in characters. Only with ``tty=True``."""
+        """Set the size of the process's terminal, in characters. Only with ``tty=True``."""
         await self._opened().send(_RESIZE, json.dumps({"Width": width, "Height": height}).encode())
 
     def _opened(self) -> WebSocket:
@@ -228,8 +232,8 @@ async def run_command(session: CommandSession, input_: bytes | None) -> CommandR
                 async for output in session:
                     outputs[output.stream].append(output.data)
             except ClientError as error:
-                failure = error  # raised outside of the group, which would wrap it
-            tasks.cancel_scope.cancel()  # a process may end and leave its input unread
+                failure = error  # raised outside of the group, which would wrap it in another error
+            tasks.cancel_scope.cancel()  # a process may end without reading all of its input
     if failure is not None:
         raise failure
     assert session.exit_code is not None
@@ -241,17 +245,19 @@ async def _feed(session: CommandSession, data: bytes) -> None:
         await session.write(data)
         await session.close_stdin()
     except ConnectionLost:
-        pass  # the reader finds out whether it was the command's end
+        pass  # the reading side finds out whether the command has ended
 
 
 def _exit_code(data: bytes, url: str) -> int:
     """
+    The exit code in the Status of a process that has ended.
+
     :raises ApiError: if the command was not started
     """
     try:
         status = msgspec.json.decode(data, type=Status)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise DecodeError(f"no sense can be made of how the command at {url} ended: {error}") from error
+        raise DecodeError(f"the result of the command at {url} is not a Status: {error}") from error
     if status.status == "Success":
         return 0
     for cause in (status.details.causes if status.details is not None else None) or ():

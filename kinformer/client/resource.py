@@ -1,12 +1,12 @@
 """Resource: the verbs of one kind of object at one server, typed.
 
-``client.resource(V1Pod)`` gives one; so does ``client.resource(dict, GroupVersionResource(...))`` for a kind without a
-model. An empty namespace means what it means in the API: for a list or watch all namespaces, for anything else that
-the kind has none. Whatever a verb sends may be an object of the type, a dict under JSON's names, any other Struct, a
-kubernetes_asyncio model, or, where its name need not be found in it, bytes that are JSON already.
+``client.resource(V1Pod)`` gives one. For a kind without a model, ``client.resource(dict, GroupVersionResource(...))``
+does. An empty namespace means the same as in the API: all namespaces for a list or a watch, and no namespace for all
+other verbs. The object of a verb may be of the resource's type, a dict with the names of JSON, any other Struct or a
+kubernetes_asyncio model. It may also be bytes of JSON, unless the verb needs the object's name.
 
-Every verb raises :exc:`ApiError`'s subclasses for what the server refuses, :exc:`ServerUnreachable` and
-:exc:`ConnectionLost` for what it never said, and :exc:`DecodeError` for answers that the type does not fit.
+Every verb raises subclasses of :exc:`ApiError` for refusals of the server, :exc:`ServerUnreachable` and
+:exc:`ConnectionLost` if there is no complete response, and :exc:`DecodeError` for responses that do not fit the type.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ class Resource(PodVerbs, Generic[T]):
     """
     One kind of object, made by :meth:`Client.resource`.
 
-    :param namespaced: None where it is not known: then a call that names a namespace decides for itself
+    :param namespaced: whether the objects belong to namespaces. None: unknown; then a call with a namespace treats them
+        as namespaced, and a call without as not.
     """
 
     def __init__(
@@ -98,7 +99,7 @@ class Resource(PodVerbs, Generic[T]):
 
     @property
     def reachability(self) -> Reachability:
-        """Whether the server can be reached."""
+        """The record of whether the server can be reached."""
         return self._transport.reachability
 
     @property
@@ -113,7 +114,10 @@ class Resource(PodVerbs, Generic[T]):
 
     async def get(self, name: str, namespace: str = "", *, resource_version: str = "") -> T:
         """
-        :raises NotFound: if there is none of that name
+        Read one object.
+
+        :param resource_version: ``""`` for the most recent state, ``"0"`` for any state that the server has cached
+        :raises NotFound: if there is no object with that name
         """
         params = {"resourceVersion": resource_version} if resource_version else None
         path = self.path(namespace, name)
@@ -129,13 +133,15 @@ class Resource(PodVerbs, Generic[T]):
         **more: Unpack[ListParams],
     ) -> ObjectList[T]:
         """
-        All of them, or as many as `options` say: one request. What they say may be said in place:
-        ``list("default", label_selector="app=web")``.
+        List the objects, or as many as `options` ask for, with one request.
 
-        :param accept: is given each object while the list is still coming, and says whether to keep it. If it gives
-            them a memory of their own (:func:`kinformer.models.detacher_for`), a list of any length takes no more
-            memory than its objects. Should the connection break, it is given all of them again, as other objects
-        :param leave_out: leave out what does not fit the type, and tell so by the list's `left_out`
+        The options may also be given as arguments: ``list("default", label_selector="app=web")``.
+
+        :param accept: called with each object while the list is still arriving. It returns whether to keep the object.
+            If it also gives each object memory of its own (:func:`kinformer.models.detacher_for`), a list of any length
+            takes no more memory than its objects. If the connection breaks, it is called again for all of them, as
+            other objects.
+        :param leave_out: leave out objects that do not fit the type, and name them in the list's `left_out`
         :raises DecodeError: if an object does not fit the type, and is not to be left out
         :raises Expired: if the resource version or the page asked for is too old
         """
@@ -159,11 +165,11 @@ class Resource(PodVerbs, Generic[T]):
         self, namespace: str = "", options: ListOptions = _EVERYTHING, **more: Unpack[ListParams]
     ) -> AsyncIterator[ObjectList[T]]:
         """
-        All of them, page by page; every page shows the state of the first one's resource version.
+        List the objects page by page. Every page has the state of the first page's resource version.
 
-        :param options: its `limit` is the size of a page, 500 unless said
-        :raises Expired: if the server forgot that state before the last page: list anew
-        :raises EndlessList: if a page refers to itself
+        :param options: its `limit` is the size of a page; 500 by default
+        :raises Expired: if the server forgot that state before the last page; list again
+        :raises EndlessList: if a page refers to itself as the next one
         """
         options = _with(options, more)
         options = replace(options, limit=options.limit or PAGE_SIZE)
@@ -174,7 +180,7 @@ class Resource(PodVerbs, Generic[T]):
                 return
             if page.continue_token == options.continue_token:
                 raise EndlessList("a page refers to itself as the next one")
-            # The token stands for the version; the server takes only one of them.
+            # The token includes the version. The server accepts only one of the two.
             options = replace(
                 options, continue_token=page.continue_token, resource_version="", resource_version_match=""
             )
@@ -189,11 +195,11 @@ class Resource(PodVerbs, Generic[T]):
         **more: Unpack[ListParams],
     ) -> WatchStream[T]:
         """
-        Changes since ``options.resource_version``, in batches; see :class:`WatchStream`.
+        Watch changes since ``options.resource_version``, in batches; see :class:`WatchStream`.
 
-        :param leave_out: go on after an object that does not fit the type; an
-            :class:`~kinformer.client.types.Undecodable` is in its event's place. By default the watch ends with an
-            error that names it
+        :param leave_out: go on after an object that does not fit the type, with an
+            :class:`~kinformer.client.types.Undecodable` in its place. By default the watch ends with an error that
+            names the object.
 
         ::
 
@@ -218,16 +224,16 @@ class Resource(PodVerbs, Generic[T]):
         self, namespace: str = "", options: ListOptions = _EVERYTHING, **more: Unpack[ListParams]
     ) -> AsyncIterator[Change[T]]:
         """
-        Each object that is there, and then its changes, for as long as one asks::
+        Give each object that is there, and then every change, for as long as the loop runs::
 
             async for change in pods.follow("default", label_selector="app=web"):
                 print(change.type, change.object.metadata.name)
 
-        It goes on through watches that end or break, servers that are away, and history that is forgotten (410). What
-        was missed meanwhile is told as one change for each object. All objects are kept in memory; who needs them in a
-        cache, or shares them, takes an informer.
+        It goes on after watches that end or break, after outages of the server, and after forgotten history (410).
+        Changes that were missed meanwhile come as one change for each object. All objects are kept in memory. If you
+        need them in a cache, or share them between several readers, use an informer.
 
-        :raises ApiError: when the server refuses to list or watch; what passes by itself is tried again
+        :raises ApiError: if the server refuses to list or watch; errors that may pass are retried
         :raises DecodeError: if an object does not fit the type
         """
         from kinformer.client.follow import follow
@@ -236,16 +242,16 @@ class Resource(PodVerbs, Generic[T]):
 
     async def until(self, name: str, condition: Callable[[T | None], bool], namespace: str = "") -> T | None:
         """
-        Wait until something is true of one object, and return the object as it is then (client-go's ``UntilWithSync``).
+        Wait until a condition holds for one object, and return that state of it (client-go's ``UntilWithSync``).
 
-        A limit of time is anyio's::
+        Use anyio to limit the time::
 
             with anyio.fail_after(60):
                 await pods.until("web-0", lambda pod: pod is not None and pod.status.phase == "Running", "default")
 
-        :param condition: is given the object as it is, None while there is none: once at first, and after each change
-        :return: None if it was true of there being none
-        :raises ApiError: when the server refuses to list or watch; what passes by itself is tried again
+        :param condition: called with the object, or with None while there is none: at first, and after each change
+        :return: the object; None if the condition held while there was none
+        :raises ApiError: if the server refuses to list or watch; errors that may pass are retried
         """
         from kinformer.client.follow import until
 
@@ -255,25 +261,29 @@ class Resource(PodVerbs, Generic[T]):
 
     async def create(self, obj: Any, namespace: str = "", **options: Unpack[WriteOptions]) -> T:
         """
+        Create an object.
+
         :param namespace: the object's own if left out
-        :raises AlreadyExists: if there is one of that name
-        :raises Invalid: if it is not valid
+        :return: the object as the server stored it, as for all writes here
+        :raises AlreadyExists: if there is already an object with that name
+        :raises Invalid: if the object is invalid
         """
         path = self.path(namespace or self._namespace_of(obj), creating=True)
         return self._written(await self._send("POST", path, "", self._codec.encode(obj), options), path)
 
     async def update(self, obj: Any, **options: Unpack[WriteOptions]) -> T:
         """
-        Replace what is there.
+        Replace an object.
 
-        :raises Conflict: if it has changed since `obj` was read
+        :raises NotFound: if there is no object with that name
+        :raises Conflict: if the object has changed since `obj` was read
         """
         name, path = self._path_of(obj)
         return self._written(await self._send("PUT", path, name, self._codec.encode(obj), options), path)
 
     async def update_status(self, obj: Any, **options: Unpack[WriteOptions]) -> T:
         """
-        Replace the status; the server leaves all else as it is.
+        Replace the status of an object. The server leaves all other fields as they are.
 
         :raises Conflict: if the object has changed since `obj` was read
         """
@@ -292,14 +302,14 @@ class Resource(PodVerbs, Generic[T]):
         **options: Unpack[WriteOptions],
     ) -> T:
         """
-        Change a part of what is there.
+        Change a part of an object.
 
         :param body: a mapping, or a list of operations for :attr:`PatchType.JSON`
-        :param patch_type: None: a strategic merge patch for what is built in, a merge patch for custom resources,
-            which take no strategic ones
-        :raises NotFound: if there is none of that name; only :attr:`PatchType.APPLY` makes it then
-        :raises UnsupportedMediaType: if the resource takes no patch of that type
-        :raises ValueError: for a strategic merge patch of a custom resource whose type declares it: nothing is sent
+        :param patch_type: None: a strategic merge patch for built-in kinds, and a merge patch for custom resources,
+            which do not support strategic ones
+        :raises NotFound: if there is no object with that name; only :attr:`PatchType.APPLY` creates it in that case
+        :raises UnsupportedMediaType: if the resource does not support a patch of that type
+        :raises ValueError: for a strategic merge patch of a custom resource whose type declares it; nothing is sent
         """
         if patch_type is None:
             patch_type = PatchType.STRATEGIC if self._strategic else PatchType.MERGE
@@ -330,8 +340,9 @@ class Resource(PodVerbs, Generic[T]):
         self, obj: Any, *, field_manager: str, force: bool = False, subresource: str = "", dry_run: bool = False
     ) -> T:
         """
-        Server-side apply: have these fields so, make the object if there is none.
+        Server-side apply: set these fields, and create the object if there is none.
 
+        :param force: take over fields that others manage
         :raises Conflict: if others manage some of the fields and `force` is not set
         """
         name, path = self._path_of(obj)
@@ -343,8 +354,10 @@ class Resource(PodVerbs, Generic[T]):
 
     async def delete(self, name: str, namespace: str = "", options: DeleteOptions | None = None) -> T | Status:
         """
-        :return: the object as it is while it waits for its end (finalizers, grace), or a Status when it is gone
-        :raises NotFound: if there is none of that name
+        Delete an object.
+
+        :return: the object while its deletion waits for finalizers or its grace period, or a Status if it is gone
+        :raises NotFound: if there is no object with that name
         :raises Conflict: if a precondition does not hold
         """
         path = self.path(namespace, name)
@@ -360,13 +373,15 @@ class Resource(PodVerbs, Generic[T]):
         **more: Unpack[ListParams],
     ) -> None:
         """
-        Delete all that `select` selects, everything in the namespace by default.
+        Delete all objects that `select` matches; by default everything in the namespace.
 
-        :raises ValueError: if it has a shard selector: a server that does not know it would delete everything
+        :raises ValueError: if there is a shard selector: a server that does not support it would delete everything
         """
         select = _with(select, more)
         if select.shard_selector:
-            raise ValueError("a collection is not deleted by shard_selector: who does not know it would delete it all")
+            raise ValueError(
+                "a collection is not deleted by shard_selector: a server without support for it would delete everything"
+            )
         path = self.path(namespace)
         await self._transport.request(
             "DELETE", path, params=select.params(), body=_delete_body(options), about=self._about_all
@@ -375,7 +390,7 @@ class Resource(PodVerbs, Generic[T]):
     # Subresources
 
     def subresource(self, name: str, type_: type[S]) -> Subresource[S]:
-        """Another face of the same objects, as `type_`: ``pods.subresource("ephemeralcontainers", V1Pod)``."""
+        """A subresource of the same objects, as `type_`: ``pods.subresource("ephemeralcontainers", V1Pod)``."""
         return Subresource(self, name, type_)
 
     async def get_scale(self, name: str, namespace: str = "") -> V1Scale:
@@ -404,9 +419,9 @@ class Resource(PodVerbs, Generic[T]):
 
     async def bind(self, name: str, node: str, namespace: str, **options: Unpack[WriteOptions]) -> None:
         """
-        Put a pod on a node.
+        Bind a pod to a node.
 
-        :raises Conflict: if it is on one already
+        :raises Conflict: if it is bound already
         """
         body = {"metadata": {"name": name, "namespace": namespace}, "target": {"kind": "Node", "name": node}}
         binding = Subresource(self, "binding", bytes, api_version="v1", kind="Binding")
@@ -414,9 +429,9 @@ class Resource(PodVerbs, Generic[T]):
 
     async def evict(self, name: str, namespace: str, options: DeleteOptions | None = None) -> None:
         """
-        Ask for a pod to go, which a disruption budget may refuse.
+        Evict a pod. Unlike a deletion, a disruption budget may refuse this.
 
-        :raises TooManyRequests: if a budget stands against it
+        :raises TooManyRequests: if a budget does not allow it now
         """
         body: dict[str, Any] = {"metadata": {"name": name, "namespace": namespace}}
         if options is not None and (said := options.body()) is not None:
@@ -424,15 +439,15 @@ class Resource(PodVerbs, Generic[T]):
         eviction = Subresource(self, "eviction", bytes, api_version="policy/v1", kind="Eviction")
         await eviction.create(name, body, namespace)
 
-    # How all of them speak
+    # What all verbs share
 
     def path(
         self, namespace: str = "", name: str | None = None, subresource: str = "", *, creating: bool = False
     ) -> str:
         """
-        Where in the server's URL something is.
+        The path of the URL of these objects, or of one object or its subresource.
 
-        :raises ValueError: if a name is none, or a namespace is needed and missing
+        :raises ValueError: if a name is invalid, or a namespace is needed and missing
         """
         path = self._prefix
         if namespace:
@@ -464,7 +479,7 @@ class Resource(PodVerbs, Generic[T]):
         )
 
     def _written(self, answer: bytes, path: str) -> T:
-        """What the server made of a write."""
+        """Decode the response to a write, and report the write to :mod:`kinformer.client.writes`."""
         written = self._codec.decode(answer, path)
         tell_of_write(self.gvr, written)
         return written
@@ -483,7 +498,7 @@ class Subresource(Generic[S]):
     """
     One subresource of one kind, as one type.
 
-    :param api_version: what a body is if it does not say; nothing is filled in by default
+    :param api_version: added to a body that has none, like `kind`; by default nothing is added
     """
 
     def __init__(self, parent: Resource[Any], name: str, type_: type[S], *, api_version: str = "", kind: str = ""):
@@ -499,7 +514,9 @@ class Subresource(Generic[S]):
 
     async def update(self, name: str, obj: Any, namespace: str = "", **options: Unpack[WriteOptions]) -> S:
         """
-        :raises Conflict: if it has changed since `obj` was read
+        Replace the subresource.
+
+        :raises Conflict: if the object has changed since `obj` was read
         """
         return await self._do("PUT", name, namespace, self._codec.encode(obj), options)
 
@@ -538,7 +555,7 @@ def _with(options: ListOptions, more: ListParams) -> ListOptions:
 
 
 def _meta(obj: Any, field: str) -> str:
-    """A field of an object's metadata, whatever it is made of; kubernetes_asyncio's own models included."""
+    """A field of an object's metadata, for all types of objects, including kubernetes_asyncio's own models."""
     try:
         accessor = accessor_of(obj)
     except TypeError:
@@ -552,9 +569,9 @@ def _delete_body(options: DeleteOptions | None) -> bytes | None:
 
 
 def _segment(name: str, what: str) -> str:
-    """A name as a part of a path, by the rules that the API has for such names."""
+    """A name as a segment of a path, by the API's rules for such names."""
     if not name:
-        raise ValueError(f"an empty {what} names nothing")
+        raise ValueError(f"an empty {what} names no object")
     if _PLAIN_NAME(name) and name not in (".", ".."):
         return name
     if name in (".", "..") or "/" in name or "%" in name:

@@ -1,7 +1,7 @@
-"""Status: what the server says instead of an object, and what is said in its place where a server says nothing.
+"""Status: the server's description of a refusal, and the one that is made for responses without it.
 
-Proxies, load balancers and servers on their way down answer with a bare code and some text. These become the Status
-that client-go makes of them, so that one kind of thing is left to handle.
+Proxies, load balancers and stopping servers answer with a bare code and some text. These become the same Status as in
+client-go, so that callers have only one kind of error to handle.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ CAUSE_UNEXPECTED_RESPONSE: Final = "UnexpectedServerResponse"
 
 class StatusCause(msgspec.Struct, frozen=True, omit_defaults=True):
     """
-    One of the reasons for a refusal.
+    One cause of a refusal.
 
-    :param reason: its type, such as ``FieldValueInvalid``
-    :param field: the field it is about, such as ``spec.containers[0].image``
+    :param reason: the type of the cause, such as ``FieldValueInvalid``
+    :param field: the field that is wrong, such as ``spec.containers[0].image``
     """
 
     reason: str = ""
@@ -33,7 +33,7 @@ class StatusCause(msgspec.Struct, frozen=True, omit_defaults=True):
 
 class StatusDetails(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
     """
-    What a Status is about.
+    The object that a Status is about, and the causes.
 
     :param kind: the kind, or the resource, of the object
     """
@@ -48,14 +48,14 @@ class StatusDetails(msgspec.Struct, frozen=True, omit_defaults=True, rename="cam
 
 class StatusMeta(msgspec.Struct, frozen=True, omit_defaults=True, rename={"continue_token": "continue"}):
     """
-    :param continue_token: with Expired on a page: where an inconsistent list may go on
+    :param continue_token: for an Expired page: a token with which an inconsistent list may go on
     """
 
     continue_token: str = ""
 
 
 class Status(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel", tag_field="kind", tag="Status"):
-    """What the server says instead of an object, as the API has it."""
+    """The API's Status: what the server sends instead of an object."""
 
     api_version: str = "v1"
     metadata: StatusMeta | None = None
@@ -67,13 +67,13 @@ class Status(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel", ta
 
 
 class About(NamedTuple):
-    """What a request was about, for answers that do not say."""
+    """The resource and name of a request, for responses that do not name them."""
 
     resource: GroupResource | None = None
     name: str = ""
 
 
-# What a server, or a proxy before it, means that says nothing: the reason and the words for the bare code.
+# The reason and message for a bare code, sent by a server or proxy without a Status.
 _GENERIC: Final[dict[int, tuple[str, str]]] = {
     400: ("BadRequest", "the server rejected our request for an unknown reason"),
     401: ("Unauthorized", "the server has asked for the client to provide credentials"),
@@ -89,10 +89,10 @@ _GENERIC: Final[dict[int, tuple[str, str]]] = {
     ),
 }
 
-# Codes whose message is the server's own text: it says who may not do what, or what it would have taken.
+# Codes whose message is the server's own text: it says which permission or format is missing.
 _OWN_WORDS: Final = {403: "Forbidden", 406: "NotAcceptable", 415: "UnsupportedMediaType"}
 
-#: How much of such a text is kept.
+#: Bytes of such a text that are kept.
 MAX_TEXT: Final = 2048
 
 _status_decoder: Final = msgspec.json.Decoder(Status)
@@ -100,19 +100,21 @@ _status_decoder: Final = msgspec.json.Decoder(Status)
 
 def decode_status(data: bytes | msgspec.Raw) -> Status:
     """
-    The Status in an ERROR event of a watch; if it is something else, a Status that says so.
+    The Status in an ERROR event of a watch. If the event holds something else, a Status that says so.
 
     client-go reports such an event with code 500.
     """
     status = status_in(data)
     if status is None:
-        # What it is instead is not shown: it may be an object with secrets in it.
-        status = generic_status(500, "GET", About(), "the ERROR event of a watch holds something that is no Status", 0)
+        # The content is not quoted: it may be an object with secrets in it.
+        status = generic_status(
+            500, "GET", About(), "the ERROR event of a watch holds something that is not a Status", 0
+        )
     return status
 
 
 def status_in(data: bytes | msgspec.Raw) -> Status | None:
-    """The Status that these bytes are, None if they are none."""
+    """Decode these bytes as a Status; None if they are not one."""
     try:
         return _status_decoder.decode(data)
     except DECODE_ERRORS:
@@ -120,7 +122,7 @@ def status_in(data: bytes | msgspec.Raw) -> Status | None:
 
 
 def generic_status(code: int, method: str, about: About, text: str, retry_after: int) -> Status:
-    """What client-go makes of an answer that has no Status (NewGenericServerResponse)."""
+    """The Status for a response without one, as client-go makes it (NewGenericServerResponse)."""
     reason, message = _GENERIC.get(
         code, ("", f"the server responded with the status code {code} but did not return more information")
     )

@@ -1,11 +1,11 @@
 """Transport: requests to one API server, over one aiohttp session.
 
-A request goes in as method, path and bytes; the answer's bytes come out, or the error that it means. In between, as in
-client-go's rest.Request, it may be sent several times: see :mod:`kinformer.client.tries`.
+A request is given as method, path and bytes. The result is the body of the response, or an error. As in client-go's
+rest.Request, a request may be sent several times in between: see :mod:`kinformer.client.tries`.
 
-No request waits for ever: the server's own limit is a minute, and an answer that has not begun after `read_timeout`
-seconds, or of which nothing came for as long, is a lost connection. Nothing that a server can answer is more than an
-error of this request: whatever aiohttp makes of it becomes a :exc:`ClientError` here.
+No request waits for ever: the server's own limit is a minute. If a response has not begun after `read_timeout`
+seconds, or no byte of it came for as long, the connection counts as lost. Whatever a server answers, it is at most an
+error of this request: what aiohttp raises for it becomes a :exc:`ClientError` here.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ class Transport:
     """
     Requests to one server. An async context manager: the session lives as long as that.
 
-    :param user_agent: how the server's logs call this client
+    :param user_agent: the client's name in the server's logs
     :param headers: sent with every request to this server, and to no other
-    :param read_timeout: seconds without a byte after which an answer is given up; None: never
-    :param max_in_flight: requests at once, each on a connection of its own; more wait their turn. Watches are not
-        counted
-    :param compression: let the server compress large answers, for networks that are slower than gzip; never watches
-    :param max_answer: bytes of one answer that are held at once; a larger one is an error
-    :param outage: what is done while the server cannot be reached
+    :param read_timeout: seconds without a byte after which a request fails; None: never
+    :param max_in_flight: the most requests at once, each on its own connection. Watches are not counted. Further
+        requests wait.
+    :param compression: let the server compress large responses, for networks that are slower than gzip; never watches
+    :param max_answer: the most bytes of one response that are held in memory at once; a larger one is an error
+    :param outage: what to do while the server cannot be reached
     :raises ConfigError: if a header cannot be sent
     """
 
@@ -85,7 +85,7 @@ class Transport:
         self._max_answer = max_answer
         self._session: aiohttp.ClientSession | None = None
         self._websockets: aiohttp.ClientSession | None = None
-        # Not the session's: those aiohttp sends to proxies, too, and wherever a redirect leads.
+        # Not headers of the session: aiohttp sends those to proxies too, and to the targets of redirects.
         self._headers = CIMultiDict(
             {
                 "Accept": _JSON,
@@ -123,6 +123,8 @@ class Transport:
     @property
     def session(self) -> aiohttp.ClientSession:
         """
+        The session for requests.
+
         :raises ClientError: if the client is closed
         """
         if self._session is None:
@@ -132,7 +134,7 @@ class Transport:
     @property
     def websockets(self) -> aiohttp.ClientSession:
         """
-        The session for WebSockets: over the same connections, with an eye on what refuses one.
+        The session for WebSockets. It uses the same connections, and reads the body of a refusal.
 
         :raises ClientError: if the client is closed
         """
@@ -145,8 +147,8 @@ class Transport:
                 auto_decompress=False,
                 raise_for_status=check_upgraded,
             )
-            # aiohttp sends each GET again whose connection broke, and has no public way to tell it not to. A command
-            # may have begun by then.
+            # aiohttp sends a GET again if its connection broke, and has no public way to prevent that. By then the
+            # command may have begun.
             self._websockets._retry_connection = False
         return self._websockets
 
@@ -164,17 +166,17 @@ class Transport:
         answered: Callable[[int], object] | None = None,
     ) -> bytes:
         """
-        Ask for something and return the body of the answer.
+        Send a request and return the body of the response.
 
-        :param path: as it stands in the URL, with what is special in it already escaped
+        :param path: the path of the URL, with special characters escaped
         :param body: JSON, unless `headers` name another Content-Type
-        :param retries: how often it is sent again at most
-        :param reader: is given the body as it comes, instead
-        :param answered: is given the status code of each answer, those included after which it is sent again
+        :param retries: the most times that it is sent again
+        :param reader: gets the body as it arrives; the result is then empty
+        :param answered: called with the status code of each response, also of those after which it is sent again
         :raises ApiError: if the server refuses
         :raises ServerUnreachable: if there is no connection to it
         :raises ConnectionLost: if the connection breaks before the answer is complete
-        :raises DecodeError: if no sense can be made of the answer, or it is too large
+        :raises DecodeError: if the response is not valid HTTP, is compressed wrongly, or is too large
         """
         clock = self.clock
         started = clock.monotonic()
@@ -210,15 +212,15 @@ class Transport:
         retries: int = MAX_RETRIES,
     ) -> BodyStream:
         """
-        Ask for something whose answer does not end, and return once the server began to answer.
+        Send a request whose response does not end, and return once the response has begun.
 
-        It passes no limiter, as watches do not in client-go.
+        It does not wait for the rate limiter, as watches do not in client-go.
 
-        :param retries: how often it is sent again at most
+        :param retries: the most times that it is sent again
         :raises ApiError: if the server refuses
         :raises ServerUnreachable: if there is no connection to it
-        :raises ConnectionLost: if it did not begin to answer
-        :raises DecodeError: if no sense can be made of what it answered
+        :raises ConnectionLost: if the response did not begin
+        :raises DecodeError: if the response is not valid HTTP
         """
         if self.compression:
             headers = {**(headers or {}), "Accept-Encoding": "identity"}
@@ -246,16 +248,16 @@ class Transport:
         about: About = _NOTHING,
     ) -> WebSocket:
         """
-        Open a WebSocket, which is not tried again once it may have had an effect.
+        Open a WebSocket. This is not tried again once the request may have had an effect.
 
-        It passes no limiter, as in client-go.
+        It does not wait for the rate limiter, as in client-go.
 
-        :param params: of which one may be there several times
-        :param protocols: those that the caller speaks, the one it likes best first
+        :param params: the parameters; a name may occur several times
+        :param protocols: the protocols that the caller speaks, the preferred one first
         :raises ApiError: if the server refuses
         :raises ServerUnreachable: if there is no connection to it
-        :raises ConnectionLost: if it did not begin to answer
-        :raises ClientError: if it answers, and opens none
+        :raises ConnectionLost: if the response did not begin
+        :raises ClientError: if the server answers and opens no WebSocket
         """
         tries = Tries(self, "CONNECT", self._url(path, params), about, MAX_RETRIES, is_stream=True)
         while True:
@@ -269,14 +271,14 @@ class Transport:
                 raise _not_understood(tries.url, error) from error
 
     async def probe(self) -> bytes:
-        """Ask the server for anything at all, once."""
+        """Send one request, to see whether the server can be reached."""
         return await self.request("GET", "/version", retries=0)
 
     def headers_for(self, identity: Identity, headers: Mapping[str, str] | None) -> CIMultiDict[str]:
         """
         The headers of a request.
 
-        :param headers: its own, which come before all others
+        :param headers: the request's own, which replace others of the same name
         """
         if identity is not self._made_for:
             self._make_for(identity)
@@ -287,7 +289,7 @@ class Transport:
         return own
 
     def options_for(self, identity: Identity) -> dict[str, Any]:
-        """What aiohttp is told with each request; nothing that is not needed, since it costs each of them something."""
+        """The options for aiohttp with each request. Unneeded ones are left out, because each costs time."""
         if identity is not self._made_for:
             self._make_for(identity)
         return self._options
@@ -299,7 +301,7 @@ class Transport:
             self._own_headers["Authorization"] = identity.header
         self._options = {}
         if tls := identity.tls or endpoint.tls:
-            # For each request: connections that are open go on with the one that they were made with.
+            # Set for each request: open connections keep the context that they were made with.
             self._options["ssl"] = tls
         if endpoint.server_hostname:
             self._options["server_hostname"] = endpoint.server_hostname
@@ -314,9 +316,9 @@ class Transport:
 
 class BodyStream:
     """
-    An answer that is still coming in. Its connection is closed with it, not used again.
+    A response that is still arriving. Its connection is closed with it and not used again.
 
-    :param url: what was asked for
+    :param url: the URL of the request
     """
 
     __slots__ = ("_body", "_response", "url")
@@ -328,9 +330,10 @@ class BodyStream:
 
     async def read(self) -> list[Piece]:
         """
-        All that has arrived, in pieces; waits for some; none at the end.
+        Return everything that has arrived, in pieces. It waits until there is something. The result is empty at the
+        end.
 
-        :raises ConnectionLost: if the connection breaks, once everything that came before was read
+        :raises ConnectionLost: if the connection broke, after everything that came before was read
         """
         try:
             return await self._body.read()
@@ -343,12 +346,12 @@ class BodyStream:
         return self._body.has_unread
 
     def close(self) -> None:
-        """Close the connection. Closing twice is closing once."""
+        """Close the connection. Closing it again has no effect."""
         self._response.close()
 
 
 def _not_understood(url: URL, error: Exception) -> DecodeError:
-    return DecodeError(f"no sense can be made of the answer from {url} ({type(error).__name__})")
+    return DecodeError(f"the answer from {url} cannot be understood ({type(error).__name__})")
 
 
 def _checked(name: str, value: str) -> str:

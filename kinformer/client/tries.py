@@ -1,16 +1,17 @@
-"""Tries: one request, sent as often as it takes.
+"""Tries: one request, sent as often as needed.
 
-What each try came to, and whether there is to be another:
+These rules say what each try needs, and when there is another:
 
-- a client-side limiter, if there is one, is passed before every try;
-- an answer of 429 or 5xx that names a Retry-After is waited out and the request sent again, ten times at most,
-  whatever its verb: the server has said that it did nothing;
-- a GET whose connection broke is sent again after a second, ten times at most; any other verb is not, since what it
-  asked for may have happened;
-- credentials that the server refuses are renewed, and the request sent again if there are others now; a certificate
-  that one of the two does not like likewise;
-- what asks for a WebSocket is sent again only where the server has said that it did nothing: a command may have begun;
-- a GET follows redirects: within the server with all its headers, to another origin with none that says who we are.
+- Every try waits for the client's rate limiter, if there is one.
+- If the response is 429 or 5xx and has a Retry-After, the request is sent again after that time, ten times at most.
+  This holds for every verb, because the server has said that it did nothing.
+- A GET whose connection broke is sent again after a second, ten times at most. Any other verb is not, because its
+  request may have taken effect.
+- If the server refuses the credentials, they are renewed, and the request is sent again if they have changed. The same
+  is done if client or server rejects the other's certificate.
+- A request for a WebSocket is sent again only if the server has said that it did nothing, because a command may have
+  begun.
+- A GET follows redirects. Within the server it keeps all its headers. To another origin it sends no credentials.
 """
 
 from __future__ import annotations
@@ -40,39 +41,40 @@ __all__ = ("CONNECT_TIMEOUT", "MAX_RETRIES", "Tries")
 
 log = get_logger(__name__)
 
-#: client-go's; a request is sent once more than that at most.
+#: The most retries, as in client-go. A request is sent once more than that at most.
 MAX_RETRIES: Final = 10
 _RETRY_LOST_AFTER: Final = 1.0
 _LONG_THROTTLE: Final = 1.0
-#: A wait for a server that is longer than this is told.
+#: Seconds: a longer wait for a server is logged.
 _LONG_WAIT: Final = 10.0
 _MAX_REDIRECTS: Final = 10
-#: Credentials may be renewed again while a request is on its way; a server that refuses all of them is believed.
+#: The most renewals of credentials for one request. They may expire again while it is on its way. After that many, the
+#: server's refusal is accepted.
 _MAX_RENEWALS: Final = 3
 
 #: Seconds.
 CONNECT_TIMEOUT: Final = 30.0
-#: Seconds until a server has begun to answer a watch.
+#: Seconds within which a server must begin to answer a watch.
 _STREAM_OPEN_TIMEOUT: Final = 65.0
 
-#: How much of a watch may lie unread here before the server is made to wait. Less than one read of a loop (asyncio's
-#: 262,144 bytes, uvloop's 256,000), so that each read is decoded before the next one: two of them at once, as uvloop
-#: would have it, no longer fit the processor's nearer cache and take 5 to 10 % more for an event.
+#: The most bytes of a watch that are held unread before the server has to wait. This is less than one read of an event
+#: loop (asyncio's 262,144 bytes, uvloop's 256,000), so that each read is decoded before the next one. Two reads at
+#: once, as uvloop would do, no longer fit the processor's faster caches, and an event takes 5 to 10 % more.
 _STREAM_BUFFER: Final = RawBody(3 * 2**16)
 _STREAM_TIMEOUT: Final = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT)
 
-#: Seconds between two pings of a WebSocket: what stands between may close a connection on which nothing is sent, most
-#: after a minute. A peer that does not answer a ping within half of it is gone.
+#: Seconds between two pings of a WebSocket. A proxy may close a connection on which nothing is sent, most of them after
+#: a minute. A peer that does not answer a ping within half of this time is gone.
 _HEARTBEAT: Final = 30.0
 #: Bytes of one message; kubelets send 32 KiB at most.
 _MAX_MESSAGE: Final = 2**24
-#: Seconds that a server has for its part of the farewell.
+#: Seconds that a server has to answer the close frame.
 _CLOSE_WITHIN: Final = 2.0
 _FOR_WEBSOCKETS: Final = {"Accept": "*/*", "Accept-Encoding": "identity"}
 
 _GET: Final = "GET"
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
-#: All that another origin is told.
+#: The headers that are sent to another origin.
 _FOR_OTHERS: Final = ("Accept", "Accept-Encoding", "User-Agent")
 
 
@@ -80,8 +82,8 @@ class Tries:
     """
     One request through all its tries.
 
-    :param limit: how often it is sent again at most
-    :param is_stream: its answer does not end
+    :param limit: the most times that it is sent again
+    :param is_stream: whether its response does not end
     """
 
     __slots__ = ("_about", "_is_stream", "_limit", "_method", "_renewals", "_retries", "_transport", "_used", "url")
@@ -97,7 +99,7 @@ class Tries:
         self._is_stream = is_stream
         self._retries = 0
         self._renewals = 0
-        #: What it was last sent with.
+        #: The identity with which it was last sent.
         self._used: Identity = transport.endpoint.credentials.identity
 
     async def send(self, headers: Mapping[str, str] | None, body: bytes | None) -> aiohttp.ClientResponse:
@@ -128,9 +130,10 @@ class Tries:
         self, headers: CIMultiDict[str], body: bytes | None, identity: Identity
     ) -> aiohttp.ClientResponse:
         """
-        What the server begins to answer.
+        Send it, follow redirects, and return the response once it has begun.
 
-        By the clock: aiohttp's own timeouts begin anew with each byte, and so does a head that comes drop by drop.
+        The time is limited by the clock. aiohttp's own timeouts begin again with each byte, so a head that comes byte
+        by byte would never end.
         """
         transport = self._transport
         options = transport.options_for(identity)
@@ -168,11 +171,11 @@ class Tries:
 
     async def upgrade(self, protocols: Sequence[str]) -> aiohttp.ClientWebSocketResponse:
         """
-        Ask once for a WebSocket.
+        Request a WebSocket once.
 
-        :param protocols: of which the server picks one, the first of them that it knows
-        :raises UpgradeRefused: if the server answers with something else
-        :raises ConnectionLost: if it does not begin to answer
+        :param protocols: the server picks the first of them that it knows
+        :raises UpgradeRefused: if the server does not open a WebSocket
+        :raises ConnectionLost: if the server does not begin to answer
         """
         transport = self._transport
         credentials = transport.endpoint.credentials
@@ -206,10 +209,10 @@ class Tries:
 
     async def broken(self, error: Exception) -> None:
         """
-        Wait until it may be sent again.
+        Handle a broken connection: wait until the request may be sent again.
 
         :raises ServerUnreachable: if there was no connection
-        :raises ConnectionLost: if there was, and it may not be sent again
+        :raises ConnectionLost: if there was one, and the request may not be sent again
         """
         transport = self._transport
         transport.metrics.answered(0, self._method)
@@ -234,9 +237,9 @@ class Tries:
 
     async def refused(self, response: aiohttp.ClientResponse, data: bytes) -> None:
         """
-        Wait until it may be sent again.
+        Handle a refusal: wait until the request may be sent again.
 
-        :raises ApiError: if it may not
+        :raises ApiError: if it may not be sent again
         """
         code = response.status
         seconds = retry_after(response.headers.get("Retry-After"))
@@ -256,7 +259,7 @@ class Tries:
         )
 
     async def _renewed(self, *, refused: bool) -> bool:
-        """Whether there are other credentials now than those that it was sent with."""
+        """Renew the credentials. Return whether they differ now from those that the request was sent with."""
         if self._renewals >= _MAX_RENEWALS:
             return False
         self._renewals += 1
@@ -278,7 +281,7 @@ class Tries:
             log.info("request_throttled", method=self._method, url=str(self.url), seconds=round(waited, 3))
 
     def _warn(self, headers: list[str]) -> None:
-        # Once each: a controller would otherwise log a deprecation with every request that it makes.
+        # Each warning is logged once. Otherwise a controller would log a deprecation with each of its requests.
         seen = self._transport.seen_warnings
         for header in headers:
             if header not in seen and len(seen) < 1000:

@@ -1,8 +1,8 @@
-"""What goes into a request and comes out of it, besides the objects themselves: options, lists, watch events.
+"""Types of requests and responses besides the objects themselves: options, lists, watch events.
 
-Everything here is a plain value. Option classes know how they are written into a query string or a body; nothing
-else here knows of HTTP. Names are those of the API in Python's spelling (``continue`` is ``continue_token``: the word
-is Python's).
+Everything here is a plain value. Option classes know how they are written into a query string or a body; nothing else
+here depends on HTTP. Names are those of the API in Python's spelling (``continue`` is ``continue_token``, because the
+word is a keyword of Python).
 """
 
 from __future__ import annotations
@@ -47,18 +47,18 @@ __all__ = (
 
 T = TypeVar("T")
 
-#: What a reader of a watch may see. Decoding gives these very strings, so ``is`` compares them too.
+#: The types of events that a reader of a watch gets. Decoding gives these very strings, so ``is`` compares them too.
 EventType = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]
 
 ADDED: Final = "ADDED"
 MODIFIED: Final = "MODIFIED"
 DELETED: Final = "DELETED"
-#: Carries nothing but a resource version: everything up to it has been sent.
+#: Has only a resource version: everything up to it has been sent.
 BOOKMARK: Final = "BOOKMARK"
-#: Never reaches a reader of a watch: it is raised as the error that it holds.
+#: A reader of a watch never gets it: the error that it holds is raised instead.
 ERROR: Final = "ERROR"
 
-#: On the bookmark that ends the initial events of a streaming list.
+#: The annotation on the bookmark that ends the initial events of a streaming list.
 INITIAL_EVENTS_ANNOTATION: Final = "k8s.io/initial-events-end"
 
 ResourceVersionMatch = Literal["NotOlderThan", "Exact"]
@@ -67,7 +67,7 @@ FieldValidation = Literal["Ignore", "Warn", "Strict"]
 
 
 class PatchType(enum.Enum):
-    """How a patch is to be read; the value is its media type."""
+    """The format of a patch; the value is its media type."""
 
     JSON = "application/json-patch+json"
     MERGE = "application/merge-patch+json"
@@ -82,14 +82,15 @@ class ListOptions:
 
     :param label_selector: such as ``app=web,tier in (a, b)``
     :param field_selector: such as ``metadata.name=web``
-    :param resource_version: ``""`` asks for the most recent state, ``"0"`` for any that the server has at hand
-    :param limit: at most so many objects in one answer; 0 for all
-    :param continue_token: where the previous page ended
-    :param timeout_seconds: the server ends the list or watch after so long
-    :param allow_watch_bookmarks: ask for BOOKMARK events; a server may send none all the same
-    :param send_initial_events: a streaming list: the watch begins with everything there is. None leaves it out
+    :param resource_version: ``""`` asks for the most recent state, ``"0"`` for any state that the server has cached
+    :param limit: the most objects in one response; 0 for all
+    :param continue_token: the token of the previous page, to read the next one
+    :param timeout_seconds: seconds after which the server ends the list or watch
+    :param allow_watch_bookmarks: ask for BOOKMARK events; a server may still send none
+    :param send_initial_events: ask for a streaming list: the watch begins with all objects. None leaves it out
     :param shard_selector: only a share of the objects, one of :func:`~kinformer.meta.shard_selectors` (KEP-5866, alpha
-        in Kubernetes 1.36). A server that does not know it gives all objects; :attr:`ObjectList.shard_selector` tells
+        in Kubernetes 1.36). A server that does not support it sends all objects; :attr:`ObjectList.shard_selector` says
+        which it sent
     :raises ValueError: if a selector cannot be parsed
     """
 
@@ -105,14 +106,14 @@ class ListOptions:
     shard_selector: str = ""
 
     def __post_init__(self) -> None:
-        # Here, since a server that is asked by an informer is asked again and again.
+        # Checked here, because an informer would send a wrong selector to the server again and again.
         if self.label_selector or self.field_selector:
             _check_selectors(self.label_selector, self.field_selector)
         if self.shard_selector:
             _check_shard_selector(self.shard_selector)
 
     def params(self, *, watch: bool = False) -> dict[str, str]:
-        """As a query string has them, what is empty left out."""
+        """The options as parameters of a query. Empty ones are left out."""
         params = {name: _text(value) for name, value in self._set() if watch or name != "allowWatchBookmarks"}
         if watch:
             params["watch"] = "true"
@@ -176,11 +177,11 @@ _LIST_PARAMS: Final = {
 
 class WriteOptions(TypedDict, total=False):
     """
-    What may be said along with a create, update or patch, as keyword arguments of these verbs.
+    Options of a create, update or patch, as keyword arguments of these verbs.
 
-    ``dry_run``: do everything but keep nothing. ``field_manager``: who writes, for managedFields; apply requires it.
-    ``field_validation``: what becomes of fields that the server does not know; its own default is ``Warn``.
-    ``force``: apply only; take over fields that others manage.
+    ``dry_run``: do everything, but store nothing. ``field_manager``: the name of the writer for managedFields; apply
+    requires it. ``field_validation``: how to treat fields that the server does not know; the server's default is
+    ``Warn``. ``force``: for apply only; take over fields that others manage.
     """
 
     dry_run: bool
@@ -190,7 +191,7 @@ class WriteOptions(TypedDict, total=False):
 
 
 def write_params(options: WriteOptions) -> dict[str, str]:
-    """As a query string has them, what is empty left out."""
+    """The options as parameters of a query. Empty ones are left out."""
     params: dict[str, str] = {}
     if options.get("dry_run"):
         params["dryRun"] = "All"
@@ -204,7 +205,7 @@ def write_params(options: WriteOptions) -> dict[str, str]:
 
 
 class Preconditions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """What must be true of an object for its deletion to go ahead; a Conflict otherwise."""
+    """Conditions for a deletion: if the object has another uid or version, the server answers Conflict."""
 
     uid: str | None = None
     resource_version: str | None = None
@@ -212,10 +213,10 @@ class Preconditions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 class DeleteOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """
-    How to delete.
+    Options of a deletion.
 
-    :param grace_period_seconds: 0 at once, None as the object says
-    :param propagation_policy: what becomes of dependents; None as the resource has it
+    :param grace_period_seconds: 0 to delete at once, None for the object's own
+    :param propagation_policy: what happens to dependents; None for the resource's default
     """
 
     grace_period_seconds: int | None = None
@@ -224,7 +225,7 @@ class DeleteOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     dry_run: bool = False
 
     def body(self) -> dict[str, Any] | None:
-        """As the request's body has them, None when there is nothing to say."""
+        """The options as the body of the request; None if there are none."""
         if self == DeleteOptions():
             return None
         said: dict[str, Any] = msgspec.to_builtins(self)
@@ -242,7 +243,7 @@ class PartialMeta(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class PartialObject(msgspec.Struct, rename="camel", omit_defaults=True):
-    """What a bookmark holds where the type that was asked for cannot be made from so little."""
+    """The object of a bookmark, if the requested type cannot be made from a bookmark."""
 
     metadata: PartialMeta = msgspec.field(default_factory=PartialMeta)
     api_version: str = ""
@@ -251,10 +252,10 @@ class PartialObject(msgspec.Struct, rename="camel", omit_defaults=True):
 
 class Undecodable(msgspec.Struct):
     """
-    An object of a list or watch that does not fit the type that was asked for: what is known of it.
+    What is known of an object of a list or watch that does not fit the requested type.
 
-    :param metadata: its name, namespace and version, as far as they can be told
-    :param error: says what it is, and why it does not decode; it quotes nothing of it
+    :param metadata: the object's name, namespace and version, as far as they can be read
+    :param error: names the object and says why it does not decode; it does not quote the object
     """
 
     metadata: PartialMeta
@@ -263,7 +264,7 @@ class Undecodable(msgspec.Struct):
 
     @property
     def key(self) -> str:
-        """As an informer's store has it: ``namespace/name``, or ``name`` where there is no namespace."""
+        """The object's key in an informer's store: ``namespace/name``, or ``name`` if there is no namespace."""
         namespace, name = self.metadata.namespace, self.metadata.name
         return f"{namespace}/{name}" if namespace else name
 
@@ -271,13 +272,13 @@ class Undecodable(msgspec.Struct):
 @dataclass(slots=True)
 class ObjectList(Generic[T]):
     """
-    One answer to a list, whole or a page.
+    One response to a list: the whole list or a page.
 
-    :param resource_version: the state that was listed; a watch from here misses nothing
-    :param continue_token: where the next page begins, ``""`` when this was the last
-    :param remaining_item_count: how many are still to come, where the server knows
-    :param left_out: what does not fit the type, if that was to be left out
-    :param shard_selector: which share of the objects this is; ``""``: all of them, whatever was asked for
+    :param resource_version: the version of the list; a watch that starts from it misses nothing
+    :param continue_token: the token for the next page; ``""`` if this is the last
+    :param remaining_item_count: the number of objects on later pages, if the server knows it
+    :param left_out: the objects that do not fit the type, if they were to be left out
+    :param shard_selector: the share of the objects that this is; ``""``: all of them, whatever was requested
     """
 
     items: list[T] = field(default_factory=list)
@@ -290,10 +291,10 @@ class ObjectList(Generic[T]):
 
 class WatchEvent(msgspec.Struct, Generic[T], gc=False):
     """
-    One change, as a watch delivers it.
+    One event of a watch.
 
-    It is not tracked by the cycle collector (one is made for every change in the cluster); never make an object
-    that refers back to its event.
+    It is not tracked by the cycle collector, because one is made for every change in the cluster. So never make an
+    object that refers back to its event.
 
     :param object: the object after the change, or as it last was for DELETED; only metadata for BOOKMARK
     """

@@ -1,8 +1,8 @@
-"""What does not decode: told from the rest, one object at a time, with its name and without its contents.
+"""Undecodable objects: finds them in a list or watch, and names them without quoting them.
 
-A list or a read of a watch is decoded in one go. Where that fails, this module finds the object that is at fault, and
-decodes the others. It is the slow way, for the few bytes that hold such an object. JSON that is nested too deeply for
-any decoder (Kubernetes allows 10,000 levels) is split by its brackets and costs no more than its object.
+A list, or a read of a watch, is decoded in one call. If that fails, this module decodes the objects one by one, and
+finds the ones that fail. This is slow, and runs only for the bytes around such an object. JSON that is nested too
+deeply for the decoder (Kubernetes allows 10,000 levels) is split by its brackets, which costs no more than its size.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def split_items(data: bytes) -> list[Any]:
     """
     The items of a JSON array, each as its JSON.
 
-    :raises ValueError: if it is none, as when it was cut in the middle of one
+    :raises ValueError: if the bytes are no array, for example because they were cut in the middle of an item
     """
     try:
         return _raw_items.decode(data)
@@ -65,9 +65,9 @@ def split_items(data: bytes) -> list[Any]:
 
 def split_list(data: bytes) -> tuple[_Raw, list[Any]]:
     """
-    The metadata and the items of an answer to a list, each as its JSON.
+    The metadata and the items of a list, each as its JSON.
 
-    :raises ValueError: if it is none
+    :raises ValueError: if the bytes are no list
     """
     try:
         found = _raw_list.decode(data)
@@ -80,9 +80,9 @@ def split_list(data: bytes) -> tuple[_Raw, list[Any]]:
 
 def decode_each(items: list[Any], decode: Callable[[Any], T], kind: str) -> tuple[list[T], list[Undecodable]]:
     """
-    What can be decoded, and what cannot.
+    Decode each item. Return the objects, and what is known of those that do not decode.
 
-    :param kind: what the items are, where they do not say
+    :param kind: the kind of items that do not name theirs
     """
     decoded: list[T] = []
     left_out: list[Undecodable] = []
@@ -98,10 +98,10 @@ def decode_event(
     line: bytes, decode: Callable[[Any], T], kind: str
 ) -> WatchEvent[T | Undecodable | PartialObject] | Status | DecodeError:
     """
-    What a line of a watch is that does not decode as an event of the type that was asked for.
+    Decode a line of a watch that does not decode as an event of the requested type.
 
     :param decode: decodes an object of that type
-    :return: an event with its object, or with what can be told of that; the Status of an ERROR; an error if the line is
+    :return: an event with its object, or with what is known of it; the Status of an ERROR; an error if the line is
         no event
     """
     try:
@@ -113,7 +113,7 @@ def decode_event(
     if type_ == BOOKMARK:
         return WatchEvent(BOOKMARK, _decode_bookmark(raw, decode))
     if type_ not in _EVENT_TYPES:
-        return _no_event(line, "its type is none that a watch has")
+        return _no_event(line, "its type is not one of a watch event")
     decoded, left_out = decode_each([raw], decode, kind)
     if left_out and not left_out[0].metadata.name:
         return _no_event(line, f"an object without a name, {left_out[0].error}")

@@ -1,24 +1,25 @@
-"""Watch: changes as they happen, a batch for each read of the socket.
+"""Watch: changes as they happen, in batches, one for each read of the socket.
 
-All that has arrived is decoded at once and handed out as one list, at most some half a megabyte of the server's bytes,
-so that nothing is done per event that can be done per read, and the loop gets its turn between reads: a reader that
-keeps up waits before every batch, and one that does not makes the server wait.
+Everything that has arrived is decoded at once and returned as one list, of about half a megabyte of the server's bytes
+at most. So work is done once for each read, not for each event, and the event loop gets its turn between two reads. A
+reader that keeps up waits before every batch. A reader that is slower makes the server wait.
 
-*When nobody speaks.* A watch is silent when nothing happens, and also when the peer is gone and nobody told us: the
-connection is half-open. HTTP/1.1 has no ping (client-go sends HTTP/2's, after 30 silent seconds), and a bookmark
-proves life, but a server may send none. So there are three watchmen, none of which harms a watch that is merely quiet:
+*Silent watches.* A watch is silent when nothing changes. It is also silent when the connection is half-open: the peer
+is gone and no packet said so. HTTP/1.1 has no ping (client-go sends one of HTTP/2 after 30 silent seconds). A bookmark
+shows that the peer is alive, but a server may send none. So there are three checks, and none of them disturbs a watch
+that is merely quiet:
 
-1. The kernel's keepalive (see :mod:`kinformer.client.connection`) finds a dead machine or a dropped NAT entry within
-   45 s. It cannot see a proxy that keeps our connection open and has lost its own.
-2. After `idle_timeout` seconds of silence (90: bookmarks come each 60 to 75 s where a server sends them, so that this
-   does not happen there) a second watch is opened from the last version that was seen. If it opens, it takes the
-   first one's place: an event that the first one should have brought is replayed by the second, so nothing is lost,
-   and nothing comes twice, since the first one had sent nothing since. If the first one speaks up meanwhile, it stays.
-   If the server cannot be reached, the watch ends with :exc:`WatchStalled`. A quiet watch costs its server one
-   request in 90 s so. Where there is no version to go on from yet (during a streaming list) the server is only asked
-   for its version number: any answer is a sign of life.
-3. A watch that is still open, and silent, `grace` seconds after the server should have ended it (``timeoutSeconds``)
-   ends with :exc:`WatchStalled`.
+1. The kernel's keepalive (see :mod:`kinformer.client.connection`) detects a dead machine or a dropped NAT entry within
+   45 s. It cannot detect a proxy that keeps our connection open and has lost its own to the server.
+2. After `idle_timeout` seconds of silence, a second watch is opened from the last version that was seen. (The default
+   is 90 s. Servers that send bookmarks do so every 60 to 75 s, so with them this does not happen.) If the second watch
+   opens, it replaces the first one. Nothing is lost: the second watch sends every event that the first one should have
+   sent. No event comes twice, because the first one had sent nothing since. If the first one sends something
+   meanwhile, it is kept. If the server cannot be reached, the watch ends with :exc:`WatchStalled`. A quiet watch
+   costs its server one request in 90 s this way. During a streaming list there is no version to start from yet. Then
+   the server is only asked for its version number: any response is a sign of life.
+3. A watch that is still open and silent 15 seconds after the server should have ended it (``timeoutSeconds``) ends with
+   :exc:`WatchStalled`.
 """
 
 from __future__ import annotations
@@ -60,9 +61,10 @@ T = TypeVar("T")
 DEFAULT_IDLE_TIMEOUT: Final = 90.0
 _GRACE: Final = 15.0
 _LINE_END: Final = ord("\n")
-#: Some ten times what the largest object can be in the largest etcd; more is no event, and must not fill the memory.
+#: Bytes: about ten times the largest object of the largest etcd. A longer line is no event, and must not fill the
+#: memory.
 _MAX_LINE: Final = 2**26
-#: From so many pieces in a read on, of fewer bytes than this on average, it is cheaper to join them first.
+#: If a read has more pieces than this, of fewer bytes than `_TINY` on average, it is cheaper to join them first.
 _MANY: Final = 64
 _TINY: Final = 64
 
@@ -72,11 +74,11 @@ _HOW_TO_WATCH: Final = "write `async with resource.watch(...) as events:` and th
 @dataclass(frozen=True, slots=True)
 class Opener:
     """
-    What a watch needs of the client it belongs to.
+    The parts of a client that a watch needs.
 
-    :param open: begins a watch with these options; its second argument is how often it is tried again
-    :param probe: asks the server for anything at all
-    :param url: what is watched, for messages
+    :param open: opens a watch with these options; the second argument is the most retries, None for the default
+    :param probe: sends any request to the server
+    :param url: the URL of the watch, for messages
     """
 
     open: Callable[[ListOptions, int | None], Awaitable[BodyStream]]
@@ -87,17 +89,17 @@ class Opener:
 
 class WatchStream(Generic[T]):
     """
-    One watch: ``async with`` opens and closes it, ``async for`` gives batches of its events until the server ends it.
+    One watch. ``async with`` opens and closes it. ``async for`` gives batches of its events until the server ends it.
 
-    After the events that came before it, an ERROR event is raised as the error it holds (:exc:`Expired` when the
-    version is too old), a broken connection as :exc:`ConnectionLost`, and something that is no event as
-    :exc:`DecodeError`. A line that was cut in the middle is dropped: who watches again from the last version that it
-    saw gets that event whole. Cancelling closes the connection.
+    Events that came before an error are returned first. Then an ERROR event is raised as the error that it holds
+    (:exc:`Expired` if the version is too old), a broken connection as :exc:`ConnectionLost`, and a line that is no
+    event as :exc:`DecodeError`. A line that was cut in the middle is dropped. A new watch from the last version that
+    was seen brings that event again. Cancelling closes the connection.
 
-    :param options: the label and field selectors, the version from which on, for how long
-    :param idle_timeout: seconds of silence after which the connection is doubted; None: never
-    :param leave_out: give events whose object does not fit the type with an :class:`Undecodable` in its place, rather
-        than end with :exc:`DecodeError`
+    :param options: the label and field selectors, the version to start from, and the timeout
+    :param idle_timeout: seconds of silence after which the connection is checked; None: never
+    :param leave_out: if an event's object does not fit the type, put an :class:`Undecodable` in its place. By default
+        the watch ends with :exc:`DecodeError`.
     """
 
     def __init__(
@@ -115,11 +117,11 @@ class WatchStream(Generic[T]):
         self._options = options
         self._idle_timeout = idle_timeout
         self._leave_out = leave_out
-        #: The version up to which everything has been handed out, "" while there is none to go on from.
+        #: The version up to which all events were returned, "" while there is none to continue from.
         self.resource_version = "" if _begins_with_everything(options) else options.resource_version
         self._stream: BodyStream | None = None
         self._entered = False
-        #: The line that has begun, as far as it has come.
+        #: The beginning of the next line, as far as it has come.
         self._rest = bytearray()
         self._failure: ClientError | None = None
         self._heard = 0.0
@@ -166,7 +168,7 @@ class WatchStream(Generic[T]):
                 self._failure = error
                 break
             if not pieces:
-                # The last line need not have a line end. What is cut off, the connection's end is an error for.
+                # The last line may have no line end. If it was cut, the connection raises an error at its end.
                 rest, self._rest = self._rest, bytearray()
                 if not rest.strip():
                     raise StopAsyncIteration
@@ -177,7 +179,7 @@ class WatchStream(Generic[T]):
             if broken is not None:
                 self._failure = error_from_status(broken, self._opener.url) if isinstance(broken, Status) else broken
             self._heard = self._clock.monotonic()
-            if self._timer is None:  # it went off just as something came
+            if self._timer is None:  # it fired just as something came
                 self._arm()
             if batch:
                 self._note_version(batch)
@@ -187,15 +189,15 @@ class WatchStream(Generic[T]):
 
     def _whole_lines(self, pieces: list[Piece]) -> list[Piece]:
         """
-        The lines in these pieces: as they are, but for those that go on from one piece to the next.
+        The complete lines in these pieces. Only a line that continues from one piece to the next is copied.
 
-        A read ends in the middle of a line, mostly. Only that line is put together, which is some KB; the rest of its
-        pieces, which may be hundreds, stays where it is.
+        Most reads end in the middle of a line. Only that line, of a few KB, is put together. The other pieces of the
+        read, which may be hundreds, are not copied.
         """
         if not self._rest and all(piece[-1] == _LINE_END for piece in pieces):
             return pieces
         if len(pieces) > _MANY and sum(map(len, pieces)) < len(pieces) * _TINY:
-            pieces = [b"".join(pieces)]  # chunks of a few bytes: one line's end is looked for in all of them at once
+            pieces = [b"".join(pieces)]  # chunks of a few bytes: it is faster to search their line ends in one block
         lines: list[Piece] = []
         rest = self._rest
         for piece in pieces:
@@ -208,7 +210,7 @@ class WatchStream(Generic[T]):
             if begins < ends:
                 lines.append(piece[begins:ends])
             if ends < len(piece):
-                rest += piece[ends:]  # in place: a line that never ends costs its length, not its square
+                rest += piece[ends:]  # in place, so that a line without an end does not take quadratic time
         if len(rest) > _MAX_LINE:
             self._failure = DecodeError(f"an event of more than {_MAX_LINE} bytes in the watch stream")
             rest.clear()
@@ -216,15 +218,15 @@ class WatchStream(Generic[T]):
 
     def _note_version(self, batch: list[WatchEvent[T]]) -> None:
         if not self.resource_version:
-            # Events of a beginning come in no order; only the bookmark after them is a version to go on from.
+            # Initial events come in no order of versions. Only the bookmark after them has a version to continue from.
             marks = [event for event in batch if event.type == BOOKMARK and self._ends_beginning(event)]
             if not marks:
                 return
         try:
             last = batch[-1].object
-            # Of an object that does not decode, the version need not be known.
+            # The version of an object that does not decode may be unknown.
             self.resource_version = accessor_of(last).resource_version(last) or self.resource_version
-        except TypeError:  # a Struct without metadata: watched all the same, but not to be taken up again
+        except TypeError:  # a Struct without metadata: it can be watched, but not continued from a version
             self._idle_timeout = None
 
     def _ends_beginning(self, event: WatchEvent[T]) -> bool:
@@ -249,14 +251,14 @@ class WatchStream(Generic[T]):
             await self._doubt(stream)
 
     def _arm(self) -> None:
-        """Set the timer for when silence would begin to mean something."""
+        """Set the timer for the time at which silence has lasted too long."""
         limit = self._patience()
         self._timer = None
         if limit is not None:
             self._timer = self._clock.call_later(self._heard + limit - self._clock.monotonic(), self._listen)
 
     def _patience(self) -> float | None:
-        """How long a silence may be: shorter when the server should have ended the watch."""
+        """Seconds that a silence may last. They are fewer when the server should have ended the watch."""
         if self._ends is None:
             return self._idle_timeout
         to_end = max(self._ends + _GRACE - self._heard, _GRACE)
@@ -266,21 +268,21 @@ class WatchStream(Generic[T]):
         limit = self._patience()
         if limit is None:
             self._timer = None
-        elif self._heard + limit - self._clock.monotonic() > 0:  # as it is armed: rounded otherwise, it might go round
+        elif self._heard + limit - self._clock.monotonic() > 0:  # the same expression as in _arm: rounding could loop
             self._arm()
         elif self._waiting is not None:
             self._timer = None
             self._waiting.cancel()
         else:
-            # The reader is busy with what it got; whether the server is silent shows when it comes back.
+            # The reader is busy with the last batch. When it reads again, it shows whether the server is silent.
             self._timer = self._clock.call_later(1.0, self._listen)
 
     async def _doubt(self, stream: BodyStream) -> None:
         """
-        Find out whether a silent connection is alive, or replace it.
+        Check whether a silent connection is alive, or replace it.
 
-        :raises WatchStalled: if nothing can come through it any more
-        :raises ApiError: if the server is there and would not let this watch go on
+        :raises WatchStalled: if the connection is dead, or the server cannot be reached
+        :raises ApiError: if the server refuses to continue this watch
         """
         now = self._clock.monotonic()
         silent = now - self._heard
@@ -297,7 +299,7 @@ class WatchStream(Generic[T]):
         except (ServerUnreachable, ConnectionLost) as error:
             raise WatchStalled(stream.url, f"silent for {silent:.0f} s, and {error}") from error
         except ApiError as error:
-            # Too busy for another watch, or whatever it says to the probe: it is there.
+            # The server answered, so it is there. It may be too busy for another watch.
             if self.resource_version and not isinstance(error, TooManyRequests) and error.code < 500:
                 raise
         self._heard = self._clock.monotonic()
@@ -315,7 +317,7 @@ class WatchStream(Generic[T]):
             timeout_seconds=remaining,
         )
         fresh = await self._opener.open(options, 0)
-        if old.has_unread:  # it spoke up after all
+        if old.has_unread:  # the first watch has sent something after all
             fresh.close()
             return
         old.close()
@@ -327,12 +329,12 @@ def _begins_with_everything(options: ListOptions) -> bool:
     return bool(options.send_initial_events) or options.resource_version in ("", "0")
 
 
-#: As much as is looked at at once for a line's end: a view cannot be searched, and its bytes are a copy.
+#: Bytes that are searched at once for a line's end. A view cannot be searched, so its bytes are copied.
 _WINDOW: Final = 16384
 
 
 def _first_line_end(piece: Piece) -> int:
-    """Where the second line begins; 0 if the first does not end here."""
+    """The index at which the second line begins; 0 if the first line does not end here."""
     for start in range(0, len(piece), _WINDOW):
         found = bytes(piece[start : start + _WINDOW]).find(b"\n")
         if found >= 0:
@@ -341,7 +343,7 @@ def _first_line_end(piece: Piece) -> int:
 
 
 def _last_line_end(piece: Piece) -> int:
-    """Where the last line begins, which does not end here; 0 if none ends here."""
+    """The index at which the last, incomplete line begins; 0 if no line ends here."""
     for end in range(len(piece), 0, -_WINDOW):
         start = max(end - _WINDOW, 0)
         found = bytes(piece[start:end]).rfind(b"\n")

@@ -1,10 +1,10 @@
 """WebSocket: messages on numbered channels, as the API server and kubelets send them.
 
-The first byte of a message is its channel. :meth:`Transport.upgrade` opens a socket; what the channels mean is known to
-:mod:`kinformer.client.remote_command` and :mod:`kinformer.client.port_forward`.
+The first byte of a message is its channel. :meth:`Transport.upgrade` opens a socket. The meaning of the channels is
+known to :mod:`kinformer.client.remote_command` and :mod:`kinformer.client.port_forward`.
 
-A peer that ends a connection says so with a close frame. A connection that ends without one was cut, and that is an
-error here: aiohttp itself takes it for an end.
+A peer that ends a connection sends a close frame. A connection that ends without one was cut. That is an error here,
+although aiohttp itself treats it as an end.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ __all__ = ("UpgradeRefused", "WebSocket", "check_upgraded")
 
 _SWITCHED: Final = 101
 _REFUSED: Final = 400
-#: Bytes of what a server says when it refuses.
+#: The most bytes of a refusal that are read.
 _MAX_REFUSAL: Final = 2**20
 
 
 class UpgradeRefused(Exception):
     """
-    A server answered, and did not open a WebSocket.
+    A server answered a request for a WebSocket and did not open one.
 
-    :param data: the body of its answer
+    :param data: the body of its response
     """
 
     def __init__(self, response: aiohttp.ClientResponse, data: bytes):
@@ -41,10 +41,10 @@ class UpgradeRefused(Exception):
 
 async def check_upgraded(response: aiohttp.ClientResponse) -> None:
     """
-    Read what a server says that opens no WebSocket; aiohttp would drop it.
+    Read the response of a server that opens no WebSocket. aiohttp would drop its body.
 
-    :raises UpgradeRefused: if it says why
-    :raises ClientError: if it answers as if nobody had asked for a WebSocket
+    :raises UpgradeRefused: if it is an error response
+    :raises ClientError: if it is a success, as if no WebSocket had been requested
     """
     if response.status == _SWITCHED:
         return
@@ -57,9 +57,9 @@ async def check_upgraded(response: aiohttp.ClientResponse) -> None:
 
 class WebSocket:
     """
-    One open WebSocket, for one reader; several tasks may write.
+    One open WebSocket. Only one task may read; several may write.
 
-    :param url: what it was opened for
+    :param url: the URL that it was opened with
     """
 
     __slots__ = ("_socket", "url")
@@ -75,7 +75,7 @@ class WebSocket:
 
     async def send(self, channel: int, data: bytes) -> None:
         """
-        Send a message; waits while the peer does not read.
+        Send a message; wait while the peer does not read.
 
         :raises ConnectionLost: if the connection is closed
         """
@@ -86,7 +86,7 @@ class WebSocket:
 
     async def receive(self) -> tuple[int, bytes] | None:
         """
-        The next message: its channel, and what it says. None once the peer has closed the connection.
+        The next message: its channel and its data. None once the peer has closed the connection.
 
         :raises ConnectionLost: if the connection was cut
         """
@@ -108,6 +108,6 @@ class WebSocket:
                 return data[0], data[1:]
 
     async def close(self) -> None:
-        """Close the connection, also when cancelled. Closing twice is closing once."""
+        """Close the connection, also when cancelled. Closing it again has no effect."""
         with anyio.CancelScope(shield=True):
             await self._socket.close()

@@ -1,8 +1,8 @@
-"""Writes: what was written in some context, told to whoever asked to hear of it.
+"""Writes: reports the writes that are made in a context.
 
-A controller that wants to see its own writes before it acts again has to know of them, whatever made them: a resource,
-a helper, a library. So each write of an object tells its resource, its namespace and the version that the server gave
-it.
+A controller that wants to see its own writes before it acts again must know of them, also if a helper or a library made
+them. So each write of an object reports its resource, its
+namespace and the version that the server returned.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kinformer.meta import GroupVersionResource, accessor_of
 
 __all__ = ("noting_writes", "tell_of_write")
 
-#: Is given the resource, the namespace and the version of each write.
+#: Called with the resource, the namespace and the version of each write.
 Listener = Callable[[GroupVersionResource, str, str], object]
 
 _listener: ContextVar[Listener | None] = ContextVar("kinformer_writes", default=None)
@@ -25,9 +25,9 @@ _listener: ContextVar[Listener | None] = ContextVar("kinformer_writes", default=
 @contextmanager
 def noting_writes(listener: Listener) -> Iterator[None]:
     """
-    Have each write of this context told, and of tasks that are started in it.
+    Call `listener` for each write in this context, and in tasks that are started in it.
 
-    A write whose answer is lost is not told: nobody knows its version.
+    It is not called for a write whose response was lost, because its version is not known.
     """
     token = _listener.set(listener)
     try:
@@ -37,7 +37,7 @@ def noting_writes(listener: Listener) -> Iterator[None]:
 
 
 def tell_of_write(gvr: GroupVersionResource, obj: Any) -> None:
-    """Say what a server answered to a write."""
+    """Report a write, given the object that the server returned."""
     listener = _listener.get()
     if listener is None:
         return

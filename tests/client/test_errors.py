@@ -219,6 +219,6 @@ def test_the_server_may_suggest_a_delay() -> None:
 
 def test_an_error_event_that_holds_no_status_says_so_and_shows_nothing_of_it() -> None:
     assert decode_status(msgspec.Raw(b'{"kind":"Status","code":410,"reason":"Expired"}')).reason == "Expired"
-    assert "holds something that is no Status" in decode_status(msgspec.Raw(b"42")).message
+    assert "holds something that is not a Status" in decode_status(msgspec.Raw(b"42")).message
     assert "42" not in decode_status(msgspec.Raw(b"42")).message
     assert decode_status(b"42").code == 500
