@@ -263,7 +263,7 @@ async def test_an_error_and_a_bookmark_may_be_deep(server: ScriptedServer, confi
         await stream.send(mark, b'{"type":"ERROR","object":{"kind":"Status","code":410,"a":%b}}\n' % DEEP)
 
         assert await read_until(events, 1) == [("BOOKMARK", "9")]
-        with pytest.raises(ApiError, match="no Status"):
+        with pytest.raises(ApiError, match="not a Status"):
             await anext(events)
 
 
