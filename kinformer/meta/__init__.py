@@ -1,6 +1,6 @@
-"""What objects of the API have in common: names, metadata, selectors, quantities, owners, patches. No I/O.
+"""The common parts of all objects: names, metadata, selectors, quantities, owners, patches. Nothing here does I/O.
 
-Patches are a package of their own (:mod:`kinformer.meta.patch`), as are arithmetic on resource lists
+Some parts are modules of their own: patches (:mod:`kinformer.meta.patch`), arithmetic on resource lists
 (:mod:`kinformer.meta.resourcelist`), field selectors (:mod:`kinformer.meta.fields`), and the rules for names and labels
 (:mod:`kinformer.meta.validation`).
 """

@@ -1,6 +1,6 @@
-"""Reading a field by its JSON name from whatever an object is made of: a mapping, a Struct, or a user's own class.
+"""Reads a field by its JSON name from any object: a mapping, a Struct, or an instance of a user's own class.
 
-What an object's type does not have, or the object leaves out, is None.
+A field that the object or its type does not have is read as None.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _readers: dict[tuple[type, str], _Reader] = {}
 
 
 def read(obj: Any, json_name: str) -> Any:
-    """The field of `obj` that JSON calls `json_name`, or None."""
+    """The field of `obj` with this name in JSON, or None."""
     if obj is None:
         return None
     key = (type(obj), json_name)

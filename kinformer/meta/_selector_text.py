@@ -1,7 +1,8 @@
-"""Label selectors from their text: ``app=web,tier in (a, b),!canary``.
+"""Parser of label selectors: ``app=web,tier in (a, b),!canary``.
 
-The grammar is apimachinery's, its tolerance included: an empty set of values is a set of the empty value, ``in`` and
-``notin`` may be keys and values, and white space ends a word. Errors are in its words, as servers answer with them.
+The grammar is apimachinery's, including what it tolerates. An empty set of values is a set of the empty value, ``in``
+and ``notin`` may be keys and values, and white space ends a word. Errors have apimachinery's texts, because servers
+answer with them.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from kinformer.meta.requirement import Operator, Requirement, SelectorError, che
 
 __all__ = ("parse_requirements",)
 
-# White space, then a sign or a word. A NUL ends the text where a token could start, and a token elsewhere: Go's lexer
-# takes it for the end of what it reads.
+# White space, then a sign or a word. A NUL where a token could start ends the text. Elsewhere it ends the token,
+# because Go's lexer uses NUL for the end of its input.
 _TOKEN = re.compile(r"[ \t\r\n]*(?:(==|!=|[=!(),<>])|([^=!(),<> \t\r\n\0]+))\0?")
 
 _OPERATORS = {
@@ -49,7 +50,7 @@ _END = _Token(_Kind.END, "")
 
 def parse_requirements(text: str) -> tuple[Requirement, ...]:
     """
-    The requirements of a selector, sorted by key.
+    Parse the requirements of a selector, sorted by key.
 
     :raises SelectorError: if the text is not a selector
     """
@@ -141,7 +142,7 @@ class _Parser:
                 if not following.is_sign(","):
                     raise SelectorError(f"found '{following.text}', expected: ',' or ')'")
             elif token.is_sign(","):
-                # A comma with no word before it or after it stands beside the empty value.
+                # A comma that has no word before it or after it adds the empty value.
                 if not values or following.is_sign(",") or following.is_sign(")"):
                     values.add("")
                 if following.is_sign(")"):

@@ -1,11 +1,10 @@
-"""Accessors: how to read the metadata of one kind of object, whatever that kind is made of.
+"""Accessors: read the metadata of objects of one type, whatever that type is.
 
-Objects come as models (:mod:`kinformer.models`), as a user's own :class:`msgspec.Struct` with only some of the fields,
-or as plain dicts as JSON gives them. What differs between them is found out once, by :func:`accessor_for`; whoever
-handles many objects of one kind (an informer, a store, a queue) asks for its accessor at the start and calls plain
-functions from then on.
+Objects may be models (:mod:`kinformer.models`), a user's own :class:`msgspec.Struct` with only some of the fields, or
+plain dicts as JSON gives them. :func:`accessor_for` examines a type once. Code that handles many objects of one type
+(an informer, a store, a queue) gets the accessor at the start, and calls plain functions from then on.
 
-Reading never fails on what an object leaves out: a missing name is ``""``, missing labels are an empty mapping.
+Reading a field that an object leaves out never fails: a missing name is ``""``, missing labels are an empty mapping.
 """
 
 from __future__ import annotations
@@ -30,11 +29,11 @@ _NOTHING: Mapping[str, Any] = {}
 
 class Accessor(Generic[T]):
     """
-    The metadata of objects of one type.
+    Reads the metadata of objects of one type.
 
-    :param read_meta: gives an object's metadata, or None
-    :param reader: makes a reader of one metadata field (by its JSON name) from that metadata
-    :param hot: reads what is read for every event
+    :param read_meta: returns an object's metadata, or None
+    :param reader: makes a function that reads one metadata field (by its JSON name) from that metadata
+    :param hot: the functions that read what every event needs
     """
 
     __slots__ = ("_meta", "_reader", "_type", "key", "name", "namespace", "resource_version", "same_version")
@@ -45,11 +44,11 @@ class Accessor(Generic[T]):
         self._type = type_
         self._meta = read_meta
         self._reader = cache(reader)
-        # Plain functions rather than methods: a call less for each reading, of which an event takes half a dozen.
-        #: ``namespace/name``, or ``name`` where there is no namespace.
+        # Plain functions, not methods: this saves a call for each read, and an event needs about six of them.
+        #: ``namespace/name``, or ``name`` if there is no namespace.
         self.key: Callable[[T], str] = hot.key
         self.name: Callable[[T], str] = hot.name
-        #: Empty for what belongs to no namespace.
+        #: Empty for objects without a namespace.
         self.namespace: Callable[[T], str] = hot.namespace
         self.resource_version: Callable[[T], str] = hot.resource_version
         #: Whether two objects have the same resourceVersion, or both have none.
@@ -57,12 +56,12 @@ class Accessor(Generic[T]):
 
     @property
     def type(self) -> type[T]:
-        """What the objects are: a model, a Struct, or dict."""
+        """The type of the objects: a model, a Struct, or dict."""
         return self._type
 
     @property
     def declared_meta(self) -> builtins.type[msgspec.Struct] | None:
-        """The Struct that holds the metadata, None where the type does not say."""
+        """The Struct type of the metadata; None if the type does not declare it."""
         declared = cast("Any", self._type)
         if not issubclass(declared, msgspec.Struct):
             return None
@@ -79,35 +78,35 @@ class Accessor(Generic[T]):
         return self.field(obj, "generation") or 0
 
     def labels(self, obj: T) -> Mapping[str, str]:
-        """Never None. It may be the object's own mapping: not to be changed."""
+        """The labels, never None. This may be the object's own mapping, so do not change it."""
         return self.field(obj, "labels") or _NOTHING
 
     def annotations(self, obj: T) -> Mapping[str, str]:
-        """Never None. It may be the object's own mapping: not to be changed."""
+        """The annotations, never None. This may be the object's own mapping, so do not change it."""
         return self.field(obj, "annotations") or _NOTHING
 
     def finalizers(self, obj: T) -> Sequence[str]:
         return self.field(obj, "finalizers") or ()
 
     def owner_references(self, obj: T) -> Sequence[Any]:
-        """As the object holds them: model owner references from models, dicts from dicts."""
+        """The owner references as the object holds them: models in models, dicts in dicts."""
         return self.field(obj, "ownerReferences") or ()
 
     def is_being_deleted(self, obj: T) -> bool:
-        """Whether the object has a deletion timestamp: it is on its way out and waits for finalizers or grace."""
+        """Whether the object has a deletion timestamp: its deletion waits for finalizers or the grace period."""
         return self.field(obj, "deletionTimestamp") is not None
 
     def field(self, obj: T, json_name: str) -> Any:
-        """A metadata field by its JSON name, None where the object, or its type, does not have it."""
+        """A metadata field by its JSON name; None if the object or its type does not have it."""
         return self._reader(json_name)(self._meta(obj))
 
     def copy(self, obj: T) -> T:
-        """A deep copy that shares nothing that can be changed: what to work on before an update."""
+        """A deep copy that shares no mutable part with the object: change this copy before an update."""
         return copy.deepcopy(obj)
 
 
 def accessor_of(obj: T) -> Accessor[T]:
-    """The accessor for whatever `obj` is; :func:`accessor_for` of its type."""
+    """The accessor for the type of `obj`; see :func:`accessor_for`."""
     return accessor_for(type(obj))
 
 
@@ -118,7 +117,7 @@ def meta_namespace_key(obj: Any) -> str:
 
 def accessor_for(type_: type[T]) -> Accessor[T]:
     """
-    How to read objects of `type_`; always the same one for the same type.
+    The accessor for objects of `type_`. It is always the same one for the same type.
 
     :raises TypeError: if objects of that type have no metadata
     """
@@ -166,7 +165,7 @@ def _hot_of_mappings() -> _Hot:
 
 
 def _hot_of_dicts() -> _Hot:
-    """The same for dicts, past the methods of a subclass: metadata of what comes from a server is decoded already."""
+    """The same for dicts. It bypasses methods of a subclass, because metadata from a server is decoded already."""
     get: Callable[[Any, str], Any] = dict.get
     slow = _hot_of_mappings()
 
@@ -213,7 +212,7 @@ def _hot_of_structs(type_: type[msgspec.Struct], attribute: str) -> _Hot:
         found = _attribute(declared, json_name) if declared is not None else None
         if found is None:
             return lambda obj: slow(read_meta(obj)) or ""
-        # One step for both attributes, 0.1 µs less; it fails where there is no metadata, or it is something else.
+        # One step for both attributes saves 0.1 µs. It fails if there is no metadata, or it is of another type.
         fast = _getter(f"{attribute}.{found}")
 
         def read(obj: Any) -> str:
@@ -260,7 +259,7 @@ def _hot_of_structs(type_: type[msgspec.Struct], attribute: str) -> _Hot:
 
 @lru_cache(maxsize=1024)
 def _declared_struct(type_: type[msgspec.Struct], attribute: str) -> type[msgspec.Struct] | None:
-    """The Struct that a field holds, or holds if it is not None; None where that cannot be told from its annotation."""
+    """The Struct type of a field that may also be None; None if its annotation does not say."""
     try:
         declared = next(field.type for field in msgspec.structs.fields(type_) if field.name == attribute)
     except NameError:  # an annotation that only its own module could resolve
@@ -277,7 +276,7 @@ def _mapping_reader(json_name: str) -> Callable[[Any], Any]:
 
 
 def _struct_reader(json_name: str) -> Callable[[Any], Any]:
-    """Reads a field of metadata whose type is only seen with the first object: a Struct, or a mapping within one."""
+    """A function that reads a field of metadata whose type, a Struct or a mapping, is known only with the first object."""
     readers: dict[type, Callable[[Any], Any]] = {}
 
     def read(meta: Any) -> Any:

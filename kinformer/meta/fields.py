@@ -1,8 +1,8 @@
-"""Field selectors: which objects are meant, by fields that their resource lets be selected by.
+"""Field selectors: select objects by some of their fields.
 
-A query's ``fieldSelector`` compares a few fields with texts: ``status.phase!=Failed,spec.nodeName=n1``. What fields
-there are, and how an object's are read, is for its resource to say; here they are a mapping of names to texts, and one
-that is not there is empty. The rules are those of apimachinery's fields package.
+A query's ``fieldSelector`` compares a few fields with texts: ``status.phase!=Failed,spec.nodeName=n1``. A resource
+defines which fields there are and how they are read. Here an object's fields are a mapping of names to texts. A field
+that is not in the mapping is empty. The rules are those of apimachinery's fields package.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ __all__ = ("EVERY_FIELD", "FieldRequirement", "FieldSelector", "escape_value", "
 
 _OPERATOR: Final = re.compile("!=|==|=")
 _SPECIAL: Final = re.compile(r"[\\,=]")
-# A comma parts terms unless a backslash stands before it; an escaped character of any kind is part of its term.
+# A comma separates terms unless there is a backslash before it. An escaped character of any kind is part of its term.
 _TERM: Final = re.compile(r"(?:\\.|\\\Z|[^\\,])+", re.DOTALL)
 
 
 class FieldRequirement(NamedTuple):
     """
-    What one field must be, or must not be.
+    A condition on one field.
 
-    :param equal: False if anything but `value` is meant
+    :param equal: whether the field must have the value; False: it must have another one
     """
 
     field: str
@@ -39,9 +39,9 @@ class FieldRequirement(NamedTuple):
 
 class FieldSelector:
     """
-    All of some requirements on fields; none are met by everything.
+    Several requirements on fields, which must all be met. A selector without requirements matches every object.
 
-    :ivar matches: whether an object with those fields is meant. A plain function, for hot paths
+    :ivar matches: whether an object with these fields matches. It is a plain function, for hot paths.
     """
 
     __slots__ = ("matches", "requirements")
@@ -62,11 +62,11 @@ class FieldSelector:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it restricts nothing."""
+        """Whether it has no requirements, and so matches every object."""
         return not self.requirements
 
     def required_value(self, field: str) -> str | None:
-        """The value that a field must have, None where any will do or only some will not."""
+        """The value that a field must have; None if no requirement demands one value."""
         for requirement in self.requirements:
             if requirement.field == field and requirement.equal:
                 return requirement.value
@@ -86,16 +86,16 @@ class FieldSelector:
         return f"<FieldSelector {str(self)!r}>"
 
 
-#: Meets every object.
+#: Matches every object.
 EVERY_FIELD: Final = FieldSelector()
 
 
 @lru_cache(maxsize=1024)
 def parse_field_selector(text: str) -> FieldSelector:
     """
-    The field selector that a text says; an empty one is everything.
+    Parse a field selector. An empty text matches every object.
 
-    :raises SelectorError: (a ValueError) if it says none, in the words of an API server
+    :raises SelectorError: (a ValueError) if the text is not a selector, with the message of an API server
     """
     requirements = []
     for term in sorted(_TERM.findall(text)):
@@ -108,7 +108,7 @@ def parse_field_selector(text: str) -> FieldSelector:
 
 
 def escape_value(value: str) -> str:
-    """A value as it is written in a selector's text."""
+    """Escape a value for use in the text of a selector."""
     return _SPECIAL.sub(r"\\\g<0>", value)
 
 

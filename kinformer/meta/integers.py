@@ -1,7 +1,7 @@
-"""Integers in texts that others have written: however long the text, it is an integer of 64 bits or none.
+"""Integers in untrusted texts: a text of any length is either an integer of 64 bits or not an integer.
 
-Python's own ``int`` raises a ValueError for more than 4,300 digits, which is a number to whoever only looked whether
-there are digits.
+Python's own ``int`` raises a ValueError for more than 4,300 digits. Code that has only checked that a text has digits
+would not expect that.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ _INTEGER: Final = re.compile(r"([+-]?)0*+([0-9]{1,20})?+", re.ASCII)
 
 
 def read_integer(text: str) -> int | None:
-    """What Go's ``ParseInt`` makes of a text in 64 bits; None where it fails."""
+    """Parse a text as Go's ``ParseInt`` does with 64 bits; None where that fails."""
     value = _read(text)
     return value if value is not None and -(1 << 63) <= value < 1 << 63 else None
 
 
 def read_unsigned(text: str) -> int | None:
-    """What Go's ``ParseUint`` makes of a text in 64 bits; None where it fails."""
+    """Parse a text as Go's ``ParseUint`` does with 64 bits; None where that fails."""
     value = _read(text) if text[:1] not in ("+", "-") else None
     return value if value is not None and value < 1 << 64 else None
 

@@ -1,7 +1,7 @@
-"""Numbers that may be given as a share: ``maxUnavailable: 2`` or ``maxUnavailable: 25%``.
+"""Numbers or percentages: ``maxUnavailable: 2`` or ``maxUnavailable: 25%``.
 
-Models and dicts hold such a field as the int or the text that the API gave; :func:`scaled_value` makes the number of
-it. The rule is apimachinery's GetScaledValueFromIntOrPercent, its arithmetic in 64-bit floats included.
+Models and dicts hold such a field as the int or the text of the API. :func:`scaled_value` turns it into a number. The
+rule is apimachinery's GetScaledValueFromIntOrPercent, including its arithmetic in 64-bit floats.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ _PERCENT = re.compile(r"([+-]?[0-9]+)%", re.ASCII)
 
 def scaled_value(value: int | str, total: int, *, round_up: bool) -> int:
     """
-    `value` itself where it is an int, that percentage of `total` where it is a text like ``25%``.
+    Return `value` itself if it is an int, or that percentage of `total` if it is a text like ``25%``.
 
-    :param round_up: which way a percentage goes that is not a whole number
-    :raises ValueError: if the text is not a whole number and ``%``
+    :param round_up: whether a result that is not a whole number is rounded up
+    :raises ValueError: if the text is not an integer followed by ``%``
     """
     if isinstance(value, int):
         return value

@@ -1,8 +1,8 @@
-"""Names: how objects, kinds and resources are called, in the API and in a cache.
+"""Names of objects, kinds and resources, in the API and in a cache.
 
-A *kind* is what an object says it is (``v1, Pod``); a *resource* is where its kind is served (``v1, pods``). An object
-of one resource is known by its namespace and name, written ``namespace/name`` where a string is needed and just
-``name`` for what belongs to no namespace (client-go's MetaNamespaceKeyFunc).
+A *kind* is the type that an object names (``v1, Pod``). A *resource* is where objects of a kind are served (``v1,
+pods``). Within a resource, an object is identified by its namespace and name. As a string this is ``namespace/name``,
+or just ``name`` for an object without a namespace (client-go's MetaNamespaceKeyFunc).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class GroupVersion(NamedTuple):
     @classmethod
     def parse(cls, api_version: str) -> GroupVersion:
         """
-        Read an object's ``apiVersion``: ``v1``, ``apps/v1``.
+        Parse an object's ``apiVersion``: ``v1``, ``apps/v1``.
 
         :raises ValueError: if it has more than one slash
         """
@@ -43,7 +43,7 @@ class GroupVersion(NamedTuple):
 
 
 class GroupKind(NamedTuple):
-    """A kind whatever its version."""
+    """A kind without a version."""
 
     group: str
     kind: str
@@ -53,7 +53,7 @@ class GroupKind(NamedTuple):
 
 
 class GroupResource(NamedTuple):
-    """A resource whatever its version; its text is how errors and quotas name it: ``pods``, ``deployments.apps``."""
+    """A resource without a version. Errors and quotas name it by its text: ``pods``, ``deployments.apps``."""
 
     group: str
     resource: str
@@ -98,9 +98,9 @@ class GroupVersionResource(NamedTuple):
 
 class ObjectName(NamedTuple):
     """
-    One object among those of its resource.
+    The name of one object within its resource.
 
-    :param namespace: empty for what belongs to no namespace
+    :param namespace: empty for objects without a namespace
     """
 
     namespace: str
@@ -109,7 +109,7 @@ class ObjectName(NamedTuple):
     @classmethod
     def parse(cls, key: str) -> ObjectName:
         """
-        Read a key back.
+        Parse a key.
 
         :raises ValueError: if it has more than one slash
         """

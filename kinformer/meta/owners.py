@@ -1,7 +1,7 @@
-"""Owners: which object another one belongs to, and who controls it.
+"""Owners: the owner references of an object, and its controller.
 
-An object names its owners in ``metadata.ownerReferences``; at most one of them is its controller. Objects and
-references may be models, Structs or dicts; a reference is found as the object holds it.
+An object names its owners in ``metadata.ownerReferences``. At most one of them is its controller. Objects and
+references may be models, Structs or dicts.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = (
 
 
 class OwnerRef(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """An owner reference, whatever its object is made of. In a body it is written as the API has it."""
+    """An owner reference of any kind of object. It is encoded as in the API."""
 
     api_version: str
     kind: str
@@ -42,20 +42,20 @@ class OwnerRef(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     @property
     def group_kind(self) -> GroupKind:
         """
-        What kind the owner is of, at no version in particular.
+        The owner's kind, without a version.
 
-        :raises ValueError: if its apiVersion is none
+        :raises ValueError: if its apiVersion is invalid
         """
         return GroupKind(GroupVersion.parse(self.api_version).group, self.kind)
 
     def to_dict(self) -> dict[str, Any]:
-        """As it stands in an object's JSON."""
+        """The reference as in an object's JSON."""
         reference: dict[str, Any] = msgspec.to_builtins(self)
         return reference
 
 
 def owner_ref(reference: Any) -> OwnerRef:
-    """A reference as a model or dict holds it, in one form for all."""
+    """Convert a reference that may be a model, a Struct or a dict."""
     return OwnerRef(
         read(reference, "apiVersion") or "",
         read(reference, "kind") or "",
@@ -67,12 +67,12 @@ def owner_ref(reference: Any) -> OwnerRef:
 
 
 def owner_refs(obj: Any) -> Sequence[OwnerRef]:
-    """All owners that `obj` names."""
+    """All owner references of `obj`."""
     return [owner_ref(reference) for reference in accessor_of(obj).owner_references(obj)]
 
 
 def get_controller_of(obj: Any) -> OwnerRef | None:
-    """The owner that controls `obj`, if one does."""
+    """The reference of `obj` to its controller; None if it has none."""
     for reference in accessor_of(obj).owner_references(obj):
         if read(reference, "controller"):
             return owner_ref(reference)
@@ -88,7 +88,7 @@ def is_controlled_by(obj: Any, uid: str) -> bool:
 
 
 def owner_with_uid(obj: Any, uid: str) -> OwnerRef | None:
-    """The reference of `obj` to the owner with that uid, controller or not."""
+    """The reference of `obj` to the owner with that uid; None if it has none. The owner need not be the controller."""
     for reference in accessor_of(obj).owner_references(obj):
         if read(reference, "uid") == uid:
             return owner_ref(reference)
@@ -97,12 +97,15 @@ def owner_with_uid(obj: Any, uid: str) -> OwnerRef | None:
 
 def new_controller_ref(owner: Any, gvk: GroupVersionKind | None = None) -> V1OwnerReference:
     """
-    The reference that makes `owner` the controller of what carries it, and holds its deletion up until that is gone.
+    Make the reference by which a dependent names `owner` as its controller.
 
-    :param gvk: what kind `owner` is; not needed for a model, or a custom resource whose type declares it
-    :raises LookupError: if `gvk` is left out, and the type of `owner` does not tell its kind
+    It also blocks a foreground deletion of the owner until the dependent is gone.
+
+    :param gvk: the kind of `owner`; not needed for a model, or for a custom resource whose type declares it
+    :raises LookupError: if `gvk` is left out, and the type of `owner` does not declare its kind
     """
-    # In client-go, too, this is with the metadata and gives the API's own type: the one import that points down.
+    # As in client-go, this function belongs to the metadata and returns the API's own type. It is the one import here
+    # of a higher layer.
     from kinformer.models import V1OwnerReference, resource_for
 
     gvk = gvk or resource_for(type(owner)).gvk

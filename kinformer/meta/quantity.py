@@ -1,14 +1,15 @@
 """Quantities: the exact numbers of resources (``500m``, ``1Gi``, ``12e6``), as apimachinery's resource.Quantity.
 
-A quantity remembers in which of three notations it was written, and is printed in the canonical form of that one. It
-is a value: immutable, hashable, compared by its amount alone (``1000m == 1``), with ``+ - *`` exact at any size. An
-amount finer than a nano is rounded away from zero when it is read, one in binary notation is capped at 2**63-1, and
-what prints back as it came (``+5``, ``00012``) is what Kubernetes prints so.
+A quantity remembers which of three notations it was written in, and is printed in the canonical form of that notation.
+It is a value: immutable, hashable, and compared by its amount alone (``1000m == 1``). ``+ - *`` are exact at any size.
+An amount finer than a nano is rounded away from zero when it is parsed. An amount in binary notation is capped at
+2**63-1. Some texts are printed as they came (``+5``, ``00012``), as in Kubernetes.
 
-An amount is held as one integer of nanos: a sum is one addition, where quota recounts make hundreds of thousands.
-Texts recur, so that parsing is mostly a cache's look-up.
+An amount is stored as one integer of nanos. So a sum is one addition, of which quota recounts make hundreds of
+thousands. The same texts occur again and again, so parsing is mostly a look-up in a cache.
 
-One thing is not Go's: there, digits and exponents may be as many as memory holds; here, over a thousand is an error.
+One thing differs from Go. There, digits and exponents may be as long as memory allows. Here, more than a thousand
+digits are an error.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ __all__ = ("MAX_VALUE", "ZERO", "Format", "Quantity", "QuantityError", "canonica
 
 _NANO: Final = 10**9
 
-#: The most that Kubernetes' ``Value()`` can tell, and what an amount in binary notation is capped at.
+#: The greatest result of Kubernetes' ``Value()``, at which an amount in binary notation is capped.
 MAX_VALUE: Final = 2**63 - 1
 
-# Over this many digits an amount is an attack on whoever adds it up.
+# An amount of more digits is taken for an attack on the code that adds amounts up.
 _LONGEST: Final = 1000
 
 _PATTERN: Final = re.compile(r"([+-]?)(0*+)([0-9]*+)(?:\.([0-9]*+))?+([eEinumkKMGTP]*+[-+]?+[0-9]*+)")
@@ -63,8 +64,8 @@ class QuantityError(ValueError):
     """
     A text is not a quantity.
 
-    :ivar text: what was to be one
-    :ivar reason: Kubernetes' own words for what is wrong with it
+    :ivar text: the text
+    :ivar reason: what is wrong with it, in Kubernetes' own words
     """
 
     def __init__(self, text: object, reason: str) -> None:
@@ -78,7 +79,7 @@ class QuantityError(ValueError):
 
 class Quantity(msgspec.Struct, frozen=True, eq=False, gc=False, repr_omit_defaults=True):
     """
-    An exact amount and how to write it; made by :meth:`parse`, :meth:`of` and arithmetic.
+    An exact amount and its notation; made by :meth:`parse`, :meth:`of` and arithmetic.
 
     :param nano: the amount in nanos
     :param format: the notation to print it in
@@ -86,31 +87,31 @@ class Quantity(msgspec.Struct, frozen=True, eq=False, gc=False, repr_omit_defaul
 
     nano: int
     format: Format = Format.DECIMAL_SI
-    # The text once it is known; the only thing that ever changes, and nobody can tell.
+    # The text, once it was made. It is the only part that ever changes, and nobody can observe that.
     _text: str = ""
 
     @staticmethod
     def parse(text: str | int | float) -> Quantity:
         """
-        Read a quantity; numbers are taken as YAML gives them (``cpu: 1``, ``cpu: 0.5``).
+        Parse a quantity. Numbers are accepted as YAML gives them (``cpu: 1``, ``cpu: 0.5``).
 
-        :raises QuantityError: (a ValueError) if it is none
+        :raises QuantityError: (a ValueError) if it is not a quantity
         """
         return _parse(text)
 
     @classmethod
     def of(cls, value: int, format: Format = Format.DECIMAL_SI) -> Quantity:  # noqa: A002 - what it is called in Go too
-        """So many whole ones."""
+        """Make a quantity of `value` whole units."""
         return cls(value * _NANO, format)
 
     @classmethod
     def of_milli(cls, value: int, format: Format = Format.DECIMAL_SI) -> Quantity:  # noqa: A002 - as above
-        """So many thousandths."""
+        """Make a quantity of `value` thousandths of a unit."""
         return cls(value * 10**6, format)
 
     @staticmethod
     def sum(quantities: Iterable[Quantity]) -> Quantity:
-        """All of them, as adding them one by one gives it, without an object for every step."""
+        """The sum of quantities: the same as adding them one by one, without an object for every step."""
         total = 0
         notation = _DECIMAL_SI
         for quantity in quantities:
@@ -121,23 +122,23 @@ class Quantity(msgspec.Struct, frozen=True, eq=False, gc=False, repr_omit_defaul
 
     @property
     def sign(self) -> int:
-        """-1, 0 or 1."""
+        """-1, 0 or 1, as the amount is negative, zero or positive."""
         return (self.nano > 0) - (self.nano < 0)
 
     def value(self) -> int:
-        """The whole number of it, as :meth:`scaled_value`."""
+        """The number of whole units, rounded as in :meth:`scaled_value`."""
         return self.scaled_value(0)
 
     def milli_value(self) -> int:
-        """How many thousandths it is, as :meth:`scaled_value`."""
+        """The number of thousandths, rounded as in :meth:`scaled_value`."""
         return self.scaled_value(-3)
 
     def scaled_value(self, scale: int) -> int:
         """
-        How many ``10**scale`` it is, rounded away from zero; `scale` is -9 or more.
+        The number of ``10**scale`` units, rounded away from zero; `scale` is -9 or more.
 
-        What does not fit into 64 bits is told as Kubernetes tells it, which is no use to anybody: 0 if the amount has
-        few digits (``1000E``), else the lowest 64 bits. :meth:`rounded_up` is exact at any size.
+        A number that does not fit into 64 bits is returned as Kubernetes does it, which has no useful meaning: 0 if the
+        amount has few digits (``1000E``), else the lowest 64 bits. :meth:`rounded_up` is exact at any size.
         """
         number = self._in_units_of(scale)
         return number if -MAX_VALUE <= number <= MAX_VALUE else _overflown(self.nano, number)
@@ -223,14 +224,14 @@ class Quantity(msgspec.Struct, frozen=True, eq=False, gc=False, repr_omit_defaul
 
 def canonical_quantity(text: str | int | float) -> str:
     """
-    What an API server keeps of a quantity in an object it is sent: ``1.5Gi`` is kept as ``1536Mi``.
+    The text of a quantity as an API server stores it: ``1.5Gi`` is stored as ``1536Mi``.
 
-    :raises QuantityError: if it is none
+    :raises QuantityError: if it is not a quantity
     """
     return str(_parse(text.strip() if isinstance(text, str) else text))
 
 
-# 2**14 texts are some 5 MB at the worst; a cluster's pods share far fewer. Typed, as 1 and True are one key else.
+# 2**14 texts take at most some 5 MB; a cluster's pods share far fewer. Typed, because 1 and True would be one key else.
 @lru_cache(maxsize=2**14, typed=True)
 def _parse(text: str | int | float) -> Quantity:
     if not isinstance(text, str):
@@ -245,8 +246,8 @@ def _parse(text: str | int | float) -> Quantity:
     if max(len(whole) + len(fraction), exponent) > _LONGEST:
         raise QuantityError(text, f"more than {_LONGEST} digits")
 
-    # Kubernetes reads short texts in 64 bits; those alone may lack digits ("m" is 0, but "Ei" is an error), and those
-    # alone it prints as they came where that is nearly canonical.
+    # Kubernetes parses short texts in 64 bits. Only these may lack digits ("m" is 0, but "Ei" is an error), and only
+    # these are printed as they came if that is nearly canonical.
     digits = (whole or "0") + fraction
     if notation is _BINARY_SI:
         short = not fraction and len(digits) + exponent * 3 // 10 < 15
@@ -271,7 +272,7 @@ def _parse(text: str | int | float) -> Quantity:
 
 
 def _interpret(text: str, suffix: str) -> tuple[Format, int]:
-    """Which notation a suffix belongs to, and its exponent: of 2 for the binary one, else of 10."""
+    """The notation of a suffix, and its exponent: of 2 for the binary notation, else of 10."""
     if (exponent := _DECIMAL_EXPONENTS.get(suffix)) is not None:
         return _DECIMAL_SI, exponent
     if (exponent := _BINARY_EXPONENTS.get(suffix)) is not None:
@@ -285,12 +286,12 @@ def _interpret(text: str, suffix: str) -> tuple[Format, int]:
 
 
 def _overflown(nano: int, number: int) -> int:
-    """What Kubernetes has of an amount that is a number of more than 64 bits."""
+    """The number that Kubernetes returns for an amount of more than 64 bits."""
     digits = abs(nano)
     while not digits % 10:
         digits //= 10
     if digits < 10**18:
-        # Kept there as 64 bits and an exponent, of which it says 0 if they do not go into 64 bits.
+        # Kubernetes stores it as 64 bits and an exponent, and returns 0 if the number does not fit into 64 bits.
         return 0
     low = abs(number) & (2**64 - 1)
     wrapped = low - 2**64 if low > MAX_VALUE else low
@@ -307,7 +308,7 @@ def _format(nano: int, notation: Format) -> str:
             while not whole & 1023:
                 whole >>= 10
                 exponent += 10
-            # From 2**70 on Kubernetes has no suffix and leaves it out, here as below.
+            # From 2**70 on, Kubernetes has no suffix and leaves it out. So does this code, also below.
             return f"{whole}{_BINARY_SUFFIXES.get(exponent, '')}"
     exponent = -9
     while True:

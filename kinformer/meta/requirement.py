@@ -1,4 +1,4 @@
-"""Requirements: one condition on one label, the piece that label selectors are made of."""
+"""Requirements: conditions on one label each, of which label selectors are made."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ("Operator", "Requirement", "SelectorError", "check_label_key")
 
 
 class SelectorError(ValueError):
-    """What was to be a selector is none; the text is what an API server would answer."""
+    """A text or an object is not a valid selector. The message is the one of an API server."""
 
 
 class Operator(StrEnum):
-    """How a label is compared, by the names that apimachinery gives it."""
+    """The comparison of a requirement, with apimachinery's names."""
 
     EQUALS = "="
     DOUBLE_EQUALS = "=="
@@ -41,7 +41,7 @@ _ABSENT = frozenset({None})
 
 
 class Rule(NamedTuple):
-    """A requirement as it is best tested: ``(labels.get(key) in values) is wanted``; an absent label is None."""
+    """A requirement in the form in which it is tested: ``(labels.get(key) in values) is wanted``. Absent is None."""
 
     key: str
     values: Container[str | None]
@@ -52,7 +52,7 @@ class Requirement(NamedTuple):
     """
     One condition on one label.
 
-    :param values: as many as the operator takes; none for existence
+    :param values: as many values as the operator takes; none for existence
     """
 
     key: str
@@ -62,9 +62,9 @@ class Requirement(NamedTuple):
     @classmethod
     def checked(cls, key: str, operator: Operator, values: tuple[str, ...] = ()) -> Requirement:
         """
-        A requirement that an API server would take.
+        Make a requirement, and check it as an API server does.
 
-        :raises SelectorError: if the key, a value, or the number of values is not right
+        :raises SelectorError: if the key, a value, or the number of values is invalid
         """
         errors = [f"key: {text}" for text in _label_key_complaint(key)]
         if operator in _SETS and not values:
@@ -90,12 +90,12 @@ class Requirement(NamedTuple):
         return cls(key, operator, values)
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether those labels meet it. What tests many uses a selector, which is faster."""
+        """Whether these labels meet the requirement. To test many objects, use a selector, which is faster."""
         rule = self.rule()
         return (labels.get(rule.key) in rule.values) is rule.wanted
 
     def rule(self) -> Rule:
-        """How to test it."""
+        """The requirement in the form in which it is tested."""
         match self.operator:
             case operator if operator in _ONE_OF:
                 return Rule(self.key, frozenset(self.values), True)
@@ -124,7 +124,7 @@ class Requirement(NamedTuple):
 
 
 class _Beyond:
-    """The texts of all integers above, or below, one."""
+    """A container of the texts of all integers above, or below, one integer."""
 
     __slots__ = ("_above", "_bound")
 
@@ -141,9 +141,10 @@ class _Beyond:
 
 def check_label_key(key: str) -> None:
     """
-    Refuse what is not a label's key, before it is known what to ask of that label.
+    Check a label's key, before the operator is known.
 
-    :raises SelectorError: in the words of apimachinery's parser, which knows no path here and says so
+    :raises SelectorError: if it is invalid. The message is that of apimachinery's parser, which has no path here and
+        writes ``<nil>``.
     """
     for text in _label_key_complaint(key):
         raise SelectorError(f"<nil>: {text}")

@@ -1,7 +1,7 @@
-"""Arithmetic on resource lists: amounts by the name of a resource, as quotas, limits and requests hold them.
+"""Arithmetic on resource lists: quantities by the name of a resource, as in quotas, limits and requests.
 
-What is in one list only is taken as the operation says, never as an error; results are new dicts. The semantics are
-those of the API server's quota package.
+A resource that is in only one list is never an error; each operation says what it does with it. Results are new dicts.
+The semantics are those of the API server's quota package.
 """
 
 from __future__ import annotations
@@ -35,27 +35,27 @@ __all__ = (
 #: A resource list that is only read.
 Amounts: TypeAlias = Mapping[str, Quantity]
 
-#: A resource list of one's own.
+#: A resource list that may be changed.
 ResourceList: TypeAlias = dict[str, Quantity]
 
 
 def load(texts: Mapping[str, str | int | float] | None) -> ResourceList:
     """
-    The amounts of a resource list as an object holds it; None is an empty one.
+    Parse a resource list of an object. None is an empty list.
 
-    :raises QuantityError: if one of them is no quantity
+    :raises QuantityError: if one of its values is not a quantity
     """
     parse = Quantity.parse
     return {name: parse(text) for name, text in texts.items()} if texts else {}
 
 
 def dump(amounts: Amounts) -> dict[str, str]:
-    """A resource list as an object holds it, in canonical texts."""
+    """The resource list as in an object, with canonical texts."""
     return {name: str(amount) for name, amount in amounts.items()}
 
 
 def add(a: Amounts, b: Amounts) -> ResourceList:
-    """``a + b`` of each resource; what one of them lacks counts as nothing."""
+    """``a + b`` for each resource. A resource that one list lacks counts as zero there."""
     result = dict(a)
     for name, amount in b.items():
         result[name] = result[name] + amount if name in result else amount
@@ -64,9 +64,9 @@ def add(a: Amounts, b: Amounts) -> ResourceList:
 
 def total(lists: Iterable[Amounts]) -> ResourceList:
     """
-    All lists, as adding them one by one gives it.
+    The sum of all lists: the same as adding them one by one.
 
-    For the many lists of a recount: an amount's sum is kept as a plain integer, where :func:`add` copies a dict a step.
+    It is faster for the many lists of a recount: sums are plain integers, while :func:`add` copies a dict each time.
     """
     nanos: dict[str, int] = {}
     formats: dict[str, Format] = {}
@@ -80,7 +80,7 @@ def total(lists: Iterable[Amounts]) -> ResourceList:
 
 
 def subtract(a: Amounts, b: Amounts) -> ResourceList:
-    """``a - b`` of each resource; what `a` lacks becomes negative."""
+    """``a - b`` for each resource. A resource that `a` lacks becomes negative."""
     result = dict(a)
     for name, amount in b.items():
         result[name] = result[name] - amount if name in result else -amount
@@ -88,7 +88,7 @@ def subtract(a: Amounts, b: Amounts) -> ResourceList:
 
 
 def subtract_non_negative(a: Amounts, b: Amounts) -> ResourceList:
-    """``a - b`` of each resource, where that is above zero, and else zero; what `a` lacks is zero."""
+    """``a - b`` for each resource, but at least zero. A resource that `a` lacks is zero."""
     result = dict.fromkeys(b, ZERO)
     for name, amount in a.items():
         rest = amount - b[name] if name in b else amount
@@ -97,7 +97,7 @@ def subtract_non_negative(a: Amounts, b: Amounts) -> ResourceList:
 
 
 def maximum(a: Amounts, b: Amounts) -> ResourceList:
-    """The greater amount of each resource."""
+    """The greater amount for each resource."""
     result = dict(a)
     for name, amount in b.items():
         if name not in result or result[name] <= amount:
@@ -106,45 +106,45 @@ def maximum(a: Amounts, b: Amounts) -> ResourceList:
 
 
 def mask(amounts: Amounts, names: Collection[str]) -> ResourceList:
-    """Only the resources of those names."""
+    """Only the resources with these names."""
     return {name: amount for name, amount in amounts.items() if name in names}
 
 
 def remove_zeros(amounts: Amounts) -> ResourceList:
-    """Only the resources there is some of."""
+    """Only the resources whose amount is not zero."""
     return {name: amount for name, amount in amounts.items() if amount}
 
 
 def equals(a: Amounts, b: Amounts) -> bool:
-    """Whether both have the same resources in the same amounts, however written."""
+    """Whether both have the same resources in the same amounts, in whatever notation."""
     return dict(a) == dict(b)
 
 
 def less_than_or_equal(a: Amounts, b: Amounts) -> bool:
-    """Whether `a` has no more than `b` of any resource that both have; others do not count."""
+    """Whether `a` has no more than `b` of any resource that both have. Other resources are ignored."""
     return not any(name in a and a[name] > amount for name, amount in b.items())
 
 
 def exceeding(a: Amounts, b: Amounts) -> list[str]:
-    """The names of what `a` has more of than `b`, of the resources that both have, sorted."""
+    """The names of the resources of which `a` has more than `b`, sorted. Resources that one list lacks are ignored."""
     return sorted(name for name, amount in b.items() if name in a and a[name] > amount)
 
 
 def is_zero(amounts: Amounts) -> bool:
-    """Whether there is nothing of anything."""
+    """Whether all amounts are zero."""
     return not any(amounts.values())
 
 
 def is_negative(amounts: Amounts) -> list[str]:
-    """The names of what is below zero, sorted."""
+    """The names of the resources whose amounts are below zero, sorted."""
     return sorted(name for name, amount in amounts.items() if amount.nano < 0)
 
 
 def intersection(a: Iterable[str], b: Iterable[str]) -> list[str]:
-    """The names in both, once each, sorted."""
+    """The names that are in both, each once, sorted."""
     return sorted(set(a).intersection(b))
 
 
 def difference(a: Iterable[str], b: Iterable[str]) -> list[str]:
-    """The names in `a` alone, once each, sorted."""
+    """The names that are only in `a`, each once, sorted."""
     return sorted(set(a).difference(b))

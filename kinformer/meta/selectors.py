@@ -1,8 +1,8 @@
-"""Label selectors: which objects are meant, by their labels.
+"""Label selectors: select objects by their labels.
 
-They come as text (a query's ``labelSelector``), as LabelSelector objects (a Deployment's, model or dict), or as plain
-maps (a Service's, a ReplicationController's). A selector is immutable and compiled when it is made: matching is what
-informers, endpoints and quota do for every pod, making one is not.
+They are made from text (a query's ``labelSelector``), from LabelSelector objects (a Deployment's, as a model or dict),
+or from plain maps (a Service's, a ReplicationController's). A selector is immutable, and compiled when it is made:
+informers, endpoints and quota match it against every pod, and make it rarely.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ _EXACT: Final = frozenset({Operator.EQUALS, Operator.DOUBLE_EQUALS, Operator.IN}
 
 class Selector:
     """
-    All of some requirements; none are met by everything.
+    Several requirements, which must all be met. A selector without requirements matches every object.
 
-    :ivar matches: whether labels (None is none) are meant. A plain function, for hot paths
+    :ivar matches: whether labels match (None means no labels). It is a plain function, for hot paths.
     :ivar requirements: sorted by key
     """
 
@@ -59,15 +59,15 @@ class Selector:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it restricts nothing."""
+        """Whether it has no requirements, and so matches every object."""
         return not self.requirements
 
     def add(self, *requirements: Requirement) -> Selector:
-        """This and more."""
+        """A selector with further requirements."""
         return Selector((*self.requirements, *requirements))
 
     def required_value(self, key: str) -> str | None:
-        """The one value that a label must have, None where there is no such label."""
+        """The value that a label must have; None if no requirement demands one value."""
         for requirement in self.requirements:
             if requirement.key == key:
                 exact = requirement.operator in _EXACT and len(requirement.values) == 1
@@ -108,18 +108,18 @@ class _NothingSelector(Selector):
 @lru_cache(maxsize=1024)
 def parse_selector(text: str) -> Selector:
     """
-    The selector that a text says: ``app=web,tier in (a,b),!canary``; an empty one is everything.
+    Parse a selector: ``app=web,tier in (a,b),!canary``. An empty text matches every object.
 
-    :raises SelectorError: (a ValueError) if it says none, in the words of an API server
+    :raises SelectorError: (a ValueError) if the text is not a selector, with the message of an API server
     """
     return Selector(parse_requirements(text))
 
 
 def selector_from_set(labels: Labels) -> Selector:
     """
-    Exactly those labels, as the selector of a Service or ReplicationController means them; none are everything.
+    Make a selector of exactly these labels, like that of a Service or ReplicationController. None matches every object.
 
-    They are taken as they are: an object's selector was checked by the server that holds it.
+    The labels are not checked, because the server that holds the object has checked them.
     """
     if not labels:
         return Everything
@@ -128,9 +128,9 @@ def selector_from_set(labels: Labels) -> Selector:
 
 def label_selector_as_selector(label_selector: Any) -> Selector:
     """
-    The selector that a LabelSelector means: of a model, a Struct or a dict. None is nothing, an empty one everything.
+    Make the selector of a LabelSelector: a model, a Struct or a dict. None matches nothing; an empty one everything.
 
-    :raises SelectorError: (a ValueError) if a requirement of it is not right
+    :raises SelectorError: (a ValueError) if a requirement is invalid
     """
     if label_selector is None:
         return Nothing
@@ -152,7 +152,7 @@ def _compile(requirements: tuple[Requirement, ...]) -> Callable[[Labels], bool]:
     if not requirements:
         return lambda labels: True
     if all(requirement.operator in _EXACT and len(requirement.values) == 1 for requirement in requirements):
-        # One or two pairs are most of what there is; written out they take 100-120 ns, in a loop 250.
+        # Most selectors have one or two pairs. Written out, these take 100-120 ns; a loop takes 250.
         pairs = [(requirement.key, requirement.values[0]) for requirement in requirements]
         if len(pairs) == 1:
             ((key, value),) = pairs
@@ -172,8 +172,8 @@ def _compile(requirements: tuple[Requirement, ...]) -> Callable[[Labels], bool]:
     return matches
 
 
-#: Meets every object. Its text is empty.
+#: Matches every object. Its text is empty.
 Everything: Final = Selector()
 
-#: Meets no object. Its text is empty too: there is no way to ask a server for nothing.
+#: Matches no object. Its text is empty too, because a query cannot ask for nothing.
 Nothing: Final[Selector] = _NothingSelector()

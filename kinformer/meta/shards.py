@@ -1,8 +1,8 @@
-"""Shard selectors: a share of a resource's objects, which the server picks out (KEP-5866, ``shardSelector``).
+"""Shard selectors: select a share of a resource's objects at the server (KEP-5866, ``shardSelector``).
 
 A selector names intervals of the hash of an object's uid or namespace: ``shardRange(object.metadata.uid, '0x0…0',
-'0x8…0')``, several of them joined by ``||``. The hash is FNV-1a with 64 bits. Both sides are here: what a client writes
-into its list and watch options, and what the embedded server makes of it.
+'0x8…0')``. Several of them are joined by ``||``. The hash is FNV-1a with 64 bits. Both sides are here: clients write
+selectors into their list and watch options, and the embedded server parses and applies them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _HEX: Final = re.compile(r"0x(?:[0-9a-f]{16}|10{16})")
 
 
 class ShardSelectorError(ValueError):
-    """A shard selector that cannot be read; the text says why."""
+    """A shard selector that cannot be parsed. The message says why."""
 
 
 def fnv1a_64(text: str) -> int:
@@ -40,9 +40,9 @@ class ShardRange:
     """
     One interval of the hash.
 
-    :param field: what is hashed: ``object.metadata.uid`` or ``object.metadata.namespace``
-    :param start: the first number that belongs to it
-    :param end: the first number after it
+    :param field: the field that is hashed: ``object.metadata.uid`` or ``object.metadata.namespace``
+    :param start: the first number of the interval
+    :param end: the first number after the interval
     """
 
     field: str
@@ -65,22 +65,22 @@ class ShardSelector:
         return " || ".join(map(str, self.ranges))
 
     def matches(self, uid: str, namespace: str) -> bool:
-        """Whether an object with this uid and namespace is one of them."""
+        """Whether it selects an object with this uid and namespace."""
         number = fnv1a_64(uid if self.ranges[0].field == _FIELDS[0] else namespace)
         return any(one.start <= number < one.end for one in self.ranges)
 
 
 def parse_shard_selector(text: str) -> ShardSelector:
     """
-    Read a selector as the API has it.
+    Parse a selector in the API's syntax.
 
-    :raises ShardSelectorError: if it is none
+    :raises ShardSelectorError: if the text is not a selector
     """
     ranges = []
     for part in text.split("||"):
         call = _CALL.fullmatch(part)
         if call is None:
-            raise ShardSelectorError(f"{part.strip()!r} is no shardRange(FIELD, '0xSTART', '0xEND')")
+            raise ShardSelectorError(f"{part.strip()!r} is not shardRange(FIELD, '0xSTART', '0xEND')")
         field, start, end = call[1], call[3], call[5]
         if field not in _FIELDS:
             raise ShardSelectorError(f"unsupported field path {field!r}; supported: {', '.join(_FIELDS)}")
@@ -98,11 +98,11 @@ def parse_shard_selector(text: str) -> ShardSelector:
 
 def shard_selectors(count: int, field: Literal["uid", "namespace"] = "uid") -> list[str]:
     """
-    Selectors that share all objects out between so many readers.
+    Make selectors that share all objects out between `count` readers.
 
-    :param field: what is hashed. Namespaces keep together what belongs together, but few of them with names that are
-        alike fall into few shards
-    :raises ValueError: if there is to be less than one
+    :param field: the field that is hashed. With the namespace, the objects of a namespace stay together. But a few
+        namespaces with similar names may fall into the same few shards.
+    :raises ValueError: if `count` is less than 1
     """
     if count < 1:
         raise ValueError(f"there are {count} shards: want at least 1")

@@ -1,6 +1,6 @@
-"""What names, label keys and label values may look like: apimachinery's rules, and what it says of a breach.
+"""Validation of names, label keys and label values, by apimachinery's rules.
 
-Each function gives a list of complaints, empty for what is right, in the words that an API server puts into its answer.
+Each function returns a list of errors in the words of an API server. The list is empty for a valid value.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NAME_RE = re.compile(_NAME)
 _VALUE_RE = re.compile(_VALUE)
 _DNS_LABEL_RE = re.compile(_DNS_LABEL)
 _DNS1035_LABEL_RE = re.compile(_DNS1035_LABEL)
-# Kubernetes' expression, written so that a long text without a match does not take forever.
+# Kubernetes' expression, written so that a long text that does not match is rejected in linear time.
 _DNS_SUBDOMAIN_RE = re.compile(r"[a-z0-9]++(?:-++[a-z0-9]++)*+(?:\.[a-z0-9]++(?:-++[a-z0-9]++)*+)*+")
 
 _NAME_TOLD = (
@@ -37,7 +37,7 @@ _NAME_EXAMPLES = ("MyName", "my.name", "123-abc")
 
 
 def label_key_errors(key: str) -> list[str]:
-    """Complaints about a label's key (a "qualified name"): an optional DNS prefix and ``/``, then a name."""
+    """The errors of a label's key (a "qualified name"): an optional DNS prefix and ``/``, then a name."""
     prefix, slash, name = key.rpartition("/")
     if "/" in prefix:
         told = regex_error(f"a valid label key {_NAME_TOLD}", _NAME, *_NAME_EXAMPLES)
@@ -57,7 +57,7 @@ def label_key_errors(key: str) -> list[str]:
 
 
 def label_value_errors(value: str) -> list[str]:
-    """Complaints about a label's value."""
+    """The errors of a label's value."""
     errors = []
     if _bytes(value) > 63:
         errors.append(max_length_error(63))
@@ -68,12 +68,12 @@ def label_value_errors(value: str) -> list[str]:
 
 
 def dns1123_subdomain_errors(name: str) -> list[str]:
-    """Complaints about the name of most objects: lower case, digits, ``-`` and ``.``, up to 253."""
+    """The errors of a name as most objects have it: lower case, digits, ``-`` and ``.``, up to 253 bytes."""
     return _dns1123_subdomain_errors(name, "characters")
 
 
 def dns1123_label_errors(name: str) -> list[str]:
-    """Complaints about a name that is one DNS label, as a namespace's: lower case, digits and ``-``, up to 63."""
+    """The errors of a name that is one DNS label, like a namespace's: lower case, digits and ``-``, up to 63 bytes."""
     errors = []
     if _bytes(name) > 63:
         errors.append(max_length_error(63, "characters"))
@@ -90,7 +90,7 @@ def dns1123_label_errors(name: str) -> list[str]:
 
 
 def dns1035_label_errors(name: str) -> list[str]:
-    """Complaints about a name as resources and versions have: a DNS label that begins with a letter."""
+    """The errors of a name as resources and versions have it: a DNS label that begins with a letter."""
     errors = []
     if _bytes(name) > 63:
         errors.append(max_length_error(63, "characters"))
@@ -104,12 +104,12 @@ def dns1035_label_errors(name: str) -> list[str]:
 
 
 def max_length_error(length: int, unit: str = "bytes") -> str:
-    """How Kubernetes says that something is too long; it counts bytes, and calls them characters in DNS names."""
+    """Kubernetes' message for a text that is too long. It counts bytes, but says characters for DNS names."""
     return f"must be no more than {length} {unit}"
 
 
 def regex_error(told: str, pattern: str, *examples: str) -> str:
-    """How Kubernetes says what a text should have matched."""
+    """Kubernetes' message for a text that does not match a pattern."""
     shown = " or ".join(f"'{example}', " for example in examples)
     return f"{told} (e.g. {shown}regex used for validation is '{pattern}')"
 

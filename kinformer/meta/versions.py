@@ -1,7 +1,7 @@
-"""Resource versions: which of two states came first. Both are versions of one resource, on one server.
+"""Resource versions: decides which of two states came first. Both must be versions of one resource, on one server.
 
-A version is a decimal number for everybody since Kubernetes 1.35 (KEP-5504). Older servers count in the same way and
-did not promise it. Versions of two resources can be compared where both are kept in one etcd, as they usually are.
+Since Kubernetes 1.35 a version is a decimal number that clients may compare (KEP-5504). Older servers count in the same
+way, but did not promise it. Versions of two resources can be compared if both are stored in one etcd, as is usual.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ __all__ = ("is_older",)
 
 
 def is_older(version: str, than: str) -> bool:
-    """Whether one resource version is before another; False where either is none that can be compared."""
+    """Whether one resource version is before another. False if one of them is not a decimal number."""
     if not (version.isdecimal() and than.isdecimal()):
         return False
     return (len(version), version) < (len(than), than)

@@ -49,9 +49,9 @@ def test_spaces_and_the_kind_of_quotes_mean_nothing() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", r"'' is no shardRange"),
-        ("true", r"'true' is no shardRange"),
-        (f"{LOWER} && {UPPER}", "is no shardRange"),
+        ("", r"'' is not shardRange"),
+        ("true", r"'true' is not shardRange"),
+        (f"{LOWER} && {UPPER}", "is not shardRange"),
         (LOWER.replace("uid", "name"), "unsupported field path 'object.metadata.name'"),
         (LOWER.replace(HALF, "0x8"), "'0x8' is not 0x and 16 lower-case hex digits"),
         (LOWER.replace(HALF, HALF.replace("8", "A")), "is not 0x and 16 lower-case hex digits"),

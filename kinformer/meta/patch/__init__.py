@@ -1,12 +1,10 @@
-"""Patches: changing an object by saying what is to change, as an API server applies it and as a client makes it.
+"""Patches: applied as an API server does it, and made as a client does it.
 
-Three forms are here, on plain JSON as Python has it: merge patches (RFC 7386), JSON patches
-(RFC 6902), and strategic merge patches, which know by which field the entries of a list are the same. Each does what
-kube-apiserver does, where that is not what the RFC says too. Server-side apply is no patch in this sense: it needs to
-know who owns which field.
+There are three formats, on plain JSON values in Python: merge patches (RFC 7386), JSON patches (RFC 6902), and
+strategic merge patches, which know the key by which entries of a list are the same. Each does what kube-apiserver does,
+also where that differs from the RFC. Server-side apply is not here: it needs to know who owns which field.
 
-What is given is never changed. A result may share parts with it: whoever goes on to change a result in place copies it
-first.
+Arguments are never changed. A result may share parts with them, so copy it before you change it in place.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""JSON values, compared as JSON: ``1``, ``1.0`` and ``true`` are three values, where Python says they are one."""
+"""Comparison of JSON values: ``1``, ``1.0`` and ``true`` are three values, although they are equal in Python."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def same(a: Any, b: Any) -> bool:
 
 
 def scalar_key(value: Any) -> Hashable:
-    """What a scalar can be looked up by; a list or an object is like nothing, itself included."""
+    """A key to look a scalar up by. A list or an object is equal to no other, not even to itself."""
     if isinstance(value, dict | list):
         return object()
     return type(value), value
 
 
 def kind_of(value: Any) -> str:
-    """What a value is, in JSON's words."""
+    """The type of a value, in JSON's words."""
     match value:
         case None:
             return "null"

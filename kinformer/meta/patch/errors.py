@@ -1,4 +1,4 @@
-"""What patches raise."""
+"""Errors of patches."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ __all__ = ("MalformedPatchError", "PatchError", "go_text", "refusing_depth")
 
 
 class PatchError(ValueError):
-    """A patch does not fit the object it is for: an API server answers 422."""
+    """A patch does not fit the object that it is applied to. An API server answers 422."""
 
 
 class MalformedPatchError(PatchError):
-    """What was sent is no patch of its kind, whatever the object: an API server answers 400."""
+    """A value is not a patch of its format, whatever the object. An API server answers 400."""
 
 
 @contextmanager
 def refusing_depth() -> Iterator[None]:
-    """Objects nested more deeply than Python follows are some 300 levels past any that the API has: an attack."""
+    """Raise an error for deeper nesting than Python allows. That is 300 levels more than any object of the API has."""
     try:
         yield
     except RecursionError:
@@ -27,7 +27,7 @@ def refusing_depth() -> Iterator[None]:
 
 
 def go_text(value: Any) -> str:
-    """A value as Go prints it, and so kube-apiserver in the errors of patches."""
+    """A value as Go prints it, which kube-apiserver uses in the errors of patches."""
     if isinstance(value, dict):
         return f"map[{' '.join(f'{name}:{go_text(item)}' for name, item in sorted(value.items()))}]"
     if isinstance(value, list):

@@ -1,11 +1,10 @@
 """JSON patches (RFC 6902): a list of operations, each on one path.
 
-What the ``copy`` operations of one patch copy is bounded, as kube-apiserver bounds it: without that, a patch of 2 KB
-doubles a list until nothing is left of the memory.
+The ``copy`` operations of one patch may copy a limited number of bytes, as in kube-apiserver. Without the limit, a
+patch of 2 KB could double a list until the memory is full.
 
-The operations are taken as the API server takes them, which is more than the RFC allows: ``replace`` of a field that is
-not there sets it, a ``test`` for null passes where there is nothing, an index below zero counts from the end, and a
-missing ``value`` is null.
+The operations follow the API server, which accepts more than the RFC. ``replace`` of a missing field sets it. A
+``test`` for null passes where there is nothing. An index below zero counts from the end. A missing ``value`` is null.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ from kinformer.meta.patch.errors import MalformedPatchError, PatchError, refusin
 
 __all__ = ("MAX_COPIED", "MAX_OPERATIONS", "apply_json_patch")
 
-#: More operations than this an API server does not take: it answers RequestEntityTooLarge.
+#: The most operations of a patch. For more, an API server answers RequestEntityTooLarge.
 MAX_OPERATIONS: Final = 10_000
 
-#: How many bytes of JSON the ``copy`` operations of one patch may copy altogether: kube-apiserver's own bound.
+#: The most bytes of JSON that the ``copy`` operations of one patch may copy in total: kube-apiserver's own limit.
 MAX_COPIED: Final = 3 * 1024 * 1024
 
 _INDEX: Final = re.compile(r"[+-]?[0-9]{1,18}")
@@ -32,11 +31,11 @@ _INDEX: Final = re.compile(r"[+-]?[0-9]{1,18}")
 
 def apply_json_patch(original: Any, patch: Any) -> Any:
     """
-    What a list of operations makes of `original`: all of them, or none.
+    Apply a list of operations to a copy of `original`: all of them, or none.
 
     :raises MalformedPatchError: if the patch is not a list of objects
-    :raises PatchError: if an operation fails: what it names is not there, or is not what it tests for; if the patch
-        copies more than :data:`MAX_COPIED`
+    :raises PatchError: if an operation fails, because its path does not exist or its test does not hold, or if the
+        patch copies more than :data:`MAX_COPIED`
     """
     if not isinstance(patch, list):
         raise MalformedPatchError(f"a JSON patch is a list of operations, not {kind_of(patch)}")
@@ -104,8 +103,10 @@ def _move(document: Any, operation: dict[str, Any]) -> Any:
 
 def _copy_value(document: Any, operation: dict[str, Any], most: int) -> tuple[Any, int]:
     """
-    :param most: how many bytes may be copied
-    :return: the document, and how many bytes of JSON were copied
+    Carry out a ``copy``.
+
+    :param most: the most bytes of JSON that it may copy
+    :return: the document, and the number of bytes that were copied
     """
     source = _pointer(operation, "from")
     value = _get(*_find(document, source, "copy"), source)
@@ -145,7 +146,7 @@ def _pointer(operation: dict[str, Any], member: str) -> str:
 
 
 def _find(document: Any, path: str, operation: str) -> tuple[Any, str]:
-    """The object or list that holds what a path names, and under which key."""
+    """The object or list that contains the value of a path, and the value's key in it."""
     _, *parts = path.split("/")
     for part in parts[:-1]:
         if isinstance(document, dict):
@@ -181,7 +182,7 @@ def _delete(container: Any, key: str, path: str) -> None:
 def _index(key: str, length: int, path: str) -> int:
     index = _index_or_none(key, length)
     if index is None:
-        raise PatchError(f"'{path}': {key!r} is no index of a list of {length}")
+        raise PatchError(f"'{path}': {key!r} is not an index of a list of {length}")
     return index
 
 
@@ -197,7 +198,7 @@ def _unescape(part: str) -> str:
 
 
 def _copy(value: Any) -> Any:
-    """A copy whose objects and lists are new: twenty times faster than deepcopy, which expects more than JSON."""
+    """A deep copy of a JSON value. It is twenty times faster than deepcopy, which handles more than JSON."""
     if isinstance(value, dict):
         return {key: _copy(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -1,7 +1,7 @@
-"""JSON merge patches (RFC 7386): an object with what is to be set, and null for what is to go.
+"""JSON merge patches (RFC 7386): an object with the fields to set, and null for each field to remove.
 
-In one point they are the API server's rather than the RFC's: nulls inside what a patch brings new are left out within
-lists too.
+They follow the API server, which differs from the RFC in one point: nulls in the new values of a patch are left out,
+also within lists.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ("create_merge_patch", "merge_patch")
 
 def merge_patch(original: Mapping[str, Any], patch: Any) -> dict[str, Any]:
     """
-    The object that a merge patch makes of `original`.
+    Apply a merge patch to `original` and return the resulting object.
 
     :raises MalformedPatchError: if the patch is not an object
     """
@@ -43,9 +43,9 @@ def _merge(original: Mapping[str, Any], patch: dict[str, Any]) -> dict[str, Any]
 
 def create_merge_patch(original: Mapping[str, Any], modified: Mapping[str, Any]) -> dict[str, Any]:
     """
-    The merge patch that makes `modified` of `original`; empty if they are the same.
+    Make the merge patch that turns `original` into `modified`; empty if they are equal.
 
-    A null in `modified` cannot be said in such a patch: it is as if it were not there.
+    Such a patch cannot set a field to null, so a null in `modified` counts as a missing field.
     """
     with refusing_depth():
         return _diff(original, modified)
@@ -65,7 +65,7 @@ def _diff(original: Mapping[str, Any], modified: Mapping[str, Any]) -> dict[str,
 
 
 def without_nulls(value: Any) -> Any:
-    """A value without the null fields of objects, however deep."""
+    """The value without null fields, at any depth."""
     if isinstance(value, dict):
         return {key: without_nulls(item) for key, item in value.items() if item is not None}
     if isinstance(value, list):

@@ -1,9 +1,9 @@
-"""What strategic merge patches must know of the API's types: which lists are merged, and by what.
+"""Schemas for strategic merge patches: the lists of the API's types that are merged, and their keys.
 
-Facts of the built-in kinds at Kubernetes 1.36, told by the tags ``patchStrategy`` and ``patchMergeKey`` of its types.
-Only fields that matter are here: merged lists, objects that are not merged as all others are, and what leads to one of
-those. Any other list is replaced as a whole, any other object merged field by field. The names of the types mean the
-same in every version that a server still has.
+These are facts about the built-in kinds of Kubernetes 1.36, taken from the tags ``patchStrategy`` and ``patchMergeKey``
+of its types. Only the fields that need an entry are here: merged lists, objects that are not merged field by field, and
+fields that lead to one of these. Any other list is replaced as a whole, and any other object is merged field by field.
+The name of a type means the same in every version that a server still serves.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ class Field:
     """
     One field of a type.
 
-    :param type: what its value, or an entry of its list, is; a key of :data:`TYPES`, or empty if nothing in it matters
-    :param merge: a list whose entries are merged
+    :param type: the type of its value or of its list's entries: a key of :data:`TYPES`, or empty if that has no entry
+    :param merge: whether it is a list whose entries are merged
     :param key: the field by which entries of a merged list are the same; empty for lists of scalars
-    :param replace: an object that is replaced as a whole
-    :param retain_keys: a patch says which fields remain (of the object, or of a list's entries) and clears the others
+    :param replace: whether it is an object that is replaced as a whole
+    :param retain_keys: whether a patch names the fields that remain (of the object, or of a list's entries) and removes
+        all others
     """
 
     type: str = ""
@@ -56,11 +57,11 @@ _CONTAINER: Final = {
 
 
 def _kind(name: str, *parts: str) -> Schema:
-    """A kind whose spec and status, where told, are the types of its name."""
+    """The schema of a kind. The types of the given parts are named after the kind."""
     return {**_META, **{part: Field(f"{name}{part.capitalize()}") for part in parts}}
 
 
-#: The fields that matter of each type that has any, and of the built-in kinds, whose metadata always does.
+#: The schemas of the types that have one. Built-in kinds have one because of their metadata.
 TYPES: Final[Mapping[str, Schema]] = {
     "ObjectMeta": {"ownerReferences": _merged("uid"), "finalizers": _merged()},
     # core
@@ -167,7 +168,7 @@ TYPES: Final[Mapping[str, Schema]] = {
     "StorageVersionMigrationStatus": _CONDITIONS,
 }
 
-# Groups whose kinds a server knows as types. A custom resource's is none of them, whatever its kind is called.
+# The groups of built-in kinds. The kind of a custom resource is in none of them, whatever its name is.
 _BUILT_IN: Final = frozenset(
     {"", "apps", "autoscaling", "batch", "policy"}
     | {
@@ -198,9 +199,9 @@ _BUILT_IN: Final = frozenset(
 
 def schema_for(gvk: GroupVersionKind) -> Schema:
     """
-    What matters of a built-in kind.
+    The schema of a built-in kind.
 
-    :raises PatchError: for a custom resource: a server takes no strategic merge patches for those
+    :raises PatchError: for a custom resource, because servers do not support strategic merge patches for those
     """
     if gvk.group not in _BUILT_IN:
         raise PatchError(f"{gvk}: strategic merge patches are for built-in kinds, not for custom resources")

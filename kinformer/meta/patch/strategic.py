@@ -1,15 +1,15 @@
-"""Strategic merge patches: merge patches that know how lists of the API are merged, and that take directives.
+"""Strategic merge patches: merge patches that merge lists of the API by their keys, and that may have directives.
 
-Besides values and nulls a patch may hold, as kubectl and controllers send them:
+Besides values and nulls a patch may have these directives, as kubectl and controllers send them:
 
 - ``$patch: replace`` or ``delete`` in an object, and in an entry of a merged list;
-- ``$retainKeys``: the fields of an object that stay; all others go;
-- ``$deleteFromPrimitiveList/FIELD``: scalars to take out of a list;
-- ``$setElementOrder/FIELD``: the order that a merged list is to have. Entries that it does not name keep their places
-  among each other.
+- ``$retainKeys``: the fields of an object that remain; all others are removed;
+- ``$deleteFromPrimitiveList/FIELD``: scalars to remove from a list;
+- ``$setElementOrder/FIELD``: the order of a merged list. Entries that it does not name keep their order among
+  themselves.
 
-What a server does with a patch is what its Go code happens to do; where the two differ in a corner, this follows the
-code. New entries of merged lists keep their nulls and directives, as there.
+This follows the server's Go code, also in cases where that differs from its documentation. As there, new entries of
+merged lists keep their nulls and directives.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ Object = dict[str, Any]
 
 def strategic_merge_patch(original: Mapping[str, Any], patch: Any, kind: GroupVersionKind | Schema) -> Object:
     """
-    The object that a strategic merge patch makes of `original`.
+    Apply a strategic merge patch to `original` and return the resulting object.
 
-    :param kind: what `original` is, or the schema of its type
-    :raises MalformedPatchError: if the patch, or a directive in it, is not what it should be
-    :raises PatchError: if it does not fit the object, or the kind takes no such patches
+    :param kind: the kind of `original`, or the schema of its type
+    :raises MalformedPatchError: if the patch, or a directive in it, has a wrong format
+    :raises PatchError: if the patch does not fit the object, or the kind does not support such patches
     """
     if not isinstance(patch, dict):
         raise MalformedPatchError(f"a strategic merge patch is an object, not {kind_of(patch)}")
@@ -58,7 +58,7 @@ def _merge(original: Mapping[str, Any], patch: Object, schema: Schema) -> Object
     patch = dict(patch)
     _retain(merged, patch)
     _merge_in_order(merged, patch, schema)
-    # What goes is taken out before what comes is put in; in Go the order of a map decides, which is anyone's guess.
+    # Deletions come first. In Go the order is that of a map, which is random.
     for key, value in sorted(patch.items(), key=lambda item: not item[0].startswith(DELETE_LIST)):
         name, deletes = key, False
         if key.startswith(DELETE_LIST):
@@ -78,7 +78,7 @@ def _merge(original: Mapping[str, Any], patch: Object, schema: Schema) -> Object
 
 
 def _merge_value(current: Any, value: Any, field: Field, deletes: bool) -> Any:
-    """Both are of the same type."""
+    """Merge one field. Both values are of the same type."""
     if isinstance(value, dict):
         return value if field.replace else _merge(current, value, TYPES.get(field.type, _UNKNOWN))
     if isinstance(value, list) and (field.merge or deletes):
@@ -96,7 +96,7 @@ def _directed(patch: Object) -> Object:
 
 
 def _retain(merged: Object, patch: Object) -> None:
-    """Carry ``$retainKeys`` out and take it from the patch."""
+    """Apply ``$retainKeys`` and remove it from the patch."""
     if RETAIN_KEYS not in patch:
         return
     retained = patch.pop(RETAIN_KEYS)
@@ -111,7 +111,7 @@ def _retain(merged: Object, patch: Object) -> None:
 
 
 def _merge_in_order(merged: Object, patch: Object, schema: Schema) -> None:
-    """Merge the lists whose order the patch sets, and take them from the patch."""
+    """Merge the lists whose order the patch sets, and remove them from the patch."""
     for directive in [key for key in patch if key.startswith(ORDER)]:
         order = _list(patch.pop(directive))
         name = _target(directive, ORDER)
@@ -136,7 +136,7 @@ def _merge_in_order(merged: Object, patch: Object, schema: Schema) -> None:
 
 
 def _check_order(change: list[Any], order: list[Any], key: str) -> None:
-    """What a patch changes must stand in the order that it sets, all of it."""
+    """Check that the entries that a patch changes are all in the order that it sets."""
     if not order or not change:
         return
     if key:
@@ -176,7 +176,7 @@ def _merge_lists(current: list[Any], change: list[Any], field: Field, deletes: b
 
 
 def _carry_out_directives(current: list[Object], change: list[Object], key: str) -> tuple[list[Object], list[Object]]:
-    """What remains of a list, and of the patch to it, once ``$patch`` in its entries is done."""
+    """Apply the ``$patch`` directives in entries. Return what remains of the list and of the patch to it."""
     replaces = False
     remaining = []
     for item in change:
@@ -214,9 +214,10 @@ def _merge_entries(current: list[Object], change: list[Object], field: Field) ->
 
 def _arranged(items: list[Any], order: list[Any], server_order: list[Any], key: str) -> list[Any]:
     """
-    A merged list in its order: what the patch names as the patch has it, the rest as the server has it.
+    Bring a merged list into order: entries that the patch names in the patch's order, the rest in the server's order.
 
-    The two are then joined by taking from the rest whatever the server has before the next one that the patch names.
+    The two are then joined. Before each entry that the patch names come the remaining entries that precede it on the
+    server.
     """
     if key:
         _require_objects(items, order)
@@ -248,7 +249,7 @@ def _sorted(items: list[Any], places: Mapping[Hashable, int], key: str) -> list[
     found = [places.get(_identity(item, key)) for item in items]
     if None not in found:
         return sorted(items, key=lambda item: places[_identity(item, key)])
-    # Go sorts with a comparison that takes what has no place for less than anything; this is its insertion sort.
+    # Go's comparison takes an entry without a place for less than any other. This is Go's insertion sort with it.
     pairs = list(zip(found, items, strict=True))
     for end in range(1, len(pairs)):
         at = end
@@ -278,7 +279,7 @@ def _is_directed(value: Any) -> bool:
 
 
 def _without_directives(value: Any) -> Any:
-    """What is new, without the objects in it that a directive speaks of: there is nothing to direct."""
+    """A new value without the objects in it that have a directive, because there is nothing to apply it to."""
     if isinstance(value, dict):
         return {key: _without_directives(item) for key, item in value.items() if not _is_directed(item)}
     if isinstance(value, list):
@@ -295,7 +296,7 @@ def _target(directive: str, prefix: str) -> str:
 
 
 def _element_type(*lists: list[Any]) -> type:
-    """What all entries of some lists are."""
+    """The one type of all entries of some lists."""
     types = {type(item) for items in lists for item in items}
     if list in types:
         raise PatchError("lists of lists are not supported")

@@ -1,6 +1,6 @@
-"""Making strategic merge patches: what a client sends to turn one object into another, as kubectl and client-go do.
+"""Makes strategic merge patches, which turn one object into another, as kubectl and client-go do.
 
-The patch says no more than what differs, entry by entry in merged lists, so that what others changed meanwhile stays.
+The patch has only the differences, entry by entry in merged lists. So changes that others make meanwhile are kept.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ def create_two_way_merge_patch(
     original: Mapping[str, Any], modified: Mapping[str, Any], kind: GroupVersionKind | Schema
 ) -> Object:
     """
-    The strategic merge patch that makes `modified` of `original` (CreateTwoWayMergePatch); empty if they are the same.
+    Make the patch that turns `original` into `modified` (CreateTwoWayMergePatch); empty if they are equal.
 
-    :param kind: what the objects are, or the schema of their type
-    :raises PatchError: if the kind takes no such patches, or an entry of a merged list lacks its key
+    :param kind: the kind of the objects, or the schema of their type
+    :raises PatchError: if the kind does not support such patches, or an entry of a merged list lacks its key
     """
     schema = schema_for(kind) if isinstance(kind, GroupVersionKind) else kind
     with refusing_depth():
@@ -53,7 +53,7 @@ def _diff(original: Mapping[str, Any], modified: Mapping[str, Any], schema: Sche
 
 
 def _diff_field(patch: Object, key: str, original: Any, modified: Any, field: Field) -> None:
-    """Both are of the same type."""
+    """Add the difference of one field to the patch. Both values are of the same type."""
     if isinstance(modified, dict) and not field.replace:
         if difference := _diff(original, modified, TYPES.get(field.type, _UNKNOWN), field.retain_keys):
             patch[key] = difference
@@ -80,7 +80,7 @@ def _diff_scalars(original: list[Any], modified: list[Any], field: Field) -> _Li
 def _diff_objects(original: list[Any], modified: list[Any], field: Field) -> _ListDiff:
     key, schema = field.key, TYPES.get(field.type, _UNKNOWN)
     name = _key_reader(key)
-    # An entry is met by the one of its name that is next in line: ports of one number differ in their protocol.
+    # Entries with the same key are paired in their order: ports with the same number may differ in their protocol.
     waiting: dict[Any, list[Object]] = {}
     for item in original:
         waiting.setdefault(scalar_key(name(item)), []).append(item)
