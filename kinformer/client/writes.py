@@ -1,8 +1,7 @@
 """Writes: reports the writes that are made in a context.
 
 A controller that wants to see its own writes before it acts again must know of them, also if a helper or a library made
-them. So each write of an object reports its resource, its
-namespace and the version that the server returned.
+them. So each write of an object reports its resource, its namespace and the version that the server returned.
 """
 
 from __future__ import annotations

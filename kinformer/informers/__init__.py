@@ -1,4 +1,4 @@
-"""Informers shared by everybody in a process, and listers over them."""
+"""Informers that all controllers of a process share, and listers that read their caches."""
 
 from __future__ import annotations
 

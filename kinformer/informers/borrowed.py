@@ -1,7 +1,7 @@
-"""Borrowed informers: those that are there as long as somebody needs them.
+"""Borrowed informers: informers that exist only while something needs them.
 
-Custom resources come and go, and so must the watches of whoever follows every kind that there is. Several who follow
-the same kind share one watch; the last one that gives it back ends it.
+Custom resources come and go. Code that follows every kind must start and end its watches with them. All borrowers of
+the same kind share one watch. It ends when the last borrower gives it back.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ __all__ = ("Borrowed", "Running")
 
 
 class Running:
-    """An informer that was started, and the means to end it alone."""
+    """A started informer, with a cancel scope that ends this one alone."""
 
     def __init__(self, informer: SharedIndexInformer[Any]) -> None:
         self.informer = informer
         self.scope = anyio.CancelScope()
         self.ended = anyio.Event()
-        #: How many have borrowed it.
+        #: The number of borrowers.
         self.borrowers = 0
 
     async def run(self) -> None:
@@ -36,9 +36,9 @@ class Running:
 
 class Borrowed:
     """
-    An informer that somebody has borrowed from a factory.
+    An informer that was borrowed from a factory.
 
-    :ivar informer: runs already, or soon
+    :ivar informer: the informer, which runs or is about to run
     """
 
     def __init__(self, informer: SharedIndexInformer[Any], give_back: Callable[[], None]) -> None:
@@ -47,9 +47,9 @@ class Borrowed:
 
     def give_back(self) -> None:
         """
-        Need it no longer: it ends unless somebody else does. Doing so twice is doing it once.
+        Give the informer back. It ends if it has no other borrowers. A second call has no effect.
 
-        Handlers that were added are to be removed before: the informer may go on.
+        Remove your handlers before this call, because the informer may go on.
         """
         give_back, self._give_back = self._give_back, None
         if give_back is not None:

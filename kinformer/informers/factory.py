@@ -1,7 +1,7 @@
-"""SharedInformerFactory: one informer for each resource, whoever asks for it.
+"""SharedInformerFactory: one informer for each resource, shared by all who ask for it.
 
-Controllers of one process ask the factory for the informers and listers that they need, add their handlers, and then
-have the factory run them all. So a hundred controllers that look at pods cost one watch of pods, and one copy of them.
+The controllers of a process ask the factory for the informers and listers that they need, and add their handlers. Then
+the factory runs all informers. So a hundred controllers that read pods cost one watch and one cache of pods.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ T = TypeVar("T")
 
 
 class InformerTypeConflict(TypeError):
-    """Somebody asked for a resource's informer with one type of object, and somebody else with another."""
+    """A resource's informer was requested with two different types of objects."""
 
     def __init__(self, gvr: GroupVersionResource, had: type, asked: type):
         super().__init__(
             f"the informer of {gvr} has objects of type {had.__qualname__}; "
-            f"it cannot have {asked.__qualname__} as well: let both ask for the same type"
+            f"it cannot have {asked.__qualname__} as well: request the same type everywhere, or a view"
         )
 
 
@@ -60,19 +60,19 @@ class SharedInformerFactory:
             informers.start()
             await informers.wait_for_cache_sync()
 
-    An exception of the body, or of an informer, leaves the ``async with`` as it is.
+    An exception of the body, or of an informer, is raised out of the ``async with`` unchanged.
 
-    :param namespace: only the objects of this namespace; kinds that belong to none are had whole
-    :param namespaces: only the objects of these namespaces, each with a list and a watch of its own, in one copy. A
-        mapping has selectors for each of them: ``{"default": Selection(), "web": Selection(label_selector="app=web")}``
-    :param label_selector: only objects that it matches, of every kind
-    :param field_selector: only objects that it matches, of every kind
-    :param resync_period: seconds between resyncs of handlers that do not ask for another; 0 for never
+    :param namespace: only objects of this namespace; kinds without namespaces are cached completely
+    :param namespaces: only objects of these namespaces, each with its own list and watch, in one cache. A mapping has
+        selectors for each of them: ``{"default": Selection(), "web": Selection(label_selector="app=web")}``
+    :param label_selector: for every kind, only objects that it matches
+    :param field_selector: for every kind, only objects that it matches
+    :param resync_period: seconds between resyncs, for handlers that do not ask for another period; 0 for never
     :param custom_resync: the same for single types
-    :param transform: is given every object of every kind before it is stored
+    :param transform: called with every object of every kind before it is stored; the object that it returns is stored
     :param by_type: other selections for single types: ``{V1Secret: Selection(label_selector="app=web")}``
     :param informer_options: further parameters for every :class:`~kinformer.cache.SharedIndexInformer`
-    :raises ValueError: if a selector cannot be parsed, or if the namespaces make no sense
+    :raises ValueError: if a selector cannot be parsed, or the namespaces are invalid
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class SharedInformerFactory:
         informer_options: Mapping[str, Any] | None = None,
         clock: Clock | None = None,
     ):
-        ListOptions(label_selector=label_selector, field_selector=field_selector)  # refuses what cannot be parsed
+        ListOptions(label_selector=label_selector, field_selector=field_selector)  # raises if one cannot be parsed
         self._client = client
         self._namespaces = by_namespace(namespace, namespaces) or {"": EVERYTHING}
         self._label_selector = label_selector
@@ -102,7 +102,7 @@ class SharedInformerFactory:
         self._informer_options = dict(informer_options or {})
         self._clock = clock or RealClock()
         self._informers: dict[GroupVersionResource, SharedIndexInformer[Any]] = {}
-        #: Second informers of a resource, by what they are called.
+        #: Further informers of a resource, by the names of their views.
         self._views: dict[tuple[GroupVersionResource, str], SharedIndexInformer[Any]] = {}
         self._running: dict[SharedIndexInformer[Any], Running] = {}
         self._borrowed: dict[tuple[type[Any], GroupVersionResource], Running] = {}
@@ -111,7 +111,7 @@ class SharedInformerFactory:
         self._holds_handlers = False
         self._division: Division | None = None
 
-    # --- asking
+    # --- getting informers
 
     def informer_for(
         self,
@@ -125,24 +125,24 @@ class SharedInformerFactory:
         selection: Selection = EVERYTHING,
     ) -> SharedIndexInformer[T]:
         """
-        The informer of a resource, made if nobody asked for it before. It has the index by namespace.
+        The informer of a resource. It is made at the first request. It has an index by namespace.
 
-        All who ask share one informer, and so have objects of one type. Who needs others asks for a view: a second
-        informer of the same resource, with a watch and a copy of its own, shared by all who ask for that view.
+        All callers share one informer, so its objects have one type. If you need other objects, ask for a view. This is
+        another informer of the same resource, with its own watch and cache, shared by all who ask for that view.
 
-        :param type_: what its objects are: a model, a Struct with the fields that are wanted, or dict
-        :param resource: group, version and plural, or a model of the same resource; not needed when `type_` is a model
-        :param namespaced: whether a custom resource's objects belong to namespaces; what has a model is known
-        :param kind: a custom resource's kind: dicts of another kind that come along are left out
-        :param indexers: index functions to add, by name; those that are there already are left as they are
-        :param view: what the second informer is called, in the log and in metrics; empty for the one that is shared
-        :param selection: which objects a view holds
-        :raises InformerTypeConflict: if the informer is there already, with objects of another type
-        :raises LookupError: if it is not known where objects of that type are served
-        :raises ValueError: if a selection is given without a view: `by_type` is for those that are shared
+        :param type_: the type of the objects: a model, a Struct with the fields that are needed, or dict
+        :param resource: group, version and plural, or a model of the same resource; not needed if `type_` is a model
+        :param namespaced: for custom resources: whether the objects belong to namespaces. It is known for models.
+        :param kind: for custom resources: the kind; dicts of another kind are left out
+        :param indexers: index functions to add, by name; existing ones of the same name are kept
+        :param view: the name of a view, also used in logs and metrics; empty for the shared informer
+        :param selection: the objects that a view holds
+        :raises InformerTypeConflict: if the informer exists already, with objects of another type
+        :raises LookupError: if the resource of the type is not known
+        :raises ValueError: if a selection is given without a view; use `by_type` for shared informers
         """
         if selection is not EVERYTHING and not view:
-            raise ValueError("a selection is for a view: give it a name, or use the factory's by_type")
+            raise ValueError("a selection needs a view: name one, or use the factory's by_type")
         if isinstance(resource, tuple):
             gvr = GroupVersionResource(*resource)
             namespaced = next(
@@ -171,9 +171,9 @@ class SharedInformerFactory:
         self, resource: GroupVersionResource | tuple[str, str, str] | type[Any], *, namespaced: bool = True
     ) -> SharedIndexInformer[PartialObjectMetadata]:
         """
-        An informer of a resource's metadata only, which is all that the server then sends.
+        An informer of a resource's metadata only. The server then sends nothing else.
 
-        :raises InformerTypeConflict: if there is an informer with the resource's whole objects already
+        :raises InformerTypeConflict: if there is already an informer with the resource's whole objects
         """
         return self.informer_for(PartialObjectMetadata, resource, namespaced=namespaced)
 
@@ -188,15 +188,16 @@ class SharedInformerFactory:
         transform: TransformFunc[T] | None = None,
     ) -> Borrowed:
         """
-        An informer of a resource's metadata for as long as it is needed, shared with all others who need it.
+        Borrow an informer of a resource's metadata. All borrowers share it, and it ends when it is not needed any more.
 
-        That is the one that :meth:`informer_for` gave, if its objects will do, and this factory leaves out none by a
-        selector. Otherwise one is made, which ends when the last who borrowed it has given it back.
+        If :meth:`informer_for` has given an informer of this resource, that one is used, provided that its objects are
+        suitable and no selector of this factory leaves objects out. Otherwise an informer is made, which ends when its
+        last borrower has given it back.
 
-        :param type_: what the objects of one that is made are, if there is none that will do: a Struct with metadata
-        :param will_do: whether objects of another type will do
+        :param type_: the type of the objects if an informer is made: a Struct with metadata
+        :param will_do: whether objects of another type are suitable
         :param indexers: the index functions that are needed, for objects of a type
-        :param transform: is given each object of one that is made, before it is stored
+        :param transform: for an informer that is made: called with each object before it is stored
         :raises RuntimeError: if the factory does not run, or was shut down
         """
         self.start()
@@ -249,12 +250,12 @@ class SharedInformerFactory:
 
     @property
     def informers(self) -> Mapping[GroupVersionResource, SharedIndexInformer[Any]]:
-        """Every informer that was asked for, by its resource; views are apart."""
+        """Every informer that was requested, by its resource, without views."""
         return dict(self._informers)
 
     @property
     def views(self) -> Mapping[tuple[GroupVersionResource, str], SharedIndexInformer[Any]]:
-        """Every view that was asked for, by its resource and its name."""
+        """Every view that was requested, by its resource and its name."""
         return dict(self._views)
 
     def _all(self) -> list[SharedIndexInformer[Any]]:
@@ -353,7 +354,7 @@ class SharedInformerFactory:
         try:
             return await tasks.__aexit__(kind, error, trace)
         except BaseExceptionGroup as group:
-            # Who uses the factory need not know that there are tasks: `except NotFound` around it is to find one.
+            # Callers need not know that there are tasks, so `except NotFound` around the factory must work.
             alone = sole_error(group)
             if alone is group:
                 raise
@@ -363,11 +364,11 @@ class SharedInformerFactory:
 
     def start(self) -> None:
         """
-        Start every informer that was asked for and does not run yet.
+        Start every informer that was requested and does not run yet.
 
-        Whoever asks for another one while the factory runs calls this again.
+        If you request another informer while the factory runs, call this again.
 
-        :raises RuntimeError: if the factory itself does not run: use it in ``async with``, or :meth:`run` it; or if it
+        :raises RuntimeError: if the factory itself does not run (use it in ``async with``, or :meth:`run` it), or if it
             was shut down
         """
         self._check_not_shut_down()
@@ -380,14 +381,15 @@ class SharedInformerFactory:
 
     async def stop(self, informer: SharedIndexInformer[Any]) -> None:
         """
-        End one informer while the others go on, and return once it has ended.
+        End one informer, and return once it has ended. The others go on.
 
-        Its handlers are told nothing more, and its copy stays as it is. Who asks for its resource again gets a new one.
+        Its handlers are not called again, and its cache stays as it is. A later request for its resource makes a new
+        informer.
 
-        :raises ValueError: if it is none of this factory's
+        :raises ValueError: if the informer is not of this factory
         """
         if informer not in self._all():
-            raise ValueError(f"informer {informer.name} is none of this factory's")
+            raise ValueError(f"informer {informer.name} is not of this factory")
         self._informers = {gvr: known for gvr, known in self._informers.items() if known is not informer}
         self._views = {name: known for name, known in self._views.items() if known is not informer}
         running = self._running.pop(informer, None)
@@ -397,32 +399,32 @@ class SharedInformerFactory:
 
     def divide(self, division: Division) -> None:
         """
-        Have informers hold only what belongs to this process, of several that share the objects out between them.
+        Make informers hold only the objects that belong to this process, one of several that share them out.
 
-        :raises RuntimeError: if an informer was asked for already
+        :raises RuntimeError: if an informer was already requested
         """
         if self._informers:
-            raise RuntimeError("the factory has informers that hold everything: divide() it before any is asked for")
+            raise RuntimeError("the factory has informers that hold everything: call divide() before informer_for()")
         self._division = division
 
     def hold_handlers(self) -> None:
         """
-        Tell handlers that are added from now on, to whichever informer, nothing until :meth:`release_handlers`.
+        Do not call handlers that are added from now on, to any informer, until :meth:`release_handlers`.
 
-        The informers themselves follow the server: that is a process that stands by for another one.
+        The informers themselves follow the server. This is for a process that stands by for another one.
         """
         self._holds_handlers = True
         for informer in self._all():
             informer.hold_handlers()
 
     def release_handlers(self) -> None:
-        """Tell the handlers that were held of everything that is there, without asking the server again."""
+        """Call the held handlers for everything in the caches, without a request to the server."""
         self._holds_handlers = False
         for informer in self._all():
             informer.release_handlers()
 
     async def run(self) -> None:
-        """Run, and start what was asked for, until cancelled or shut down; then wait until every informer has ended."""
+        """Start all requested informers and run until cancelled or shut down. Return when every informer has ended."""
         async with self:
             self.start()
             await self._shut_down.wait()
@@ -432,16 +434,16 @@ class SharedInformerFactory:
         Wait until every informer that was started has synced.
 
         :param timeout: seconds after which to give up; None for never
-        :raises CacheNotSynced: names those that had not synced when the time was up
+        :raises CacheNotSynced: if some have not synced when the time is over; the error names them
         :raises InformerStateError: if one of them stopped before it had synced
         """
         await wait_for_cache_sync(*self._running, timeout=timeout, clock=self._clock)
 
     async def shutdown(self) -> None:
         """
-        End every informer, and return once all have ended. They cannot be started again, nor can others.
+        End every informer, and return once all have ended. No informer of this factory can be started again.
 
-        Whoever waits for one to sync gets an InformerStateError.
+        A caller that waits for an informer to sync gets an InformerStateError.
         """
         self._shut_down.set()
         every = [*self._running.values(), *self._borrowed.values()]

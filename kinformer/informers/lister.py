@@ -1,6 +1,6 @@
-"""Listers: reading an informer's cache the way one reads a server, without asking one.
+"""Listers: read an informer's cache in the way that one reads a server, without requests.
 
-What a lister gives is the cache's own object, shared with everybody and not to be changed.
+A lister returns the cache's own objects. They are shared and must not be changed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Lister(Generic[T]):
     """
     The objects of one resource, as an informer has them.
 
-    :param resource: what errors call it
+    :param resource: the resource's name in errors
     """
 
     __slots__ = ("_accessor", "_indexer", "_resource")
@@ -37,9 +37,9 @@ class Lister(Generic[T]):
 
     def get(self, name: str) -> T:
         """
-        An object that belongs to no namespace; use :meth:`namespace` for others.
+        Return an object that belongs to no namespace; use :meth:`namespace` for others.
 
-        :raises NotFound: if the cache has none of that name
+        :raises NotFound: if the cache has no object with that name
         """
         return self._get(ObjectName("", name))
 
@@ -74,7 +74,7 @@ class Lister(Generic[T]):
 
 
 class NamespaceLister(Generic[T]):
-    """The objects of one namespace; ``""`` stands for all of them, as in a list."""
+    """The objects of one namespace. ``""`` stands for all namespaces, as in a list."""
 
     __slots__ = ("_lister", "_namespace")
 
@@ -88,8 +88,8 @@ class NamespaceLister(Generic[T]):
 
     def get(self, name: str) -> T:
         """
-        The namespace's object of that name.
+        Return the namespace's object with that name.
 
-        :raises NotFound: if the cache has none
+        :raises NotFound: if the cache has no such object
         """
         return self._lister._get(ObjectName(self._namespace, name))

@@ -1,9 +1,9 @@
-"""Reader: gets and lists objects from caches, and from the server where it is told to.
+"""Reader: gets and lists objects from caches, and from the server for types that are not cached.
 
-What controller-runtime's delegating client reads with. A read of a type whose informer is there and has synced, and
-holds the namespace that is asked for, costs no request. What it gives then is the cache's own object, shared with
-everybody and not to be changed. For others the server is asked, if `ask_server` lets it; else it is an error, so that
-nobody reads past a cache without knowing.
+It is the counterpart of controller-runtime's delegating client. Reading a type costs no request if its informer has
+synced and holds the requested namespace. The result is then the cache's own object, which is shared and must not be
+changed. For other types the server is asked if `ask_server` allows it. Otherwise an error is raised, so that a cache is
+never bypassed unnoticed.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ T = TypeVar("T")
 
 
 class NotCached(LookupError):
-    """Objects of a type are in no cache, and the server is not to be asked."""
+    """No synced cache holds the requested objects, and the server may not be asked."""
 
 
 class Reader:
     """
-    :param informers: whose caches are read
-    :param ask_server: ask the server for types without an informer that has synced. True for all, or the types
+    :param informers: the factory whose caches are read
+    :param ask_server: the types for which to ask the server if no synced cache holds the objects; True for all types
     """
 
     def __init__(
@@ -41,8 +41,10 @@ class Reader:
 
     async def get(self, type_: type[T], name: str, namespace: str = "") -> T:
         """
-        :raises NotFound: if there is none of that name
-        :raises NotCached: if the type has no cache, and the server is not to be asked
+        Return one object.
+
+        :raises NotFound: if there is no object with that name
+        :raises NotCached: if no synced cache holds the objects, and the server may not be asked
         """
         informer = self._cache_of(type_, namespace)
         if informer is None:
@@ -70,16 +72,18 @@ class Reader:
         index: Mapping[str, str] | None = None,
     ) -> list[T]:
         """
-        :param index: by the name of an index of the informer, the value to look for; with several, all must fit. Only a
-            cache has indexes
-        :raises IndexNotFound: if the informer has no index of that name
-        :raises NotCached: if the type has no cache, and the server is not to be asked or cannot know the index
+        List objects.
+
+        :param index: the value to look for, by the name of an index of the informer. With several, all must match. Only
+            caches have indexes.
+        :raises IndexNotFound: if the informer has no index with that name
+        :raises NotCached: if no synced cache holds the objects, and the server may not be asked or `index` is given
         :raises ValueError: if the selector cannot be parsed
         """
         informer = self._cache_of(type_, namespace)
         if informer is None:
             if index:
-                raise NotCached(f"{type_.__qualname__} is in no cache: the server has no index {', '.join(index)}")
+                raise NotCached(f"{type_.__qualname__} is in no cache, and the server has no index {', '.join(index)}")
             listed = await self._client.resource(type_).list(namespace, label_selector=label_selector)
             return listed.items
         lookups = dict(index or {})

@@ -1,4 +1,4 @@
-"""Which objects an informer of a factory holds: of which namespaces, and matched by which selectors."""
+"""Selection: the namespaces and selectors of the objects that an informer of a factory holds."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Namespaces: TypeAlias = "Collection[str] | Mapping[str, Selection]"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
     """
-    Which objects of one type an informer holds, and what is done to each before it is stored.
+    The objects of one type that an informer holds, and the transform that is applied to each.
 
-    :param namespace: only those of this namespace; None: as the factory has it
-    :param namespaces: only those of these namespaces; None: as the factory has it
-    :param label_selector: only those that it matches, besides what the factory selects
+    :param namespace: only objects of this namespace; None: the factory's setting
+    :param namespaces: only objects of these namespaces; None: the factory's setting
+    :param label_selector: only objects that it matches, in addition to the factory's selector
     :param field_selector: likewise
-    :param transform: is given each object in place of the factory's own transform
-    :raises ValueError: if a selector cannot be parsed, or if the namespaces make no sense
+    :param transform: called with each object, instead of the factory's own transform
+    :raises ValueError: if a selector cannot be parsed, or the namespaces are invalid
     """
 
     namespace: str | None = None
@@ -45,7 +45,7 @@ def by_namespace(namespace: str | None, namespaces: Namespaces | None) -> dict[s
 
     A namespace that is named twice counts once.
 
-    :raises TypeError: for a text in place of a list
+    :raises TypeError: if the namespaces are a text instead of a list
     :raises ValueError: if both are given, if there is no namespace, or if one has no name; if the selection of a
         single namespace has more than selectors
     """
@@ -58,7 +58,7 @@ def by_namespace(namespace: str | None, namespaces: Namespaces | None) -> dict[s
     if not namespaces:
         raise ValueError("namespaces is empty: leave it out for all namespaces")
     if "" in namespaces:
-        raise ValueError("a namespace has no name: leave out namespaces for all of them")
+        raise ValueError("a namespace has an empty name: leave out namespaces to select all of them")
     if not isinstance(namespaces, Mapping):
         return dict.fromkeys(namespaces, EVERYTHING)
     for name, selection in namespaces.items():

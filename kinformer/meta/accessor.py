@@ -276,7 +276,7 @@ def _mapping_reader(json_name: str) -> Callable[[Any], Any]:
 
 
 def _struct_reader(json_name: str) -> Callable[[Any], Any]:
-    """A function that reads a field of metadata whose type, a Struct or a mapping, is known only with the first object."""
+    """A function that reads a metadata field. The type of the metadata is known only with the first object."""
     readers: dict[type, Callable[[Any], Any]] = {}
 
     def read(meta: Any) -> Any:

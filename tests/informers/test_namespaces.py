@@ -366,7 +366,7 @@ async def test_a_reader_does_not_take_a_namespace_that_is_not_held_for_an_empty_
     ("options", "error", "complaint"),
     [
         ({"namespaces": []}, ValueError, "namespaces is empty: leave it out for all namespaces"),
-        ({"namespaces": ["a", ""]}, ValueError, "a namespace has no name"),
+        ({"namespaces": ["a", ""]}, ValueError, "a namespace has an empty name"),
         ({"namespaces": "ab"}, TypeError, "namespaces is 'ab': want a list of names"),
         ({"namespace": "a", "namespaces": ["b"]}, ValueError, "namespace is 'a', and namespaces are given as well"),
         ({"namespaces": {"a": Selection(namespace="b")}}, ValueError, "namespace 'a' can have selectors only"),

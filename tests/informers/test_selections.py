@@ -94,7 +94,7 @@ async def test_a_view_of_handlers_that_are_held_is_held_too(client: Client) -> N
 
 
 def test_a_selection_without_a_view_is_an_error() -> None:
-    with pytest.raises(ValueError, match="a selection is for a view"):
+    with pytest.raises(ValueError, match="a selection needs a view"):
         SharedInformerFactory(Any).informer_for(V1ConfigMap, selection=Selection(label_selector="a"))  # type: ignore[arg-type]
 
 
@@ -126,5 +126,5 @@ async def test_one_informer_can_be_stopped_while_the_others_go_on(client: Client
 async def test_an_informer_of_somebody_else_is_not_stopped(client: Client) -> None:
     other = SharedInformerFactory(client).informer_for(V1ConfigMap)
 
-    with pytest.raises(ValueError, match="informer configmaps is none of this factory's"):
+    with pytest.raises(ValueError, match="informer configmaps is not of this factory"):
         await SharedInformerFactory(client).stop(other)
