@@ -23,6 +23,7 @@ from kinformer.simulation.plan import (
     Deviation,
     Hide,
     Jump,
+    Partition,
     Pause,
     Plan,
     Refuse,
@@ -56,6 +57,7 @@ class Faults:
     :param hide: at an event
     :param silent: at an event
     :param restart_server: after a change
+    :param partition: after a write. Zero: a process that elects no leader has no more to fear from it than from cuts
     :param most: so many faults in a run. Then nothing goes wrong any more, and what runs has to settle
     :param swarm: whether each seed leaves out about half of the kinds. Runs differ more from one another that way
         (Groce et al., "Swarm testing", ISSTA 2012)
@@ -73,6 +75,7 @@ class Faults:
     hide: float = 0.02
     silent: float = 0.005
     restart_server: float = 0.005
+    partition: float = 0.0
     most: int = 4
     swarm: bool = True
 
@@ -121,20 +124,21 @@ RATES = tuple(entry.name for entry in fields(Faults) if entry.name not in ("most
 
 # At which of the injector's points a rate is for.
 _PLACES: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(("crash", "restart", "pause", "jump", "split"), ("write",)),
+    **dict.fromkeys(("crash", "restart", "pause", "jump", "split", "partition"), ("write",)),
     "conflict": ("try",),
     **dict.fromkeys(("cut", "refuse"), ("request",)),
     "delay": ("request", "event"),
     **dict.fromkeys(("hide", "silent"), ("event",)),
     "restart_server": ("change",),
 }
+_LATER = frozenset({"partition"})
 _WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 
 
 def moment_of(deviation: Deviation) -> Hashable:
     """The point at which a deviation happens. Two of one kind with the same moment exclude each other."""
     match deviation:
-        case Crash() | Restart() | Pause() | Jump() | Split():
+        case Crash() | Restart() | Pause() | Jump() | Split() | Partition():
             return "write", deviation.actor, deviation.write
         case Conflict():
             return "try", deviation.actor, deviation.write
@@ -178,7 +182,9 @@ class Injector:
             self._left = self.faults.most
             rates = {name: getattr(self.faults, name) for name in RATES}
             if self.faults.swarm:
-                rates = {name: rate for name, rate in rates.items() if self._random.random() < 0.5}
+                # What came later than the others draws only where it is wanted: seeds go on meaning what they meant.
+                kinds = [name for name, rate in rates.items() if rate > 0 or name not in _LATER]
+                rates = {name: rates[name] for name in kinds if self._random.random() < 0.5}
             self._rates = {name: rate for name, rate in rates.items() if rate > 0}
 
     @property
@@ -213,6 +219,7 @@ class Injector:
                 "pause": lambda: Pause(actor, number, draw.choice((5.0, 20.0, 60.0, 300.0))),
                 "jump": lambda: Jump(actor, number, draw.choice((-3600.0, -30.0, 30.0, 3600.0))),
                 "split": lambda: Split(actor, number, draw.choice((20.0, 60.0))),
+                "partition": lambda: Partition(actor, number, draw.choice((5.0, 20.0, 60.0))),
             },
         )
 

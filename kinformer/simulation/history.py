@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias, get_args
 __all__ = ("WHATS", "History", "Record", "What")
 
 What: TypeAlias = Literal[
-    "start",  # a process began to run; detail: the server that it is connected to, if that is a replica
+    "start",  # a process began to run; object: the Lease of its group; detail: the server, if that is a replica
     "ended",  # a process ended by itself; detail: why
     "killed",
     "paused",
@@ -26,6 +26,7 @@ What: TypeAlias = Literal[
     "event",  # a handler was told; detail: add, update or delete, and which handler
     "sync",  # a sync of the key in `object` began; detail: the controller
     "synced",  # it ended; detail: the controller, and the error if there was one
+    "barred",  # it can write no more in a sync; told when it, or another one of its group, begins the same sync
     "fault",  # a deviation; detail: its text in a plan
     "note",
 ]

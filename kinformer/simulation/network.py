@@ -59,6 +59,15 @@ class Listener:
     def close(self) -> None:
         """Nothing is held open."""
 
+    def dup(self) -> Listener:
+        return Listener(*self._address)
+
+    def __enter__(self) -> Listener:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
 
 class _Server(asyncio.AbstractServer):
     """What listens on one address, until it is closed."""
@@ -175,12 +184,13 @@ class Network:
 
     async def _travel(self) -> None:
         if (owner := OWNER.get()) is not None and not owner.may_send():
-            raise ConnectionRefusedError(errno.ECONNREFUSED, "this process is dead")
+            raise OSError(errno.ENETUNREACH, "this process is dead, or cut off")
         await asyncio.sleep(self.latency())
 
     def _server_at(self, address: tuple[str, int]) -> _Server:
         server = self.servers.get(address)
-        if server is None or not server.is_accepting:
+        owner = server.context.get(OWNER) if server is not None else None
+        if server is None or not server.is_accepting or (owner is not None and not owner.may_send()):
             raise ConnectionRefusedError(errno.ECONNREFUSED, f"Connect call failed {address}")
         return server
 
@@ -202,6 +212,13 @@ class Network:
     def ends_of(self, owner: Owner) -> list[End]:
         """The ends of connections that a process has made or accepted."""
         return [end for end in self.ends if end.owner is owner]
+
+    def leave(self, owner: Owner) -> None:
+        """A process is dead: its connections break, and nobody listens where it did."""
+        for end in self.ends_of(owner):
+            end.vanish()
+        for server in [server for server in self.servers.values() if server.context.get(OWNER) is owner]:
+            server.close()
 
 
 class End(asyncio.Transport):

@@ -30,6 +30,7 @@ __all__ = (
     "Deviation",
     "Hide",
     "Jump",
+    "Partition",
     "Pause",
     "Plan",
     "PlanError",
@@ -240,6 +241,15 @@ class Split(_Deviation):
 
 
 @dataclass(frozen=True, slots=True)
+class Partition(_Deviation):
+    """After its n-th write the process reaches nobody for so long, and nobody reaches it. Its connections break."""
+
+    actor: str
+    write: int
+    seconds: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
 class RestartServer(_Deviation):
     """
     The API server starts again after the n-th change in its storage. All connections break.
@@ -252,7 +262,7 @@ class RestartServer(_Deviation):
 
 
 Deviation: TypeAlias = (
-    Crash | Restart | Hide | Cut | Refuse | Delay | Silent | Pause | Jump | Conflict | Split | RestartServer
+    Crash | Restart | Hide | Cut | Refuse | Delay | Silent | Pause | Jump | Conflict | Split | Partition | RestartServer
 )
 
 DEVIATIONS: Mapping[str, type[Deviation]] = MappingProxyType(

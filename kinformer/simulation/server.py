@@ -30,6 +30,7 @@ from kinformer.simulation.plan import (
     Deviation,
     Hide,
     Jump,
+    Partition,
     Pause,
     Refuse,
     Restart,
@@ -122,6 +123,8 @@ class DisturbedHandler:
             for deviation in world.injector.before_write(actor):
                 self._touch(exchange, deviation)
         response = await self._answer(request)
+        if life.lease_is_unreachable == "answers" and what.resource.startswith("leases."):
+            await anyio.sleep_forever()
         world.tell(actor, "answer", what.object, detail=f"{what} {response.status}")
         if exchange.changes and what.is_counted:
             for deviation in world.injector.after_write(actor):
@@ -132,7 +135,7 @@ class DisturbedHandler:
     async def _before(self, exchange: Exchange, life: Life, end: End) -> web.Response | None:
         """What happens to a request before anything is done for it; a refusal, if it comes to that."""
         world, actor, what = self._world, exchange.actor, exchange.about
-        if life.lease_is_unreachable and what.resource.startswith("leases."):
+        if life.lease_is_unreachable == "calls" and what.resource.startswith("leases."):
             await anyio.sleep_forever()
         for deviation in world.injector.request(actor, what.verb):
             world.tell_fault(actor, deviation, what.object)
@@ -169,8 +172,10 @@ class DisturbedHandler:
                 process.pause(seconds)
             case Jump(seconds=seconds):
                 process.clock.skew += seconds
-            case Split(seconds=seconds) if process.options.election is not None:
+            case Split(seconds=seconds) if process.options.may_lead:
                 process.stop_clock(seconds)
+            case Partition(seconds=seconds):
+                process.isolate(seconds)
 
     @staticmethod
     def _cut(exchange: Exchange, end: End, response: web.StreamResponse) -> None:

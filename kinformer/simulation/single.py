@@ -14,7 +14,19 @@ from itertools import chain
 from types import MappingProxyType
 
 from kinformer.simulation.history import History
-from kinformer.simulation.plan import Conflict, Crash, Cut, Deviation, Hide, Jump, Pause, Restart, RestartServer, Split
+from kinformer.simulation.plan import (
+    Conflict,
+    Crash,
+    Cut,
+    Deviation,
+    Hide,
+    Jump,
+    Partition,
+    Pause,
+    Restart,
+    RestartServer,
+    Split,
+)
 from kinformer.simulation.requests import UNCOUNTED
 from kinformer.simulation.trial import Outcome
 
@@ -117,6 +129,7 @@ KINDS: Mapping[str, Callable[[Outcome], Iterator[Deviation]]] = MappingProxyType
         "pause": _each(Pause),
         "split": _each(Split),
         "jump": _each(Jump),
+        "partition": _each(Partition),
         "restart_server": _servers,
     }
 )

@@ -45,9 +45,9 @@ class Row:
 
 
 def actors_of(records: Iterable[Record]) -> list[str]:
-    """Whose columns there are: the user first, the server second, the others in the order of their first record."""
+    """Whose columns there are: user, server and nodes, and the others in the order of their first record."""
     found = dict.fromkeys(record.actor for record in records)
-    return sorted(found, key=lambda actor: {"user": 0, "server": 1}.get(actor, 2))
+    return sorted(found, key=lambda actor: {"user": 0, "server": 1, "nodes": 2}.get(actor, 3))
 
 
 def rows(records: Sequence[Record], violations: Iterable[Violation] = ()) -> Iterator[Row]:
@@ -94,6 +94,8 @@ def _text(record: Record) -> str:
             return f"{record.detail}: syncs {name}"
         case "synced":
             return f"{verb}: {rest} for {name}" if rest else f"{verb}: has synced {name}"
+        case "barred":
+            return f"{record.detail}: is in a sync of {name}, and can write no more"
         case "start":
             return f"starts on {record.detail}" if record.detail else "starts"
         case "killed" | "paused" | "resumed" | "ended":

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import random
 from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -29,11 +30,13 @@ from typing import Any, Final, TypeAlias
 import anyio
 from anyio.abc import TaskGroup
 
+from kinformer.client import Client, endpoint_from_url
+from kinformer.client.transport import Transport
 from kinformer.envtest.loops import LOOPS
 from kinformer.envtest.nodes import FakeNodes
 from kinformer.envtest.storage import Change
 from kinformer.logs import silenced
-from kinformer.manager import ControllerFactory, LeaderElection
+from kinformer.manager import ControllerFactory, LeaderElection, Sharding
 from kinformer.meta.names import GroupResource
 from kinformer.simulation.determinism import deterministic
 from kinformer.simulation.faults import Faults, Injector
@@ -42,7 +45,7 @@ from kinformer.simulation.loop import OWNER, Deadlock, Livelock, Owner, Simulate
 from kinformer.simulation.network import Network, NetworkOptions
 from kinformer.simulation.oracles import Checks, Ending, Invariant, Oracles, Reference, Violation
 from kinformer.simulation.plan import Deviation, Plan, RestartServer
-from kinformer.simulation.process import EPOCH, Process, ProcessClock, ProcessOptions
+from kinformer.simulation.process import EPOCH, Main, Process, ProcessClock, ProcessOptions
 from kinformer.simulation.requests import UNCOUNTED, About
 from kinformer.simulation.server import EXCHANGE, Sight, SimulatedServer
 from kinformer.simulation.state import State
@@ -52,6 +55,8 @@ from kinformer.simulation.user import User, controllers_of
 __all__ = ("NotSettled", "RunResult", "Scenario", "World", "WorldOptions", "run_world")
 
 _HOST: Final = "10.0.0.1"
+#: Actors that are no processes: no process may be called so.
+_ACTORS: Final = ("user", "nodes", "server")
 _TOUCHED: Final = "kinformer.dev/touched"
 #: What has to come to rest before things have settled. Syncs need not: some look again and again.
 _ACTIVITY: Final = frozenset({"start", "ended", "killed", "paused", "resumed", "write", "event", "fault"})
@@ -140,10 +145,18 @@ class World(User):
         self._owner = Owner("server")
         self._user = Owner("user")
         self._replicas = 0
+        self._services: dict[tuple[str, str], tuple[int, list[Process]]] = {}
+        self._random = random.Random(f"services {plan.seed}")
         self._server_restarts = False
         OWNER.set(self._owner)
         server = SimulatedServer(
-            self, _HOST, token="simulation", controllers=options.loops, seed=plan.seed, plugins=options.plugins
+            self,
+            _HOST,
+            token="simulation",
+            controllers=options.loops,
+            seed=plan.seed,
+            plugins=options.plugins,
+            resolve_service=self._endpoint_of,
         )
         super().__init__(server, self.clock)
         server.storage.listeners.append(self._changed)
@@ -159,6 +172,7 @@ class World(User):
         *,
         options: Mapping[str, Any] | None = None,
         leader_election: LeaderElection | bool = False,
+        sharding: Sharding | bool = False,
         restart_after: float = 1.0,
         is_disturbed: bool = True,
     ) -> Process:
@@ -168,19 +182,81 @@ class World(User):
         :param controllers: a factory, an installed controller's name, ``package.module:factory``, or several of them
         :param options: what the controllers are told
         :param leader_election: work only while it holds a Lease; the same one for all who have True here
+        :param sharding: share the keys out with others; the same group for all who have True here
         :param restart_after: seconds until it is started again after its end
         :param is_disturbed: whether faults may happen to it
         :raises ValueError: if there is a process of that name
         """
-        if name in self.processes or name in ("user", "server"):
+        how = ProcessOptions(
+            controllers_of(controllers),
+            options or {},
+            LeaderElection() if leader_election is True else leader_election or None,
+            Sharding() if sharding is True else sharding or None,
+            restart_after=restart_after,
+        )
+        return self._keep(name, how, is_disturbed)
+
+    def managers(
+        self,
+        count: int,
+        controllers: ControllerFactory | str | Iterable[str] | Mapping[str, ControllerFactory],
+        name: str = "manager",
+        **how: Any,
+    ) -> list[Process]:
+        """
+        Keep replicas of one manager running, each with a clock of its own: ``manager-1``, ``manager-2`` and so on.
+
+        :param how: see :meth:`manager`; want `leader_election` or `sharding`
+        """
+        return [self.manager(controllers, f"{name}-{number}", **how) for number in range(1, count + 1)]
+
+    def program(self, main: Main, name: str, *, restart_after: float = 1.0, is_disturbed: bool = True) -> Process:
+        """
+        Keep a process running that is no manager: a webhook's server, or whatever else talks to the API server.
+
+        ::
+
+            async def main(program: Program) -> None:
+                await WebhookServer(webhooks(program.client), None, host=program.host, port=9443).run()
+
+            world.service("webhooks", "default", [world.program(main, f"webhook-{n}") for n in (1, 2)], port=9443)
+
+        :param main: its life; runs anew, with an empty memory, after each end
+        :param restart_after: seconds until it is started again after its end
+        :param is_disturbed: whether faults may happen to it
+        :raises ValueError: if there is a process of that name
+        """
+        return self._keep(name, ProcessOptions(main=main, restart_after=restart_after), is_disturbed)
+
+    def _keep(self, name: str, how: ProcessOptions, is_disturbed: bool) -> Process:
+        if name in self.processes or name in _ACTORS:
             raise ValueError(f"there is a process {name!r} already")
-        election = LeaderElection() if leader_election is True else leader_election or None
-        how = ProcessOptions(controllers_of(controllers), options or {}, election, restart_after)
-        process = self.processes[name] = Process(self, name, how, self.server.url, is_disturbed=is_disturbed)
-        self._start(process.run, name)
+        host = f"10.0.2.{len(self.processes) + 1}"
+        process = Process(self, name, how, self.server.url, host=host, is_disturbed=is_disturbed)
+        self.processes[name] = process
+        self.start(process.run, name)
         return process
 
-    def _start(self, function: Callable[[], Coroutine[Any, Any, object]], name: str) -> None:
+    def service(self, name: str, namespace: str, processes: Iterable[Process], port: int) -> None:
+        """
+        Have the API server find processes behind a service's name, as the ``clientConfig`` of webhooks has it.
+
+        Each new connection goes to one of those that listen.
+
+        :param port: on which they listen
+        """
+        self._services[namespace, name] = port, list(processes)
+
+    def _endpoint_of(self, namespace: str, name: str, _: int) -> tuple[str, int]:
+        """:raises LookupError: if nobody listens"""
+        port, processes = self._services.get((namespace, name), (0, []))
+        addresses = [(each.host, port) for each in processes if (each.host, port) in self.network.servers]
+        if not addresses:
+            raise LookupError(f'no endpoints available for service "{name}"')
+        return self._random.choice(addresses)
+
+    def start(self, function: Callable[[], Coroutine[Any, Any, object]], name: str) -> None:
+        """Run something beside the scenario, for as long as the world lasts at most."""
         assert self._tasks is not None, "the world is over"
         self._tasks.start_soon(function, name=name)
 
@@ -195,6 +271,20 @@ class World(User):
 
     def tell_fault(self, actor: str, deviation: Deviation, name: str = "", version: int | str = 0) -> None:
         self.tell(actor, "fault", name, self.relative(version), str(deviation))
+
+    def tell_who_is_barred(self, process: Process, sync: tuple[str, str]) -> None:
+        """
+        A process is about to begin a sync: tell of those of its group, itself included, that can write no more in it.
+
+        :param sync: the controller's name, and the key
+        """
+        group = process.options.group
+        for other in self.processes.values() if group else ():
+            life = other.life
+            if life is None or other.options.group != group or (other is not process and sync not in life.syncing):
+                continue
+            if not life.may_write:
+                self.tell(other.name, "barred", sync[1], detail=sync[0])
 
     def relative(self, version: int | str | None) -> int:
         """A resourceVersion as records have it."""
@@ -218,7 +308,7 @@ class World(User):
             self.tell_fault("server", deviation)
             if isinstance(deviation, RestartServer) and not self._server_restarts:
                 self._server_restarts = True
-                self._start(partial(self._restart_server, deviation.history), "restart of the server")
+                self.start(partial(self._restart_server, deviation.history), "restart of the server")
 
     def assert_always(self, check: Invariant) -> None:
         """
@@ -292,7 +382,7 @@ class World(User):
                 await anyio.sleep_forever()
 
         self.tell("server", "note", detail=f"{process.url} stands at version {version - storage.first}")
-        self._start(serve, f"replica {number}")
+        self.start(serve, f"replica {number}")
 
     def _version_behind(self, changes: int) -> int:
         """The version after which there were so many changes that are counted."""
@@ -368,7 +458,7 @@ class World(User):
         OWNER.set(self._user)
         async with self.transport, anyio.create_task_group() as tasks:
             if self.options.nodes:
-                tasks.start_soon(FakeNodes(self.client, self.options.nodes, clock=self.clock).run, name="nodes")
+                tasks.start_soon(self._run_nodes, name="nodes")
             try:
                 with anyio.move_on_after(self.options.longest) as limit:
                     await scenario(self)
@@ -379,6 +469,12 @@ class World(User):
                 result.error = error
             self._over.set()
             tasks.cancel_scope.cancel()
+
+    async def _run_nodes(self) -> None:
+        OWNER.set(Owner("nodes"))
+        endpoint = endpoint_from_url(self.server.url, token=self.server.token)
+        async with Transport(endpoint, clock=self.clock, user_agent="nodes") as transport:
+            await FakeNodes(Client(transport), self.options.nodes, clock=self.clock).run()
 
 
 Scenario: TypeAlias = Callable[[World], Awaitable[object]]

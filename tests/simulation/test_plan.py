@@ -17,6 +17,7 @@ from kinformer.simulation.plan import (
     Deviation,
     Hide,
     Jump,
+    Partition,
     Pause,
     Plan,
     PlanError,
@@ -41,6 +42,7 @@ LINES = {
     "seed=17 jump(manager,write=2,seconds=-30)": Jump("manager", 2, -30),
     "seed=17 conflict(manager,write=2)": Conflict("manager", 2),
     "seed=17 split(manager,write=2,seconds=45)": Split("manager", 2, 45),
+    "seed=17 partition(manager,write=2,seconds=45)": Partition("manager", 2, 45),
     "seed=17 restartserver(change=12,kept)": RestartServer(12, "kept"),
 }
 

@@ -45,6 +45,7 @@ class WebhookServer:
     """
     :param tls: the server's certificate, and whose clients may ask; None for plain HTTP
     :param port: 0 for any that is free; :attr:`port` has it once the server listens
+    :param listener: a socket that listens already, in place of `host` and `port`
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class WebhookServer:
         host: str = LOOPBACK,
         port: int = 9443,
         *,
+        listener: socket.socket | None = None,
         clock: Clock | None = None,
     ) -> None:
         self._webhook = webhook
@@ -65,7 +67,7 @@ class WebhookServer:
         self._stamps = tls.stamps() if tls is not None else ()
         self._refused = self._stamps
         self._site: web.SockSite | None = None
-        self._listener: socket.socket | None = None
+        self._listener = listener
 
     def bind(self) -> None:
         """

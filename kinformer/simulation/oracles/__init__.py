@@ -7,9 +7,9 @@ final-state    the state in the end is that of the run without faults (:mod:`~ki
 quiet          nothing is written any more, some time after the last fault
 stores         each informer holds what the server has
 handlers       what a handler is told of an object is a possible history of it
-syncs          no two syncs of one key at once
+syncs          no two syncs of one key at once, in a process or in those that elect a leader or share the keys out
 errors         no sync raises a TypeError, a KeyError or their like
-leader         who lost the lease writes no more
+leader         who lost the lease, or a shard, writes no more of what it was for
 churn          nothing is created or deleted more often than without faults, beyond a bound
 leftovers      no task is left behind, no exception goes unhandled
 invariants     what the scenario asserts, always or in the end
@@ -29,9 +29,10 @@ from kinformer.simulation.oracles.base import Ending, Invariant, Oracle, Referen
 from kinformer.simulation.oracles.churn import Churn
 from kinformer.simulation.oracles.handlers import PossibleHistories
 from kinformer.simulation.oracles.invariants import Invariants
+from kinformer.simulation.oracles.leaders import LeaderAlone
 from kinformer.simulation.oracles.normal import PatternError, check_patterns, normal_form
 from kinformer.simulation.oracles.state import FinalState, Leftovers, Quiet, StoresAgree
-from kinformer.simulation.oracles.syncs import LeaderAlone, NoProgrammingErrors, OneSyncAtATime
+from kinformer.simulation.oracles.syncs import NoProgrammingErrors, OneSyncAtATime
 
 __all__ = (
     "ORACLES",

@@ -1,41 +1,76 @@
-"""Oracles of syncs: one at a time for each key, none ends with an error of the program, and the leader alone writes."""
+"""Oracles of syncs: one at a time for each key, and none ends with an error of the program."""
 
 from __future__ import annotations
 
 import builtins
 from collections.abc import Iterator, Sequence
+from typing import TypeAlias
 
 from kinformer.simulation.history import Record
 from kinformer.simulation.oracles.base import Oracle, State, Violation
 
-__all__ = ("LeaderAlone", "NoProgrammingErrors", "OneSyncAtATime")
+__all__ = ("NoProgrammingErrors", "OneSyncAtATime")
+
+#: A controller's name, and a key.
+_Sync: TypeAlias = tuple[str, str]
 
 
 class OneSyncAtATime(Oracle):
-    """No two syncs of one key run at once in a process. What the process was at when it was killed has ended."""
+    """
+    No two syncs of one key run at once: in a process, and in those that elect a leader or share the keys out.
+
+    What a process was at when it was killed has ended. A process that leads no more may be in a sync, and not know it.
+    That is no harm if none of its writes is sent; then it is *barred*. A process that a split makes believe that it may
+    write is not looked at.
+    """
 
     name = "syncs"
-    listens = ("start", "killed", "sync", "synced")
+    listens = ("start", "killed", "ended", "sync", "synced", "barred", "fault")
 
     def __init__(self) -> None:
-        self._running: dict[str, dict[tuple[str, str], int]] = {}
+        self._running: dict[str, dict[_Sync, int]] = {}
+        self._groups: dict[str, str] = {}
+        #: Syncs of others that can do no harm, and processes that believe what is not so.
+        self._barred: set[tuple[str, _Sync]] = set()
+        self._believing: set[str] = set()
 
     def record(self, record: Record, state: State) -> Sequence[Violation]:
-        if record.what in ("start", "killed"):
-            self._running.pop(record.actor, None)
-            return ()
-        running = self._running.setdefault(record.actor, {})
-        controller = record.detail.partition(" ")[0]
-        key = (controller, record.object)
-        if record.what == "synced":
-            running.pop(key, None)
-            return ()
+        actor, key = record.actor, (record.detail.partition(" ")[0], record.object)
+        match record.what:
+            case "start" | "killed" | "ended":
+                for each in self._running.pop(actor, ()):
+                    self._barred.discard((actor, each))
+                if record.what == "start":
+                    self._groups[actor] = record.object
+                    self._believing.discard(actor)
+            case "synced":
+                self._running.setdefault(actor, {}).pop(key, None)
+                self._barred.discard((actor, key))
+            case "barred":
+                self._barred.add((actor, key))
+            case "fault" if record.detail.startswith("split("):
+                self._believing.add(actor)
+            case "sync":
+                return tuple(self._begins(record, key))
+        return ()
+
+    def _begins(self, record: Record, key: _Sync) -> Iterator[Violation]:
+        actor, (controller, _) = record.actor, key
+        running = self._running.setdefault(actor, {})
         before = running.get(key)
         running[key] = record.number
-        if before is None:
-            return ()
-        text = f"{record.actor}: {controller} syncs {record.object} while a sync of it is running"
-        return (self.violation(text, before, record.number),)
+        if before is not None:
+            text = f"{actor}: {controller} syncs {record.object} while a sync of it is running"
+            yield self.violation(text, before, record.number)
+        group = self._groups.get(actor)
+        if not group or actor in self._believing or (actor, key) in self._barred:
+            return
+        for other, syncs in self._running.items():
+            if other == actor or key not in syncs or self._groups.get(other) != group:
+                continue
+            if (other, key) not in self._barred and other not in self._believing:
+                text = f"{actor}: {controller} syncs {record.object} while {other} is in a sync of it and may write"
+                yield self.violation(text, syncs[key], record.number)
 
 
 _PROGRAMMING = frozenset(
@@ -63,54 +98,3 @@ class NoProgrammingErrors(Oracle):
         if error.partition(":")[0].strip() not in _PROGRAMMING:
             return ()
         return (self.violation(f"{record.actor}: {controller} raised {error} for {record.object}", record.number),)
-
-
-class LeaderAlone(Oracle):
-    """
-    Who has led writes no more once another process holds the lease.
-
-    A process may if a fault makes it believe that it still leads. Only Leases with a holder count, and only processes
-    that have held one.
-    """
-
-    name = "leader"
-    listens = ("start", "fault", "write")
-
-    def __init__(self) -> None:
-        self._holders: dict[str, tuple[str, int]] = {}
-        self._lost: dict[str, tuple[str, str, int]] = {}
-        self._believing: set[str] = set()
-
-    def record(self, record: Record, state: State) -> Sequence[Violation]:
-        if record.what == "start":
-            self._lost.pop(record.actor, None)
-            self._believing.discard(record.actor)
-            return ()
-        if record.what == "fault":
-            if record.detail.startswith("split("):
-                self._believing.add(record.actor)
-            return ()
-        if record.object.startswith("leases.coordination.k8s.io/"):
-            self._lease(record, state)
-            return ()
-        return tuple(self._write(record))
-
-    def _lease(self, record: Record, state: State) -> None:
-        lease = state.get(record.object)
-        if lease is None or not (lease.get("spec") or {}).get("holderIdentity"):
-            return
-        before, _ = self._holders.get(record.object, (record.actor, 0))
-        self._holders[record.object] = (record.actor, record.number)
-        self._lost.pop(record.actor, None)
-        if before != record.actor:
-            self._lost[before] = (record.object, record.actor, record.number)
-
-    def _write(self, record: Record) -> Iterator[Violation]:
-        lost = self._lost.get(record.actor)
-        if lost is None or record.actor in self._believing:
-            return
-        lease, leader, number = lost
-        if record.object.startswith(("events/", "events.events.k8s.io/")):
-            return
-        text = f"{record.actor} writes {record.object} although {leader} holds {lease}"
-        yield self.violation(text, number, record.number)

@@ -1,0 +1,120 @@
+"""The oracle of leaders: who led, or owned a range of the keys, writes no more once another process does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kinformer.sharding import Ranges, Table, TableError
+from kinformer.simulation.history import Record
+from kinformer.simulation.oracles.base import Oracle, State, Violation
+
+__all__ = ("LeaderAlone",)
+
+_LEASES: Final = "leases.coordination.k8s.io/"
+_GROUP: Final = "kinformer.dev/shard-group"
+#: Seconds for which a write that a fault holds up on its way may come late: no client can take it back.
+_LATE: Final = 30.0
+
+
+@dataclass(slots=True)
+class _Range:
+    """Who owns a range of a group's keys, and since which record."""
+
+    owner: str
+    since: int
+
+
+class LeaderAlone(Oracle):
+    """
+    Who has led writes no more once another process holds the Lease; nor does who has owned a shard and what is in it.
+
+    A process may if a fault makes it believe that it still leads, or holds a request of it up on its way. Only Leases
+    with a holder count, and only processes that have held one.
+    """
+
+    name = "leader"
+    listens = ("start", "fault", "write")
+
+    def __init__(self) -> None:
+        self._holders: dict[str, tuple[str, int]] = {}
+        self._lost: dict[str, tuple[str, str, int]] = {}
+        self._believing: set[str] = set()
+        self._late_until: dict[str, float] = {}
+        #: The group of each process; members by name, and ranges by number, of each group.
+        self._groups: dict[str, str] = {}
+        self._members: dict[str, str] = {}
+        self._ranges: dict[str, dict[int, _Range]] = {}
+        self._hashes: dict[str, Ranges] = {}
+
+    def record(self, record: Record, state: State) -> Sequence[Violation]:
+        actor = record.actor
+        if record.what == "start":
+            self._lost.pop(actor, None)
+            self._believing.discard(actor)
+            self._groups[actor] = record.object
+            return ()
+        if record.what == "fault":
+            if record.detail.startswith("split("):
+                self._believing.add(actor)
+            elif record.detail.startswith("delay("):
+                self._late_until[actor] = record.time + _LATE
+            return ()
+        if record.object.startswith(_LEASES):
+            self._lease(record, state.get(record.object))
+            return ()
+        if actor in self._believing or record.time < self._late_until.get(actor, 0.0):
+            return ()
+        return (*self._write(record), *self._write_of_shard(record))
+
+    def _lease(self, record: Record, lease: Mapping[str, Any] | None) -> None:
+        if lease is None:
+            return
+        if ((lease.get("metadata") or {}).get("labels") or {}).get(_GROUP):
+            self._lease_of_shards(record, lease)
+        elif (lease.get("spec") or {}).get("holderIdentity"):
+            before, _ = self._holders.get(record.object, (record.actor, 0))
+            self._holders[record.object] = (record.actor, record.number)
+            self._lost.pop(record.actor, None)
+            if before != record.actor:
+                self._lost[before] = (record.object, record.actor, record.number)
+
+    def _write(self, record: Record) -> Iterator[Violation]:
+        lost = self._lost.get(record.actor)
+        if lost is None or record.object.startswith(("events/", "events.events.k8s.io/")):
+            return
+        lease, leader, number = lost
+        text = f"{record.actor} writes {record.object} although {leader} holds {lease}"
+        yield self.violation(text, number, record.number)
+
+    # -- shards -------------------------------------------------------------------------------------------------------
+
+    def _lease_of_shards(self, record: Record, lease: Mapping[str, Any]) -> None:
+        name = lease["metadata"]["name"]
+        if (lease.get("spec") or {}).get("holderIdentity"):
+            self._members.setdefault(name, record.actor)
+            return
+        try:
+            table = Table.read(lease["metadata"].get("annotations") or {})
+        except TableError:
+            return
+        ranges = self._ranges.setdefault(record.object, {})
+        self._hashes[record.object] = Ranges(len(table.owners))
+        for number, member in enumerate(table.owners):
+            owner = self._members.get(member, "")
+            known = ranges.get(number)
+            if owner and (known is None or known.owner != owner):
+                ranges[number] = _Range(owner, record.number)
+
+    def _write_of_shard(self, record: Record) -> Iterator[Violation]:
+        group = self._groups.get(record.actor, "")
+        ranges = self._ranges.get(group)
+        _, namespace, name = (*record.object.split("/"), "", "")[:3]
+        if ranges is None or not name:
+            return
+        number = self._hashes[group].of(namespace)
+        known = ranges.get(number)
+        if known is not None and known.owner != record.actor:
+            text = f"{record.actor} writes {record.object} although {known.owner} owns shard {number} of {group}"
+            yield self.violation(text, known.since, record.number)
