@@ -14,7 +14,7 @@ import copy
 from datetime import UTC, date, datetime
 from functools import cache
 from types import MemberDescriptorType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import msgspec
 
@@ -150,15 +150,16 @@ def _shown(obj: Model, name: str) -> str:
 
 @cache
 def _slots(cls: type[Model]) -> tuple[MemberDescriptorType, ...]:
-    """The slots of a class's fields, those of the classes before it included, past any :class:`LazyField`."""
+    """The slots of a class's fields, those of the classes before it included, past the properties before them."""
     return tuple(_slot(cls, name) for name in cls.__struct_fields__)
 
 
 def _slot(cls: type[Model], name: str) -> MemberDescriptorType:
     for base in cls.__mro__:
+        lazy = base.__dict__.get("__lazy_fields__", {}).get(name)
+        if lazy is not None:
+            return cast("MemberDescriptorType", lazy.slot)
         found = base.__dict__.get(name)
-        if isinstance(found, LazyField):
-            return found.slot
         if isinstance(found, MemberDescriptorType):
             return found
     raise TypeError(f"{cls.__qualname__} has no slot for its field {name}")

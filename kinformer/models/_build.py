@@ -186,7 +186,7 @@ class _Group:
             for attribute in lazy
         }
         for attribute, field in made.__lazy_fields__.items():
-            setattr(made, attribute, field)
+            field.cover(made, attribute)
         self._under_way.discard(name)
         self.made[name] = model = cast("type[Model]", made)
         return model

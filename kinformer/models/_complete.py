@@ -54,7 +54,7 @@ def complete(obj: T) -> T:
     if isinstance(obj, LazyDict):
         obj.read()
     for item, field in _unread(obj):
-        field.__get__(item)
+        field.read(item)
     return obj
 
 

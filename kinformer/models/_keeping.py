@@ -128,12 +128,12 @@ def _detacher_for(type_: type[Any], keep_managed_fields: bool, eager: bool) -> C
 
     def detach_eagerly(obj: Any) -> None:
         for field in fields:
-            field.__get__(obj)
+            field.read(obj)
         meta = obj.metadata
         if meta is not None:
             managed = type(meta).__lazy_fields__["managed_fields"]
             if keep_managed_fields:
-                managed.__get__(meta)
+                managed.read(meta)
             else:
                 managed.poke(meta, None)
 
@@ -165,10 +165,28 @@ def _successor_for(
     slots = tuple((field.peek, field.poke) for field in fields)
     raw = msgspec.Raw
     managed: LazyField | None = None
-    drop_managed: Callable[[Any, Any], None] | None = None
 
-    def succeed(old: Any, new: Any) -> None:
-        nonlocal managed, drop_managed
+    def succeed_spec_and_status(old: Any, new: Any) -> bool:
+        # The way of nearly every event: the loop below, written out. By their names slots are read at once; a call
+        # for each time that one is read or filled takes 0.5 µs of an event.
+        read = False
+        now = new._slot_of_spec
+        if type(now) is raw:
+            was = old._slot_of_spec
+            if type(was) is raw:
+                new._slot_of_spec = was if was == now else now.copy()
+            else:
+                read = True
+        now = new._slot_of_status
+        if type(now) is raw:
+            was = old._slot_of_status
+            if type(was) is raw:
+                new._slot_of_status = was if was == now else now.copy()
+            else:
+                read = True
+        return read
+
+    def succeed_any(old: Any, new: Any) -> bool:
         read = False
         for peek, poke in slots:
             now = peek(new)
@@ -178,7 +196,14 @@ def _successor_for(
                     poke(new, was if was == now else now.copy())
                 else:
                     read = True
-        if read:
+        return read
+
+    named_so = issubclass(type_, Model) and [*type_.__lazy_fields__] == ["spec", "status"]
+    succeed_unread = succeed_spec_and_status if named_so else succeed_any
+
+    def succeed(old: Any, new: Any) -> None:
+        nonlocal managed
+        if succeed_unread(old, new):
             _succeed_decoded(fields, old, new, on_changed)
         after = new.metadata
         if after is None:
@@ -186,9 +211,8 @@ def _successor_for(
         before = old.metadata
         if managed is None:  # with the first object: the type of its metadata is the same for all
             managed = type(after).__lazy_fields__["managed_fields"]
-            drop_managed = None if keep_managed_fields else managed.poke
-        if drop_managed is not None:
-            drop_managed(after, None)
+        if not keep_managed_fields:
+            after._slot_of_managed_fields = None
         elif before is not None:
             _succeed_decoded((managed,), before, after, on_changed)
         if before is None:

@@ -14,9 +14,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
+from functools import cache
 from threading import RLock
 from types import MemberDescriptorType
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 import msgspec
 
@@ -80,9 +81,9 @@ def marks_of(obj: Any) -> Marks | None:
 
 class LazyField:
     """
-    A descriptor over a Struct's own slot, which holds the decoded value, the server's bytes of it, or None.
+    A Struct's own slot, which holds the decoded value, the server's bytes of it, or None, and how it is read.
 
-    :param slot: the Struct's member descriptor that this stands in front of
+    :param slot: the Struct's member descriptor
     :param json_name: what errors call it
     :param type_of: gives the type of what the bytes are, with all that it refers to; it may be costly the first time
     :param make_reader: called once, when the first such field is read; what it gives may be used by any thread
@@ -107,15 +108,27 @@ class LazyField:
         self._make_reader = make_reader
         self._reader: Reader | None = None
 
-    def __get__(self, obj: Any, owner: type | None = None) -> Any:
-        if obj is None:
-            return self
-        value = self.peek(obj)
-        if type(value) is msgspec.Raw:
-            return self._read(obj, value)
-        return value
+    def cover(self, struct: type, attribute: str) -> None:
+        """
+        Have an attribute of a Struct be this field.
 
-    def __set__(self, obj: Any, value: Any) -> None:
+        The slot gets a second name. Reading an attribute by a name that is written in the code is one step of the
+        interpreter, and one step for the next Python also where a property stands before it: 0.13 µs instead of 0.33
+        for a descriptor that asks the slot, for each time that somebody reads a pod's spec.
+        """
+        setattr(struct, f"_slot_of_{attribute}", self.slot)
+        setattr(struct, attribute, property(_getter_maker(attribute)(self._fill), self._assign))
+
+    def read(self, obj: Any) -> Any:
+        """
+        What reading the attribute gives: the value, which is decoded now if nobody has read it yet.
+
+        :raises ObjectDecodeError: if it does not fit its type
+        """
+        value = self.peek(obj)
+        return self._fill(obj, value) if type(value) is msgspec.Raw else value
+
+    def _assign(self, obj: Any, value: Any) -> None:
         with filling:
             self.poke(obj, value)
 
@@ -147,14 +160,31 @@ class LazyField:
         self._reader = reader = self._make_reader()
         return reader
 
-    def _read(self, obj: Any, raw: msgspec.Raw) -> Any:
+    def _fill(self, obj: Any, raw: msgspec.Raw) -> Any:
         value = self.decoded(obj, raw)
         with filling:
             now = self.peek(obj)
             if now is not raw:  # another thread was faster, or somebody assigned something
-                return self.__get__(obj)
+                return self.read(obj)
             self.poke(obj, value)
         return value
+
+
+@cache
+def _getter_maker(attribute: str) -> Callable[[Callable[[Any, msgspec.Raw], Any]], Callable[[Any], Any]]:
+    """Makes an attribute's getters, of what is to be done about bytes that nobody has read."""
+    made: dict[str, Any] = {"Raw": msgspec.Raw}
+    exec(
+        f"""
+def make(fill):
+    def {attribute}(obj):
+        value = obj._slot_of_{attribute}
+        return fill(obj, value) if type(value) is Raw else value
+    return {attribute}
+""",
+        made,
+    )
+    return cast("Callable[[Callable[[Any, msgspec.Raw], Any]], Callable[[Any], Any]]", made["make"])
 
 
 def named(obj: Any) -> str:
