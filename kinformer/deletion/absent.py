@@ -1,6 +1,7 @@
-"""Owners that are known not to be there, so that the server is asked once for an owner and not once for each dependent.
+"""Absent owners: remembers owners that do not exist, so that the server is asked once, not once for each dependent.
 
-What was once found absent stays so, as no uid is given twice. Only so many are remembered, those asked for last.
+An owner that was once found absent stays absent, because no uid is used twice. Only the most recently used ones are
+remembered.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ __all__ = ("AbsentOwners", "Identity")
 
 class Identity(NamedTuple):
     """
-    Which object a reference means, or an object is.
+    The identity of an object, or of the object that a reference names.
 
-    :param api_version: with the group, as references have it: ``apps/v1``
-    :param namespace: ``""`` for what belongs to none
+    :param api_version: the group and version as in references: ``apps/v1``
+    :param namespace: ``""`` for objects without a namespace
     """
 
     api_version: str
@@ -26,15 +27,15 @@ class Identity(NamedTuple):
     uid: str
 
     def __str__(self) -> str:
-        """As Kubernetes has it in logs and Events."""
+        """The same text as in Kubernetes' logs and Events."""
         return f"[{self.api_version}/{self.kind}, namespace: {self.namespace}, name: {self.name}, uid: {self.uid}]"
 
 
 class AbsentOwners:
     """
-    The last identities that were found absent.
+    The most recently used identities that were found absent.
 
-    :param size: how many are remembered
+    :param size: the most identities that are remembered
     """
 
     __slots__ = ("_known", "_size")

@@ -1,4 +1,4 @@
-"""In which order a namespace is emptied: pods first, and all else once they are gone.
+"""The order in which a namespace is emptied: first the pods, and everything else once they are gone.
 
 A pod that is shutting down may need its ConfigMaps, its Service or a network policy until its end (Kubernetes'
 OrderedNamespaceDeletion, KEP-5080).
@@ -20,9 +20,9 @@ PODS: Final = GroupResource("", "pods")
 
 def stages(kinds: Iterable[T], resource_of: Callable[[T], GroupResource]) -> list[list[T]]:
     """
-    The kinds of a namespace, in the order in which they are emptied.
+    Arrange the kinds of a namespace in the order in which they are deleted.
 
-    :return: stages; one begins when nothing is left of those before it
+    :return: the stages; a stage begins when no objects of the stages before it are left
     """
     kinds = list(kinds)
     first = [kind for kind in kinds if resource_of(kind) == PODS]

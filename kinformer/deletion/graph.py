@@ -1,16 +1,16 @@
-"""Graph: who depends on whom, and what is to be looked at when that changes.
+"""Graph: the owners and dependents of all objects. It says which objects to process when they change.
 
-What was seen of objects goes in (:meth:`Graph.see`, :meth:`Graph.gone`), and what was found not to exist
-(:meth:`Graph.absent`). Out come objects to look at, told to an :class:`Agenda`. The graph decides nothing about an
-object: it may be behind, so whoever looks at one asks the server first.
+Its input is what was seen of objects (:meth:`Graph.see`, :meth:`Graph.gone`), and which objects were found not to exist
+(:meth:`Graph.absent`). Its output are objects to process, passed to an :class:`Agenda`. The graph does not decide about
+an object. It may be out of date, so the code that processes an object must ask the server first.
 
-An owner that no event has shown yet has a *virtual* node, made from the reference of a dependent. A reference may be
-wrong in everything but the uid, so a virtual node's kind, namespace and name are a guess; when they are found wrong,
-those of another dependent are tried.
+An owner that no event has shown yet has a *virtual* node, made from the reference of a dependent. Everything in a
+reference may be wrong except the uid. So the kind, namespace and name of a virtual node are a guess. If they turn out
+to be wrong, those in the reference of another dependent are tried.
 
-The rules are those of kube-controller-manager's dependency graph builder, with differences where that one waits for
-ever: for objects with the finalizers of both orphan and foreground deletion, objects that all wait for each other in a
-circle, and references that come to say something else of the same uid.
+The rules are those of kube-controller-manager's dependency graph builder. They differ where that one waits for ever:
+for objects with the finalizers of both orphan and foreground deletion, for objects that wait for each other in a
+circle, and for references that change while their uid stays the same.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ("Agenda", "Graph", "Kind", "Node", "Phase", "ReferenceLike")
 
 
 class ReferenceLike(Protocol):
-    """An owner reference, as a model or a :class:`~kinformer.deletion.heads.Reference` has it."""
+    """An owner reference: a model or a :class:`~kinformer.deletion.heads.Reference`."""
 
     @property
     def api_version(self) -> str: ...
@@ -40,28 +40,28 @@ class ReferenceLike(Protocol):
 
 
 class Kind(NamedTuple):
-    """What an object is; one of these is shared by all objects of a kind."""
+    """The kind of an object. All objects of a kind share one instance."""
 
     api_version: str
     kind: str
 
 
 class Phase(enum.Enum):
-    """Where an object is on its way."""
+    """The stage of an object's life."""
 
     VIRTUAL = enum.auto()
-    """No event has shown it; a dependent names it."""
+    """No event has shown the object. A dependent names it."""
     LIVING = enum.auto()
     LEAVING = enum.auto()
-    """It is being deleted, and the collector has nothing to do for it."""
+    """The object is being deleted, and the collector has nothing to do for it."""
     ORPHANING = enum.auto()
-    """It is being deleted, and waits until its dependents are let go."""
+    """The object is being deleted, and waits until its dependents are orphaned."""
     WAITING = enum.auto()
-    """It is being deleted, and waits until its dependents are gone."""
+    """The object is being deleted, and waits until its dependents are gone."""
 
 
 class Node:
-    """One object."""
+    """One object in the graph."""
 
     __slots__ = ("dependents", "kind", "name", "namespace", "owners", "phase", "uid")
 
@@ -73,7 +73,7 @@ class Node:
         self.name = name
         self.uid = uid
         self.owners = owners
-        #: Those that name it as an owner; None while nobody does, which is so for nearly all.
+        #: The objects that name it as an owner; None while there are none, which holds for nearly all objects.
         self.dependents: set[Node] | None = None
         self.phase = phase
 
@@ -90,7 +90,7 @@ class Node:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether it waits until its dependents are gone."""
+        """Whether the object waits until its dependents are gone."""
         return self.phase is Phase.WAITING
 
     @property
@@ -98,7 +98,7 @@ class Node:
         return self.phase is not Phase.LIVING and self.phase is not Phase.VIRTUAL
 
     def blocking(self) -> list[Node]:
-        """The others that its deletion in the foreground waits for."""
+        """The other objects that its foreground deletion waits for."""
         return [
             dependent
             for dependent in self.dependents or ()
@@ -108,9 +108,9 @@ class Node:
 
     def holding_up(self) -> list[Node]:
         """
-        As :meth:`blocking`, but nobody if all of those wait as well, and in the end for this one.
+        Like :meth:`blocking`, but empty if all of those wait as well, and in the end for this object.
 
-        Somebody has to go first then.
+        In such a circle, one object must be deleted first.
         """
         blocking = self.blocking()
         return [] if all(node.is_waiting for node in blocking) and self._waits_for_itself(blocking) else blocking
@@ -129,16 +129,16 @@ class Node:
 
 
 class Agenda(Protocol):
-    """What is to be done next; told by the graph."""
+    """Collects what is to be done next. The graph calls it."""
 
     def look_at(self, node: Node, /) -> None:
-        """See whether this object is to be deleted, or is done waiting."""
+        """Check whether this object is to be deleted, or has finished waiting."""
 
     def look_later(self, node: Node, /) -> None:
-        """As :meth:`look_at`, but not at once."""
+        """Like :meth:`look_at`, but not at once."""
 
     def orphan(self, node: Node, /) -> None:
-        """Let the dependents of this one go."""
+        """Orphan the dependents of this object."""
 
     def misplaced(self, node: Node, owner: ReferenceLike, /) -> None:
         """Tell the user that this object names an owner that is in another namespace."""
@@ -148,9 +148,9 @@ class Graph:
     """
     All objects and their owners.
 
-    :param agenda: is told what to do
-    :ivar nodes: by uid
-    :ivar absents: the owners that are known not to be there
+    :param agenda: called with what is to be done
+    :ivar nodes: the nodes by uid
+    :ivar absents: the owners that are known not to exist
     """
 
     def __init__(self, agenda: Agenda, absents: AbsentOwners | None = None) -> None:
@@ -163,7 +163,7 @@ class Graph:
     def see(
         self, kind: Kind, namespace: str, name: str, uid: str, owners: Sequence[ReferenceLike], phase: Phase
     ) -> None:
-        """An object is there, new or changed."""
+        """Note that an object exists: it is new or has changed."""
         node = self.nodes.get(uid)
         if node is None:
             node = Node(kind, namespace, name, uid, owners, Phase.LIVING)
@@ -184,7 +184,7 @@ class Graph:
             self._move_on(node, phase)
 
     def gone(self, kind: Kind, namespace: str, name: str, uid: str) -> None:
-        """An object that was there is deleted."""
+        """Note that an object was deleted."""
         node = self.nodes.get(uid)
         if node is None:
             return
@@ -194,9 +194,9 @@ class Graph:
 
     def absent(self, identity: Identity) -> None:
         """
-        The server, asked for this very object, has none.
+        Note that the server does not have this very object.
 
-        That need not mean that there is none of its uid: the dependent that named it so may have been wrong.
+        There may still be an object with this uid, because the reference that named it so may be wrong.
         """
         node = self.nodes.get(identity.uid)
         if node is None:
@@ -223,7 +223,7 @@ class Graph:
     # --- the steps
 
     def _reveal(self, node: Node, kind: Kind, namespace: str, name: str) -> None:
-        """A virtual node's object has been seen: those that took it for another one are looked at."""
+        """Handle the first sight of a virtual node's object: process the dependents whose references were wrong."""
         guessed, seen = node.identity, Identity(*kind, namespace, name, node.uid)
         node.phase = Phase.LIVING
         self._rename(node, kind, namespace, name)
@@ -247,7 +247,7 @@ class Graph:
             self._agenda.look_at(node)
 
     def _link(self, node: Node, owners: Iterable[ReferenceLike]) -> None:
-        """Enter a node with its owners, making virtual ones of those that are not there."""
+        """Add a node to its owners. Owners that are not in the graph get virtual nodes."""
         doubtful = False
         for reference in owners:
             owner = self.nodes.get(reference.uid)
@@ -268,21 +268,21 @@ class Graph:
             self._agenda.look_at(node)
 
     def _is_doubtful(self, node: Node, reference: ReferenceLike, owner: Node) -> bool:
-        """Whether a reference may mean another object than the one that has its uid."""
+        """Whether a reference may name another object than the one with its uid."""
         if owner.namespace and owner.namespace != node.namespace:
             if not owner.is_virtual:
                 self._agenda.misplaced(node, reference)
             return True
         if not _matches(reference, owner.kind, owner.name, owner.uid):
             return True
-        # A virtual owner without a namespace was named by an object without one. It may be one that belongs to a
-        # namespace, which such an object cannot have for an owner (kubernetes/kubernetes#98040).
+        # A virtual owner without a namespace was named by an object without one. The owner may still belong to a
+        # namespace, and then that reference is invalid (kubernetes/kubernetes#98040).
         return owner.is_virtual and owner.namespace != node.namespace
 
     def _change_owners(self, node: Node, before: Sequence[ReferenceLike], after: Sequence[ReferenceLike]) -> None:
         old = {reference.uid: reference for reference in before}
         new = {reference.uid: reference for reference in after}
-        # An owner may have waited for just this: that one holds it up no longer.
+        # An owner may have waited for this change: the object no longer blocks its deletion.
         for uid, reference in old.items():
             if reference.block_owner_deletion:
                 now = new.get(uid)
@@ -296,7 +296,7 @@ class Graph:
                 left.remove(reference.uid)
                 if _is_same(reference, old[reference.uid]):
                     continue
-            # One that now says something else of the same uid may have become right, or wrong.
+            # A reference that has changed but kept its uid may have become right, or wrong.
             added.append(reference)
         self._link(node, added)
         self._unlink(node, left)
@@ -346,9 +346,9 @@ def _matches(reference: ReferenceLike, kind: Kind, name: str, uid: str) -> bool:
 
 def _by_reference(node: Node, identity: Identity) -> tuple[list[Node], list[Node]]:
     """
-    The dependents of a node that mean this very object, and those that mean another one by its uid.
+    Divide the dependents of a node: those whose reference names exactly this object, and those that name another one.
 
-    One with two references to the uid may be in both.
+    A dependent with two references to the uid may be in both lists.
     """
     kind = Kind(identity.api_version, identity.kind)
     matching: list[Node] = []
@@ -371,9 +371,9 @@ def _by_reference(node: Node, identity: Identity) -> tuple[list[Node], list[Node
 
 def _next_guess(dependents: Iterable[Node], absent: Identity) -> Identity | None:
     """
-    What else the object may be, by the references of dependents that do not mean the one that is absent.
+    The next guess of what the object is, from the references of dependents that do not name the absent one.
 
-    They are tried in an order, and from the beginning again after the last one.
+    Guesses are tried in a fixed order, and from the beginning again after the last one.
     """
     guesses = set()
     for dependent in dependents:
@@ -382,7 +382,7 @@ def _next_guess(dependents: Iterable[Node], absent: Identity) -> Identity | None
                 continue
             namespace = dependent.namespace
             if not absent.namespace and (reference.api_version, reference.kind) == absent[:2]:
-                namespace = ""  # that kind belongs to no namespace, as is known now
+                namespace = ""  # by now that kind is known to have no namespaces
             guesses.add(Identity(reference.api_version, reference.kind, namespace, reference.name, absent.uid))
     guesses.discard(absent)
     ordered = sorted(guesses, key=_guess_order)

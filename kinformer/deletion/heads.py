@@ -1,7 +1,7 @@
-"""Heads: the part of an object that says whose it is, and whether it is on its way out.
+"""Heads: the part of an object's metadata that the graph needs: identity, owners, finalizers, deletion.
 
-A graph of all objects of a cluster needs nothing else of them. As these Structs, an object with an owner takes a third
-of the memory that its metadata take as a model, and is decoded in a third of the time.
+A graph of all objects of a cluster needs nothing else. Stored as these Structs, an object with an owner takes a third
+of the memory that its metadata takes as a model, and a third of the time to decode.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ __all__ = (
 
 #: The finalizer of an owner that waits until its dependents are gone.
 FOREGROUND: Final = "foregroundDeletion"
-#: The finalizer of an owner that waits until its dependents are let go.
+#: The finalizer of an owner that waits until its dependents are orphaned.
 ORPHAN: Final = "orphan"
 
 
 class Reference(msgspec.Struct, gc=False, omit_defaults=True, rename="camel"):
-    """An owner reference, whole: what is written back is what was read."""
+    """A complete owner reference, so that it is written back as it was read."""
 
     api_version: str = ""
     kind: str = ""
@@ -48,7 +48,7 @@ class Reference(msgspec.Struct, gc=False, omit_defaults=True, rename="camel"):
 
 
 class HeadMeta(msgspec.Struct, gc=False, omit_defaults=True, rename="camel"):
-    """What of its metadata matters. Without a uid it is no object: that is how a bookmark is told from one."""
+    """The metadata that the graph needs. The uid is required, which tells an object from a bookmark."""
 
     uid: str
     name: str = ""
@@ -60,13 +60,13 @@ class HeadMeta(msgspec.Struct, gc=False, omit_defaults=True, rename="camel"):
 
 
 class Head(msgspec.Struct, gc=False):
-    """An object, of which only this is known."""
+    """An object with only this part of its metadata."""
 
     metadata: HeadMeta
 
 
 class Seen(NamedTuple):
-    """What the graph wants to know of an object."""
+    """What the graph needs of an object."""
 
     namespace: str
     name: str
@@ -75,14 +75,14 @@ class Seen(NamedTuple):
     phase: Phase
 
 
-#: Reads of an object what the graph wants to know.
+#: Reads what the graph needs of an object.
 HeadReader = Callable[[Any], Seen]
 
 _FIELDS: Final = ("namespace", "name", "uid", "ownerReferences", "finalizers", "deletionTimestamp")
 
 
 def compact(head: Head) -> Head:
-    """Have strings that recur from object to object be held once. An informer's transform."""
+    """Share strings that occur in many objects. This is a transform for informers."""
     make_room()
     meta = head.metadata
     if meta.namespace is not None:
@@ -96,7 +96,7 @@ def compact(head: Head) -> Head:
 
 
 def phase_of(deletion_timestamp: object, finalizers: Sequence[str] | None) -> Phase:
-    """Where an object is on its way, by its metadata."""
+    """The phase of an object with this metadata."""
     if deletion_timestamp is None:
         return Phase.LIVING
     if not finalizers:
@@ -107,7 +107,7 @@ def phase_of(deletion_timestamp: object, finalizers: Sequence[str] | None) -> Ph
 
 
 def shows_heads(type_: type[Any]) -> bool:
-    """Whether objects of this type have all that the graph wants to know: a user's own Struct need not."""
+    """Whether objects of this type have everything that the graph needs. A user's own Struct may lack some of it."""
     if issubclass(type_, Mapping):
         return True
     declared = accessor_for(type_).declared_meta
@@ -116,12 +116,12 @@ def shows_heads(type_: type[Any]) -> bool:
 
 def head_reader(type_: type[Any]) -> HeadReader:
     """
-    How to read the head of objects of this type.
+    Make a function that reads the head of objects of this type.
 
-    :raises TypeError: if they have none
+    :raises TypeError: if the type lacks some of the metadata
     """
     if not shows_heads(type_):
-        raise TypeError(f"{type_.__qualname__} leaves out of its metadata what says whose an object is")
+        raise TypeError(f"{type_.__qualname__} lacks some of the metadata fields {', '.join(_FIELDS)}")
     accessor = accessor_for(type_)
     declared = accessor.declared_meta
     if declared is None:

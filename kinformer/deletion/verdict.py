@@ -1,8 +1,8 @@
-"""Verdict: what becomes of an object whose owners were looked at, one by one.
+"""Verdict: decides about an object after each of its owners was looked up.
 
-An object without owners stays. An owner is *solid* if it is there to stay, *waiting* if it is being deleted and waits
-for its dependents to go, and *dangling* if there is none. One solid owner keeps an object; without any it is deleted.
-The rules are those of kube-controller-manager.
+An object without owners stays. An owner is *solid* if it exists and is not waiting for its dependents. It is *waiting*
+if it is being deleted and waits for its dependents. It is *dangling* if it does not exist. One solid owner keeps an
+object; without any the object is deleted. The rules are those of kube-controller-manager.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Propagation = Literal["Orphan", "Background", "Foreground"]
 
 
 class Standing(enum.Enum):
-    """How an owner stands to what depends on it."""
+    """The state of an owner, as far as its dependents are concerned."""
 
     SOLID = enum.auto()
     WAITING = enum.auto()
@@ -33,7 +33,7 @@ class Keep:
     """
     The object stays.
 
-    :param disown: uids of owners that it is to name no longer; those that wait would wait for ever otherwise
+    :param disown: uids of owners to remove from its references. Otherwise those that wait would wait for ever.
     """
 
     disown: tuple[str, ...] = ()
@@ -44,8 +44,8 @@ class Delete:
     """
     The object is deleted.
 
-    :param propagation: what becomes of its own dependents
-    :param unblock: first, let none of its references hold up an owner's deletion: the owners may go in a circle
+    :param propagation: what happens to its own dependents
+    :param unblock: before that, unset blockOwnerDeletion in its references, because the owners may form a circle
     """
 
     propagation: Propagation
@@ -59,9 +59,11 @@ KEEP: Final = Keep()
 
 def judge(node: Node, finalizers: Collection[str], owners: Iterable[tuple[str, Standing]]) -> Verdict:
     """
+    Decide about an object.
+
     :param node: the object, with its dependents
-    :param finalizers: the object's own, as they are now
-    :param owners: the uid of each owner that it names now, and how that one stands
+    :param finalizers: the object's present finalizers
+    :param owners: the uid and the state of each owner that it names now
     """
     owned = solid = False
     dangling: list[str] = []
@@ -80,7 +82,7 @@ def judge(node: Node, finalizers: Collection[str], owners: Iterable[tuple[str, S
     if solid:
         return Keep((*dangling, *waiting)) if dangling or waiting else KEEP
     if waiting and node.dependents:
-        # A dependent that waits itself may, over others, wait for this one. The owners wait for nobody then.
+        # A waiting dependent may in turn wait for this object, through others. Then the owners must not wait for it.
         return Delete("Foreground", unblock=any(dependent.is_waiting for dependent in node.dependents))
     if ORPHAN in finalizers:
         return Delete("Orphan")

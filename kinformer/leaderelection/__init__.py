@@ -1,7 +1,7 @@
-"""Leader election: of several processes that could write, one does. client-go's tools/leaderelection, and a guard.
+"""Leader election: only one of several processes writes. It is client-go's tools/leaderelection, and a guard of writes.
 
-:class:`LeaderElector` waits for a Lease and works while it is held; :func:`guarded_client` is the client to work with;
-:class:`LeaseKeeper` is a lease by itself, for who needs another plan than one leader.
+:class:`LeaderElector` waits for a Lease, and works while it is held. :func:`guarded_client` makes the client for that
+work. :class:`LeaseKeeper` holds one lease, for uses other than one leader.
 """
 
 from __future__ import annotations

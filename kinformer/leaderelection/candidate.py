@@ -1,11 +1,12 @@
-"""LeaseCandidate: says to the control plane that this process could hold a lease, for coordinated leader election.
+"""LeaseCandidate: offers this process to the control plane as a holder of a lease, for coordinated leader election.
 
-In a coordinated election (KEP-4355) candidates do not compete. Each publishes a LeaseCandidate with its versions; the
-control plane chooses one and writes its name into the Lease. Before it chooses it pings the candidates: it sets the
-``pingTime`` of each, and counts those that answer by a newer ``renewTime``. So it elects nobody who is gone.
+In a coordinated election (KEP-4355), candidates do not compete. Each publishes a LeaseCandidate with its versions. The
+control plane chooses one and writes its name into the Lease. Before that, it pings the candidates: it sets the
+``pingTime`` of each, and considers those that answer with a newer ``renewTime``. So it never chooses a process that is
+gone.
 
-client-go's tools/leaderelection/leasecandidate.go. The kind is served where the API ``coordination.k8s.io/v1beta1`` and
-the feature gate ``CoordinatedLeaderElection`` are switched on.
+This follows client-go's tools/leaderelection/leasecandidate.go. The kind is served if the API
+``coordination.k8s.io/v1beta1`` and the feature gate ``CoordinatedLeaderElection`` are switched on.
 """
 
 from __future__ import annotations
@@ -26,22 +27,24 @@ __all__ = ("OLDEST_EMULATION_VERSION", "LeaseCandidate")
 
 log = get_logger(__name__)
 
-#: The only strategy that Kubernetes' coordinator carries out: the candidate with the oldest emulation version.
+#: The only strategy that Kubernetes' coordinator supports: the candidate with the oldest emulation version.
 OLDEST_EMULATION_VERSION: Final = "OldestEmulationVersion"
 
-#: Seconds after which a candidate is renewed without having been asked. One that is not for half an hour is deleted.
+#: Seconds after which a candidate is renewed without a ping. The control plane deletes one after half an hour without
+#: it.
 _RENEW_EVERY: Final = 300.0
 _RESYNC: Final = 300.0
 
 
 class LeaseCandidate:
     """
-    One process' candidacy for one lease. The LeaseCandidate stays when it ends: the control plane clears it away.
+    The candidacy of one process for one lease. The LeaseCandidate object is not deleted at the end: the control plane
+    does that.
 
-    :param name: of the LeaseCandidate; the identity under which the process renews the lease has to be the same
+    :param name: the name of the LeaseCandidate; the process must use the same name as its identity to renew the lease
     :param lease: the name of the Lease, in the same namespace
     :param binary_version: the version of the program, as ``1.36.0``
-    :param emulation_version: the version as which it behaves, not newer than `binary_version`
+    :param emulation_version: the version that the program emulates, not newer than `binary_version`
     """
 
     def __init__(
@@ -76,9 +79,9 @@ class LeaseCandidate:
 
     async def run(self) -> None:
         """
-        Publish it, and answer, until cancelled. What the server refuses is logged and tried again.
+        Publish the candidate and answer pings until cancelled. If the server refuses a write, it is logged and retried.
 
-        :raises RuntimeError: if it runs already, or has run
+        :raises InformerStateError: if it runs already, or has run
         """
         try:
             async with plain_task_group() as tasks:

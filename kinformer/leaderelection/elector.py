@@ -1,4 +1,4 @@
-"""LeaderElector: of several processes that are ready to do the same work, one does it.
+"""LeaderElector: lets one of several processes do the work.
 
 ::
 
@@ -7,9 +7,10 @@
     working = guarded_client(client, elector.guard)
     await elector.run(lambda: work(working))  # waits for the lease, works, and raises LeadershipLost if it is lost
 
-The way of a term: the lease is taken, the guard opens, the work begins. Each renewal keeps the guard open for a while
-longer. When the lease cannot be renewed in time, the guard closes first, then the work is cancelled. When the elector
-itself is cancelled, the work is, and the lease is renewed until the work has ended; only then is it given up.
+A term goes like this: the lease is acquired, the guard opens, and the work begins. Each renewal keeps the guard open
+for a further time. If the lease cannot be renewed in time, the guard closes first, and then the work is cancelled. If
+the elector itself is cancelled, the work is cancelled. The lease is renewed until the work has ended, and only then
+released.
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ log = get_logger(__name__)
 
 class LeadershipLost(Exception):
     """
-    This process led, and does so no more: what needs the lease has been cancelled.
+    This process was the leader and is not any more. The work that needs the lease has been cancelled.
 
     :param lease: the lease
-    :param holder: who holds it now, where that is known
+    :param holder: the present holder, if it is known
     """
 
     def __init__(self, lease: str, why: str, holder: str = "") -> None:
@@ -48,19 +49,19 @@ class LeadershipLost(Exception):
 
 
 def new_identity() -> str:
-    """A name for this candidate that no other has, nor this machine's next one: its host and something random."""
+    """Make an identity: the host's name and a random part. No other process has it, nor a later one on this machine."""
     return f"{socket.gethostname()}_{uuid.uuid4()}"
 
 
 class LeaderElector:
     """
-    One candidate, which leads once at most.
+    One candidate, which is leader at most once.
 
-    :param keeper: the lease that it wants
-    :param release_on_cancel: give the lease up at the end, so that the next one need not wait until it runs out
-    :param coordinated: hold the lease only when, and for as long as, the control plane gives it to this candidate. Its
-        :class:`~kinformer.leaderelection.LeaseCandidate` has to be there. Off by default in Kubernetes 1.36
-    :param on_new_leader: told of each leader that is seen, this one included; must not block
+    :param keeper: the lease to hold
+    :param release_on_cancel: release the lease at the end, so that the next leader need not wait until it expires
+    :param coordinated: hold the lease only while the control plane gives it to this candidate. Its
+        :class:`~kinformer.leaderelection.LeaseCandidate` must exist. Off by default in Kubernetes 1.36.
+    :param on_new_leader: called with the identity of each leader that is seen, including this one; it must not block
     :ivar guard: open while this candidate may write
     """
 
@@ -89,22 +90,23 @@ class LeaderElector:
 
     @property
     def is_leader(self) -> bool:
-        """Whether this candidate held the lease when it last looked."""
+        """Whether this candidate held the lease when it was last read or written."""
         return self.keeper.is_leader
 
     @property
     def leader(self) -> str:
-        """Who held the lease when this candidate last looked."""
+        """The holder of the lease when it was last read or written."""
         return self.keeper.leader
 
     async def run(self, lead: Callable[[], Awaitable[object]]) -> None:
         """
-        Wait for the lease, and do the work for as long as it is held: until the work ends, the lease is lost, or this
-        is cancelled.
+        Wait for the lease, and do the work while it is held.
+
+        It ends when the work ends, the lease is lost, or this is cancelled.
 
         :param lead: the work; it is cancelled when the lease is lost
-        :raises LeadershipLost: once the work has ended, if that was for want of the lease
-        :raises RuntimeError: if it has run already
+        :raises LeadershipLost: if the lease was lost; raised once the work has ended
+        :raises RuntimeError: if this candidate has run already
         """
         if self._has_run:
             raise RuntimeError(f"the candidate for {self._lease} has run already: make a new one")
@@ -123,7 +125,7 @@ class LeaderElector:
         while True:
             acquired = await self._try(self._options.renew_deadline)
             self._report()
-            # An answer that took so long that the lease may be over is none.
+            # If the response took so long that the lease may have expired, it does not count.
             if acquired and self.guard.is_open:
                 break
             wait = self._options.retry_period
@@ -135,7 +137,7 @@ class LeaderElector:
     # --- while
 
     async def _hold(self, lead: Callable[[], Awaitable[object]]) -> None:
-        # Shielded: whoever cancels the elector ends the work, which may take its time, and not the renewals.
+        # Shielded: a cancelled elector ends the work, which may take some time. The renewals must go on until then.
         renewing = anyio.CancelScope(shield=True)
         working = anyio.CancelScope()
         lost: LeadershipLost | None = None
@@ -167,10 +169,10 @@ class LeaderElector:
             raise lost
 
     async def _renew(self) -> str:
-        """Renew until it cannot be renewed any more, and say why."""
+        """Renew until that fails, and return why."""
         while True:
             await self._clock.sleep(min(self._options.retry_period, max(self.keeper.held_for, 0.0)))
-            # Nor longer than the lease itself lasts, however slow the last renewal was.
+            # At most until the lease expires, however slow the last renewal was.
             limit = min(self._options.renew_deadline, self.keeper.held_for)
             if limit <= 0:
                 return "it ran out before it was renewed"
@@ -187,7 +189,7 @@ class LeaderElector:
     async def _until_renewed(self) -> bool:
         while not await self._try(self._options.renew_deadline):
             if not self.is_leader or self._is_to_make_room:
-                return False  # another has it, or is to: to try again would be to take it back
+                return False  # another candidate has it, or is to have it: a further try would take it back
             await self._clock.sleep(self._options.retry_period)
         return True
 
@@ -207,14 +209,14 @@ class LeaderElector:
     # --- common
 
     async def _try(self, seconds: float) -> bool:
-        """One try, which opens the guard if it goes well: from when it was sent, for as long as may be written."""
+        """Try once. On success, open the guard for as long as writes are allowed after that request was sent."""
         if not await self._within(seconds, self._try_once):
             return False
         self.guard.open_until(self.keeper.write_until)
         return True
 
     async def _within(self, seconds: float, call: Callable[[], Awaitable[bool]]) -> bool:
-        """What a call answers, False if it takes longer than so many seconds."""
+        """The result of a call; False if it takes longer than this time."""
         with anyio.CancelScope() as scope:
             timer = self._clock.call_later(seconds, scope.cancel)
             try:

@@ -1,10 +1,10 @@
-"""The guard: a client whose writes are refused in this process once the lease that they need may be another's.
+"""Guard: refuses writes in this process once another process may hold the lease that they need.
 
-A leader that was stopped, or had no processor time, for longer than its lease does not know that. It wakes up in the
-middle of a sync and writes what it had decided, while another leads. The guard asks the clock before each write is
-sent, after everything that a request may wait for; so what such a leader writes first is refused already.
+If a leader was stopped, or had no CPU time, for longer than its lease, it does not know that. It wakes up in the middle
+of a sync and writes what it had decided, while another process is leader. The guard reads the clock before each write
+is sent, after everything that a request may wait for. So even the first write of such a leader is refused.
 
-Reading is always allowed. It is the followers' business as well. What was written is noted for the next leader
+Reads are always allowed, because followers read too. Writes are recorded for the next leader
 (:mod:`kinformer.leaderelection.handover`).
 """
 
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 __all__ = ("Guard", "GuardedTransport", "WriteRefused", "guarded_client")
 
 _READS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
-#: From here on an error does not say that nothing was written.
+#: From this status code on, an error response does not mean that nothing was written.
 _SERVER_ERROR: Final = 500
 
 
 class WriteRefused(ClientError):
     """
-    A write was not sent: the lease that it needs is not held, or may have run out.
+    A write was not sent, because the lease that it needs is not held, or may have expired.
 
-    :param what: method and path
+    :param what: the method and path of the write
     :param lease: the lease
     """
 
@@ -45,10 +45,10 @@ class WriteRefused(ClientError):
 
 class Guard:
     """
-    Whether it may be written, by a clock.
+    Decides by a clock whether writes are allowed.
 
-    :param lease: what errors call the lease
-    :param now: a time that nobody can set
+    :param lease: the lease's name in errors
+    :param now: returns a time in seconds that cannot be set
     """
 
     __slots__ = ("_lease", "_now", "_until", "refused", "writes")
@@ -57,28 +57,30 @@ class Guard:
         self._lease = lease
         self._now = now
         self._until = -inf
-        #: How many writes were refused.
+        #: Number of refused writes.
         self.refused = 0
-        #: What was written through it.
+        #: The writes that went through it.
         self.writes = LastWrites()
 
     @property
     def is_open(self) -> bool:
-        """Whether it may be written now."""
+        """Whether writes are allowed now."""
         return self._now() < self._until
 
     def open_until(self, time: float) -> None:
-        """Let writes pass until then."""
+        """Allow writes until a time."""
         self._until = time
 
     def close(self) -> None:
-        """Let none pass any more."""
+        """Allow no more writes."""
         self._until = -inf
 
     def check(self, what: str) -> None:
         """
-        :param what: the write, as the error is to call it
-        :raises WriteRefused: if it may not be sent now
+        Check that a write is allowed.
+
+        :param what: the write's name in the error
+        :raises WriteRefused: if writes are not allowed now
         """
         if not self.is_open:
             self.refused += 1
@@ -86,7 +88,7 @@ class Guard:
 
 
 class GuardedTransport:
-    """A transport that sends no write which its guard does not let pass; all else is the transport's that it wraps."""
+    """A transport that sends no write if its guard refuses. Everything else is done by the wrapped transport."""
 
     def __init__(self, transport: Transport, guard: Guard) -> None:
         self._transport = transport
@@ -99,7 +101,7 @@ class GuardedTransport:
         """
         See :meth:`Transport.request`.
 
-        :raises WriteRefused: if it is a write, and the guard is closed by the time that it could be sent
+        :raises WriteRefused: if it is a write, and the guard is closed when it could be sent
         """
         if method in _READS:
             return await self._transport.request(method, path, **request)
@@ -126,7 +128,7 @@ class GuardedTransport:
         """
         See :meth:`Transport.upgrade`. A command in a container counts as a write.
 
-        :raises WriteRefused: if the guard is closed by the time that it could be sent
+        :raises WriteRefused: if the guard is closed when it could be sent
         """
         what = f"CONNECT {path}"
         self._guard.check(what)
@@ -135,5 +137,5 @@ class GuardedTransport:
 
 
 def guarded_client(client: Client, guard: Guard) -> Client:
-    """The same client for who may write only while `guard` lets them."""
+    """Make a client whose writes are refused unless `guard` is open."""
     return client.through(lambda transport: GuardedTransport(transport, guard))

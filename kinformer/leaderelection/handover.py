@@ -1,13 +1,12 @@
-"""What a leader leaves to the next one: the version of its last write of each resource.
+"""Handover: a leader notes the version of its last write to each resource, for the next leader.
 
-A follower that takes a released lease has to know whether its caches show all that the last leader wrote. Where a
-resource was not written, no event comes that would tell so, and to ask the server takes a second. So a leader that
-gives its lease up notes in the Lease, in an annotation, which resources it wrote, and the version of the last write of
-each.
-That write is an event of that resource: a cache that has come to it shows all of them.
+A follower that takes a released lease must know whether its caches show everything that the last leader wrote. For a
+resource that was not written, no event comes that would show it, and to ask the server takes a second. So a leader that
+releases its lease adds an annotation to the Lease. It has the resources that the leader wrote, and the version of the
+last write to each. That write is an event of its resource. A cache that has received it shows all writes.
 
-A note belongs to the release that it was written with. It carries that record's leader transitions: a leader who knows
-nothing of notes leaves this one where it is, and makes them one more.
+A note belongs to the release with which it was written, and has the leader transitions of that record. A leader that
+does not know about notes leaves the annotation unchanged, and raises the leader transitions by one.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ __all__ = ("LAST_WRITES_ANNOTATION", "UNKNOWN", "LastWrites", "read_last_writes"
 
 LAST_WRITES_ANNOTATION: Final = "kinformer.dev/last-writes"
 
-#: Stands for the version of a write that is not known: of a deletion, or one whose answer did not come.
+#: The version of a write if it is not known: that of a deletion, or of a write whose response did not come.
 UNKNOWN: Final = ""
 
 
@@ -48,11 +47,11 @@ _notes: Final = msgspec.json.Decoder(_Note)
 @dataclass(slots=True)
 class _Writes:
     """
-    One resource's writes.
+    The writes to one resource.
 
-    :ivar under_way: how many have no answer yet
-    :ivar lost: whether one never had one: the server may carry it out at any time
-    :ivar unclear: the number of the newest write when one was answered without a version; None if none was since
+    :ivar under_way: the number of writes without a response yet
+    :ivar lost: whether the response to a write was lost: the server may still carry it out at any time
+    :ivar unclear: set when a response had no version: the number of the newest write at that time. None otherwise
     """
 
     newest: str = "0"
@@ -66,7 +65,7 @@ class _Writes:
 
 
 class LastWrites:
-    """The last writes of one leader, by resource."""
+    """The last writes of one leader to each resource."""
 
     def __init__(self) -> None:
         self._writes: dict[str, _Writes] = {}
@@ -74,42 +73,44 @@ class LastWrites:
 
     def sent(self, path: str) -> int:
         """
-        A write is about to be sent.
+        Note that a write is about to be sent.
 
-        :return: its number, for one of the methods below
+        :return: the number of the write, for :meth:`answered`
         """
         self._of(path).under_way += 1
         self._number += 1
         return self._number
 
     def answered(self, number: int, method: str, path: str, answer: bytes) -> None:
-        """The server has carried it out."""
+        """Note that the server has carried out a write."""
         writes = self._of(path)
         writes.under_way -= 1
-        version = _version_of(answer) if method != "DELETE" else UNKNOWN  # an answer may have the version from before
+        version = (
+            _version_of(answer) if method != "DELETE" else UNKNOWN
+        )  # its response may have the version before the deletion
         if not version:
             writes.unclear = self._number
             return
         if is_older(writes.newest, version):
             writes.newest = version
         if writes.unclear is not None and number > writes.unclear:
-            writes.unclear = None  # it was sent after that one had been carried out
+            writes.unclear = None  # this write was sent after the unclear one had been carried out
 
     def refused(self, path: str) -> None:
-        """It was not carried out, and will not be."""
+        """Note that a write was not carried out, and will not be."""
         self._of(path).under_way -= 1
 
     def lost(self, path: str) -> None:
-        """It is not known what became of it."""
+        """Note that it is not known whether a write was carried out."""
         writes = self._of(path)
         writes.under_way -= 1
         writes.lost = True
 
     def note(self, transitions: int) -> str:
         """
-        The annotation's text.
+        Make the text of the annotation.
 
-        :param transitions: the leader transitions of the record that it is written with
+        :param transitions: the leader transitions of the record with which it is written
         """
         versions = {resource: writes.version for resource, writes in self._writes.items() if writes.version != "0"}
         return msgspec.json.encode(_Note(transitions, versions)).decode()
@@ -124,11 +125,12 @@ class LastWrites:
 
 def read_last_writes(annotations: Mapping[str, str], transitions: int) -> dict[GroupResource, str] | None:
     """
-    What the last leader wrote, by the version of its last write of each resource; :data:`UNKNOWN` for those of which
-    that is not known. What is not in it, it did not write.
+    Read the version of the last leader's last write to each resource.
 
-    :param transitions: the leader transitions of the record that the annotations stand beside
-    :return: None if it left no note, or if the note is another's
+    The version is :data:`UNKNOWN` where it is not known. The leader did not write to resources that are missing here.
+
+    :param transitions: the leader transitions of the record beside the annotations
+    :return: the versions; None if there is no note, or the note is of another release
     """
     try:
         note = _notes.decode(annotations[LAST_WRITES_ANNOTATION])
@@ -144,7 +146,7 @@ def read_last_writes(annotations: Mapping[str, str], transitions: int) -> dict[G
 
 
 def _resource_of(path: str) -> str:
-    """The resource that a path is of, as ``deployments.apps``."""
+    """The resource of a path, as ``deployments.apps``."""
     parts = path.strip("/").split("/")
     group, rest = ("", parts[2:]) if parts[0] == "api" else (parts[1] if len(parts) > 1 else "", parts[3:])
     if rest[:1] == ["namespaces"] and len(rest) > 2 and rest[2] not in ("status", "finalize"):

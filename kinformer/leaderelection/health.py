@@ -1,6 +1,6 @@
-"""The check of an election for ``/healthz``: a leader that does not renew its lease, and does not end, is not well.
+"""Health check of an election for ``/healthz``: fails if a leader neither renews its lease nor ends.
 
-That is a process that hangs: its other checks may be fine, and its lease has run out. A follower is always well.
+Such a process hangs: its other checks may pass although its lease has expired. A follower is always healthy.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ __all__ = ("LeaderHealthzAdaptor",)
 
 class LeaderHealthzAdaptor:
     """
-    client-go's HealthzAdaptor. The endpoint may be there before the election is.
+    client-go's HealthzAdaptor. It may be created before the election.
 
-    :param timeout: seconds after the end of the lease that are let pass
+    :param timeout: seconds after the end of the lease that are tolerated
     """
 
     name = "leaderElection"
@@ -25,22 +25,24 @@ class LeaderHealthzAdaptor:
         self._elector: LeaderElector | None = None
 
     def set_leader_election(self, elector: LeaderElector) -> None:
-        """Look after this one from now on."""
+        """Check this election from now on."""
         self._elector = elector
 
     def check(self) -> None:
         """
-        :raises LeaseNotRenewed: if this process leads, and its lease ran out longer ago than is let pass
+        Check the election.
+
+        :raises LeaseNotRenewed: if this process is leader, and its lease expired longer ago than `timeout`
         """
         if self._elector is not None:
             self._elector.keeper.check(self._timeout)
 
     def is_healthy(self) -> bool:
-        """Whether :meth:`check` finds nothing."""
+        """Whether :meth:`check` passes."""
         return not self.wrong()
 
     def wrong(self) -> str:
-        """What :meth:`check` finds; empty if that is nothing."""
+        """The error of :meth:`check` as a text; empty if it passes."""
         try:
             self.check()
         except LeaseNotRenewed as error:

@@ -1,12 +1,12 @@
-"""LeaseKeeper: one try after the other to have a lease: to take it, to renew it, to give it up.
+"""LeaseKeeper: acquires, renews and releases one lease, one try at a time.
 
-It is what a leader election and a member of a group of shards have in common; when to try, and what to do meanwhile, is
-theirs. The calls and their order are client-go's: who leads writes first and reads only if that fails; who does not
-reads first.
+Leader elections and members of a group of shards both use it. They decide when to try, and what to do in between. The
+requests and their order are client-go's: a leader writes first, and reads only if that fails. Other candidates read
+first.
 
-Time is counted from when something was seen here, by a clock that nobody can set; never from the times in the record.
-What another wrote counts from when its answer was read. What this keeper wrote counts from *before it was sent*: an
-answer that comes late, or is read late by a process that was stopped meanwhile, makes no lease longer.
+Times are measured here, by a clock that cannot be set, and never taken from the record. The lease of another holder
+counts from when its record was read. The lease of this keeper counts from *before the write was sent*. So a response
+that comes late, or that a stopped process reads late, does not make the lease longer.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ _NOTHING = ElectionRecord()
 
 
 class LeaseNotRenewed(Exception):
-    """This process takes itself for the leader, and has not renewed its lease for too long."""
+    """This process considers itself the leader, and has not renewed its lease for too long."""
 
 
 class LeaseKeeper:
     """
     One candidate for one lease.
 
-    :param name: what metrics and errors call the lease
-    :param waits_out_deleted: leave a Lease that somebody deleted alone for as long as its holder may still write. False
-        is client-go's way: to make a new one at once, and to lead beside the old leader until that one looks again
+    :param name: the lease's name in metrics and errors
+    :param waits_out_deleted: if the Lease was deleted, do not create a new one while its holder may still write. False
+        does as client-go: a new one is created at once, and there are two leaders until the old one tries to renew
     :raises ValueError: if the lock has no identity
     """
 
@@ -58,7 +58,7 @@ class LeaseKeeper:
         self.lock = lock
         self.options = options or ElectionOptions()
         self.name = name or lock.describe()
-        #: The record that was seen, or written, last.
+        #: The record that was last read or written.
         self.observed: ElectionRecord = _NOTHING
         self.metrics = ElectionMetrics(self.name)
         self._clock = clock or RealClock()
@@ -73,39 +73,39 @@ class LeaseKeeper:
 
     @property
     def leader(self) -> str:
-        """Who held the lease when it was last looked at; ``""`` for nobody, or if it was not looked at yet."""
+        """The holder of the lease when it was last read or written; ``""`` if it had none, or was not read yet."""
         return self.observed.holder_identity
 
     @property
     def is_leader(self) -> bool:
-        """Whether that was this candidate. It may have lost the lease since: see :attr:`held_for`."""
+        """Whether this candidate is that holder. It may have lost the lease since: see :attr:`held_for`."""
         return self.observed.holder_identity == self.lock.identity
 
     @property
     def preferred_holder(self) -> str:
-        """Who is to have the lease next in a coordinated election; ``""`` if it is to stay where it is."""
+        """The next holder in a coordinated election; ``""`` if the holder is not to change."""
         return self.observed.preferred_holder
 
     @property
     def held_for(self) -> float:
-        """For how many more seconds nobody else can take the lease; 0 or less if somebody may have."""
+        """Seconds for which no other candidate can take the lease; 0 or less if one may have taken it."""
         return self._renewed_at + self.options.lease_seconds - self._now() if self.is_leader else -inf
 
     @property
     def write_until(self) -> float:
-        """The time, by :attr:`now`, until which its holder may write."""
+        """The time, by :meth:`now`, until which the holder may write."""
         return self._renewed_at + self.options.write_duration
 
     def now(self) -> float:
-        """The time by which the lease is held."""
+        """The time in seconds by which leases are measured here."""
         return self._now()
 
     def check(self, tolerated: float = 0.0) -> None:
         """
-        See to it that a leader has renewed its lease.
+        Check that this process, if it is leader, has renewed its lease.
 
-        :param tolerated: seconds after the end of the lease that are let pass
-        :raises LeaseNotRenewed: if it ran out longer ago than that
+        :param tolerated: seconds after the end of the lease that are tolerated
+        :raises LeaseNotRenewed: if it expired longer ago than that
         """
         if self.is_leader and self._now() - self._observed_at > self.options.lease_duration + tolerated:
             raise LeaseNotRenewed(f"failed election to renew leadership on lease {self.name}")
@@ -113,13 +113,13 @@ class LeaseKeeper:
     # --- what is done about it
 
     async def try_acquire_or_renew(self) -> bool:
-        """Take the lease if it is free, or renew it; whether that went well. What went wrong is logged."""
+        """Acquire the lease if it is free, or renew it. Return whether that succeeded. Errors are logged."""
         began, now = self._now(), self._clock.now()
         mine = ElectionRecord(self.lock.identity, self.options.lease_seconds, now, now)
 
         if self.is_leader and self._is_valid(began):
-            # Nobody else can have it: what was seen last is most likely still there.
-            # As in client-go, a Lease that has to be made anew, or taken back, goes on from there.
+            # No other candidate can have it, so the record that was last seen is most likely still there.
+            # As in client-go, a Lease that must be created again, or taken back, continues from that record.
             mine = self._renewal(mine, self.observed)
             if await self._write(mine, began):
                 return True
@@ -146,9 +146,9 @@ class LeaseKeeper:
 
     async def try_coordinated_renew(self) -> bool:
         """
-        Renew the lease if the control plane has given it to this candidate; whether that went well.
+        Renew the lease if the control plane has given it to this candidate. Return whether that succeeded.
 
-        It is neither made nor taken here. When the record names another as the one who is to have it next, it is not
+        The lease is neither created nor taken here. If the record names another candidate as the next holder, it is not
         renewed any more (:attr:`preferred_holder`).
         """
         began, now = self._now(), self._clock.now()
@@ -176,9 +176,9 @@ class LeaseKeeper:
 
     async def try_release(self) -> bool:
         """
-        Give the lease up, if this candidate took it and it is still its own; whether it is not any more.
+        Release the lease if this candidate holds it. Return whether this candidate does not hold it any more.
 
-        Whose it is, is what was read just now: another's record is left as it is, whatever was seen before.
+        The record is read again first. The record of another holder is left unchanged.
         """
         while True:
             try:
@@ -195,12 +195,12 @@ class LeaseKeeper:
                 self._saw(found)
                 return True
             now = self._clock.now()
-            # One second: who finds it so does not wait, and one without holder is free at once in any case.
+            # One second, so that no candidate waits for it. A lease without a holder is free at once in any case.
             released = ElectionRecord("", 1, now, now, found.leader_transitions)
             try:
                 await self.lock.update(released)
             except Conflict:
-                continue  # perhaps a renewal that was under way; look again whose it is
+                continue  # perhaps by a renewal that was on its way: read the holder again
             except ClientError as error:
                 log.error("lease_not_released", lease=self._lock_name, error=str(error))
                 return False
@@ -232,11 +232,11 @@ class LeaseKeeper:
         return True
 
     def _is_valid(self, now: float) -> bool:
-        """Whether what was seen last is a lease that has not run out."""
+        """Whether the record that was last seen is a lease that has not expired."""
         return self._observed_at + self.observed.lease_duration_seconds > now
 
     def _saw(self, record: ElectionRecord) -> None:
-        # Compared with what was *read* before: a record that stays the same is not renewed by being read again.
+        # Compared with the record that was last *read*: reading the same record again does not renew it.
         if record != self._read:
             self._read = record
             self._observe(record, self._now())

@@ -1,4 +1,4 @@
-"""Locks: where the record of an election is kept, so that only one of those who write it at a time succeeds."""
+"""Locks: store the record of an election. If several processes write it at the same time, only one succeeds."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _REASON: Final = "LeaderElection"
 
 
 class LockNotRead(ClientError):
-    """A record was to be replaced that nobody has read: it is not known what would be replaced."""
+    """A record was to be replaced before it was read, so it is not known what would be replaced."""
 
 
 class Recorder(Protocol):
-    """What a lock needs of a recorder of Events."""
+    """The part of a recorder of Events that a lock uses."""
 
     def event(self, obj: Any, type_: str, reason: str, message: str) -> None:
-        """Record an event about `obj`. Returns at once and raises nothing."""
+        """Record an event about `obj`. It returns at once and raises nothing."""
 
 
 class Lock(Protocol):
-    """A record that several read and write; a write fails if somebody else wrote since it was read."""
+    """A record that several processes read and write. A write fails if another process wrote since it was read."""
 
     identity: str
 
@@ -42,34 +42,34 @@ class Lock(Protocol):
         """
         Write the first record.
 
-        :raises ClientError: if that failed, or there is one
+        :raises ClientError: if that failed, or there is already a record
         """
 
     async def update(self, record: ElectionRecord) -> None:
         """
-        Replace the record that was last read or written here.
+        Replace the record that was last read or written by this lock.
 
-        :raises Conflict: if somebody else wrote it since
+        :raises Conflict: if another process wrote it since
         :raises ClientError: if that failed
         """
 
     def record_event(self, what: str) -> None:
-        """Say in an Event what has happened to this candidate."""
+        """Record an Event that says what has happened to this candidate."""
 
     def describe(self) -> str:
-        """What a log line calls it."""
+        """The lock's name in logs and errors."""
 
 
 class LeaseLock:
     """
-    A :class:`Lock` that is a Lease. What is in the Lease besides the record stays as it is.
+    A :class:`Lock` that is a Lease. Other parts of the Lease are not changed.
 
-    :param client: not a guarded one: it is this write that the guard waits for. One of its own, so that a renewal does
-        not wait in line behind the requests of controllers
-    :param identity: who this candidate is; no two may have the same
-    :param labels: set on the Lease with each write, beside those that it has
-    :param annotations: gives for each record that is written the annotations that are set with it; None takes one away
-    :param recorder: is told who began and who stopped to lead
+    :param client: it must not be guarded, because the guard depends on these writes. Use a client of its own, so that
+        renewals do not wait behind the requests of controllers
+    :param identity: the identity of this candidate; no two may have the same
+    :param labels: labels to set on the Lease with each write, in addition to those that it has
+    :param annotations: returns the annotations to set with a record; None as a value removes an annotation
+    :param recorder: records who became leader and who stopped leading
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class LeaseLock:
         if annotations := self._annotations(record):
             merged = {**(metadata.get("annotations") or {}), **annotations}
             metadata["annotations"] = {name: text for name, text in merged.items() if text is not None}
-        # A record that leaves out what a coordinated election has put there takes it away, as client-go's does.
+        # Fields of a coordinated election that the record leaves out are removed, as in client-go.
         lease = {**self._lease, "metadata": metadata, "spec": spec_from_record(record)}
         self._lease = await self._leases.update(lease)
 

@@ -1,4 +1,4 @@
-"""What an election tells of itself, under the names of Kubernetes' components; the label is the Lease's name."""
+"""Metrics of an election, with the names of Kubernetes' components. The label is the Lease's name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SLOW_PATH: Final = Counter(
 
 
 class ElectionMetrics:
-    """One election's share of them."""
+    """The metrics of one election."""
 
     __slots__ = ("leading", "slow_path")
 

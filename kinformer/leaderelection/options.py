@@ -1,4 +1,4 @@
-"""The three times of an election, and what they have to be to each other."""
+"""The three durations of an election, and the rules between them."""
 
 from __future__ import annotations
 
@@ -7,23 +7,24 @@ from typing import Final
 
 __all__ = ("JITTER_FACTOR", "ElectionOptionError", "ElectionOptions")
 
-#: How much longer than its period a candidate waits at most before it tries again, so that not all try at once.
+#: The greatest random part that is added to the retry period, as a share of it. It keeps candidates from trying at
+#: once.
 JITTER_FACTOR: Final = 1.2
 
 
 class ElectionOptionError(ValueError):
-    """The times of an election do not fit together."""
+    """The durations of an election do not fit together."""
 
 
 @dataclass(frozen=True, slots=True)
 class ElectionOptions:
     """
-    How long a Lease lasts and how often it is renewed, in seconds. The defaults are those of Kubernetes' components.
+    The duration of a Lease and of its renewals, in seconds. The defaults are those of Kubernetes' components.
 
-    :param lease_duration: how long others wait, after the last change that they saw, before they take the Lease. The
-        Lease holds whole seconds: a fraction is cut off
-    :param renew_deadline: how long the leader tries to renew it before it gives up
-    :param retry_period: how long everybody waits between tries
+    :param lease_duration: seconds that other candidates wait after the last change that they saw, before they take the
+        Lease. The Lease holds whole seconds; a fraction is cut off.
+    :param renew_deadline: seconds for which the leader tries to renew it before it gives up
+    :param retry_period: seconds between two tries
     :raises ElectionOptionError: if a leader would give up too late, or after one try
     """
 
@@ -49,15 +50,15 @@ class ElectionOptions:
 
     @property
     def lease_seconds(self) -> int:
-        """The lease duration as it stands in the Lease."""
+        """The lease duration in whole seconds, as it is written into the Lease."""
         return int(self.lease_duration)
 
     @property
     def write_duration(self) -> float:
         """
-        For how long after a renewal was sent the leader may write.
+        Seconds for which the leader may write after a renewal was sent.
 
-        It ends before the lease does, half way between renew deadline and lease duration: what was sent last is to
-        arrive while the lease is still held.
+        This ends before the lease does, half way between the renew deadline and the lease duration. So the last write
+        arrives while the lease is still held.
         """
         return (self.renew_deadline + self.lease_seconds) / 2

@@ -1,6 +1,6 @@
-"""The record of an election: who leads, since when, and for how long. It stands in the spec of a Lease.
+"""The record of an election: the leader, since when, and for how long. It is stored in the spec of a Lease.
 
-Its times are for people to read. Nobody here decides anything by them: clocks of different machines differ.
+Its times are for people to read. They are not used for decisions, because the clocks of machines differ.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ __all__ = ("ElectionRecord", "record_from_spec", "spec_from_record")
 @dataclass(frozen=True, slots=True)
 class ElectionRecord:
     """
-    client-go's LeaderElectionRecord. Two that are equal are one and the same state of the Lease.
+    client-go's LeaderElectionRecord. Two equal records are the same state of the Lease.
 
-    :param holder_identity: who leads, ``""`` for nobody
-    :param leader_transitions: how often the leader has changed
+    :param holder_identity: the leader, ``""`` if there is none
+    :param leader_transitions: the number of changes of the leader
     :param strategy: how a coordinated election chooses
-    :param preferred_holder: who is to have it next in a coordinated election
+    :param preferred_holder: the next holder in a coordinated election
     """
 
     holder_identity: str = ""
@@ -35,7 +35,7 @@ class ElectionRecord:
 
 
 def record_from_spec(spec: Mapping[str, Any]) -> ElectionRecord:
-    """What a Lease's spec says; what it leaves out, or says in a way that no server lets through, is empty."""
+    """Read the record from a Lease's spec. Missing fields, and fields of the wrong type, are empty."""
     return ElectionRecord(
         holder_identity=_text(spec.get("holderIdentity")),
         lease_duration_seconds=_number(spec.get("leaseDurationSeconds")),
@@ -48,7 +48,7 @@ def record_from_spec(spec: Mapping[str, Any]) -> ElectionRecord:
 
 
 def spec_from_record(record: ElectionRecord) -> dict[str, Any]:
-    """The spec of a Lease, under JSON's names."""
+    """The spec of a Lease for this record, with the names of JSON."""
     spec: dict[str, Any] = {
         "holderIdentity": record.holder_identity,
         "leaseDurationSeconds": record.lease_duration_seconds,
@@ -64,7 +64,7 @@ def spec_from_record(record: ElectionRecord) -> dict[str, Any]:
 
 
 def _micro_time(time: datetime | None) -> str | None:
-    # A MicroTime has six digits after the second, also when they are zeros: the API server takes no others.
+    # A MicroTime must have six digits after the second, even zeros: the API server accepts no other form.
     return None if time is None else f"{time.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%f}Z"
 
 

@@ -1,7 +1,7 @@
-"""The time by which a lease is held: one that nobody can set, and that goes on while the machine sleeps.
+"""The clock of leases: it cannot be set, and it goes on while the machine is suspended.
 
-Linux' monotonic clock stands still while a machine is suspended. A leader on it would wake up and take its lease for
-fresh, hours after somebody else took over. ``CLOCK_BOOTTIME`` counts that time, too.
+Linux's monotonic clock stops while a machine is suspended. With it, a leader could wake up and consider its lease
+valid, hours after another process took over. ``CLOCK_BOOTTIME`` counts that time, too.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ("steady_time",)
 
 
 def steady_time(clock: Clock) -> Callable[[], float]:
-    """Where to read seconds that never go back: for the machine's own clock those that it slept are in them."""
+    """A function that returns seconds that never go back. For a real clock, they include the time of suspension."""
     boot_time = getattr(time, "CLOCK_BOOTTIME", None)
     if not isinstance(clock, RealClock) or boot_time is None:
         return clock.monotonic

@@ -1,8 +1,8 @@
-"""How kinformer logs, and how a process that uses it may set its log up.
+"""Logging: how kinformer logs, and a configuration that programs may use.
 
-The library logs structlog events through :func:`get_logger`. structlog prints everything until it is configured, by
-:func:`configure_logging` as the command ``kinformer`` does it or in your own way. Whatever it is configured to, an
-event of this library has no local variables in its traceback and no control characters in its values.
+The library logs structlog events through :func:`get_logger`. structlog prints all of them until it is configured, by
+:func:`configure_logging` (as the command ``kinformer`` does) or in your own way. In every configuration, tracebacks of
+this library's events have no local variables, and their values have no control characters.
 """
 
 from __future__ import annotations

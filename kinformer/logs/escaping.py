@@ -1,7 +1,7 @@
-r"""Control characters in what is logged: a server chooses them, and a terminal obeys them.
+r"""Escaping of control characters in logs. A server could send them, and a terminal would obey them.
 
-A message of the server may end a line and begin one that looks like ours, or hold an escape sequence that clears the
-screen or sets the clipboard. They are written as Python writes them: ``\n``, ``\x1b``.
+A message from the server may end a line and begin one that looks like ours. It may hold an escape sequence that clears
+the screen or sets the clipboard. Control characters are written as in Python source: ``\n``, ``\x1b``.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from typing import Any, Final
 
 __all__ = ("escape_control_characters", "escaped")
 
-#: C0 and C1 controls, what separates lines and paragraphs, and what turns the direction of writing around.
+#: C0 and C1 controls, separators of lines and paragraphs, and characters that change the direction of text.
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
-#: The same, but for line ends and tabs: a traceback has them.
+#: The same without line ends and tabs, which a traceback has.
 _CONTROL_IN_LINES: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
 def escaped(text: str, *, lines: bool = False) -> str:
     """
-    The text with its control characters written out.
+    Replace the control characters of a text by escape sequences.
 
     :param lines: leave line ends and tabs as they are
     """
@@ -29,7 +29,7 @@ def escaped(text: str, *, lines: bool = False) -> str:
 
 def escape_control_characters(logger: Any, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     """
-    A structlog processor that writes out the control characters in every value of an event.
+    A structlog processor that escapes the control characters in every value of an event.
 
     ``exception`` and ``stack``, which are tracebacks, keep their line ends.
     """
@@ -39,10 +39,10 @@ def escape_control_characters(logger: Any, method: str, event: MutableMapping[st
 
 
 def without_control(value: Any, *, lines: bool = False) -> Any:
-    """A value to log, where strings in lists and mappings are escaped as well; another object as it is."""
+    """Escape a value for the log, including strings in lists and mappings. Other objects are returned as they are."""
     if isinstance(value, str):
         return escaped(value, lines=lines)
-    # Any other object is shown by its repr, which escapes by itself; only containers' strings may be shown raw.
+    # Any other object is shown by its repr, which escapes by itself. Only strings in containers may be shown raw.
     if type(value) in (list, tuple, set, frozenset):
         return type(value)(without_control(item) for item in value)
     if isinstance(value, Mapping):

@@ -1,11 +1,11 @@
-"""The logger that every module of kinformer uses: structlog's, with what may never be logged taken out.
+"""The logger of all modules of kinformer: structlog's, without data that must not be logged.
 
-structlog's default renderer prints the local variables of every frame of a traceback, among which are tokens and the
-data of Secrets. So a traceback is made into text here, without variables, and goes out under structlog's key ``stack``,
-which each of its renderers prints as it is. Nothing is passed on as ``exc_info``.
+structlog's default renderer prints the local variables of every frame of a traceback. Among them are tokens and the
+data of Secrets. So a traceback is made into text here, without variables, and logged under structlog's key ``stack``,
+which each of its renderers prints unchanged. ``exc_info`` is never passed on.
 
-structlog is imported with the first event: importing it takes longer than importing :mod:`kinformer.client` does, and
-each module has a logger.
+structlog is imported with the first event. Its import takes longer than that of :mod:`kinformer.client`, and each
+module has a logger.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from kinformer.logs.escaping import escaped, without_control
 
 __all__ = ("Logger", "get_logger", "silenced", "traceback_text")
 
-#: Characters of a traceback that are kept; one through a recursion, or with a huge message, has no end.
+#: The most characters of a traceback that are kept. A recursion or a huge message makes tracebacks without end.
 _LONGEST = 20_000
 
 
 class Logger:
     """
-    Logs events with key-value pairs, as structlog is configured at that time.
+    Logs events with key-value pairs, by structlog's configuration at the time of the event.
 
-    :param values: go out with every event
+    :param values: logged with every event
     """
 
     __slots__ = ("_name", "_structlogs", "_values")
@@ -39,7 +39,7 @@ class Logger:
         self._structlogs: Any = None
 
     def bind(self, **values: Any) -> Logger:
-        """A logger with these values in every event, besides those that this one has."""
+        """Make a logger that logs these values with every event, in addition to its own."""
         bound = object.__new__(Logger)
         bound._name = self._name
         bound._structlogs = self._structlogs
@@ -63,7 +63,7 @@ class Logger:
         self._log().error(event, **self._safe(values), stack=traceback_text())
 
     def _log(self) -> Any:
-        """structlog's own logger, which asks for its configuration anew with each event."""
+        """structlog's own logger, which reads its configuration again for each event."""
         if self._structlogs is None:
             import structlog
 
@@ -81,14 +81,14 @@ def get_logger(name: str, **values: Any) -> Logger:
     A module's logger.
 
     :param name: the module's ``__name__``
-    :param values: go out with every event
+    :param values: logged with every event
     """
     return Logger(name, **values)
 
 
 @contextmanager
 def silenced() -> Iterator[None]:
-    """Log nothing of this library while the block runs, and take no time for it."""
+    """Log no events of this library while the block runs, and take no time for them."""
     names = ("debug", "info", "warning", "error", "exception")
     before = {name: getattr(Logger, name) for name in names}
     for name in names:
@@ -101,14 +101,14 @@ def silenced() -> Iterator[None]:
 
 
 def _say_nothing(self: Logger, event: str, **values: Any) -> None:
-    """Stands in for a logger's methods while :func:`silenced`."""
+    """Replaces a logger's methods during :func:`silenced`."""
 
 
 def traceback_text(error: BaseException | None = None) -> str:
     """
-    The traceback of an exception, by default of the one that is being handled, without any frame's variables.
+    The traceback of an exception, without any frame's variables. By default, of the exception that is being handled.
 
-    Control characters in it are written out; of a very long one the middle is left out.
+    Control characters are escaped. The middle of a very long traceback is left out.
     """
     error = error or sys.exception()
     if error is None:

@@ -1,7 +1,7 @@
-"""Which nodes a pod may run on. The DaemonSet controller and the fake nodes go by it. No I/O.
+"""Placement: decides on which nodes a pod may run, for the DaemonSet controller and the fake nodes. No I/O.
 
 ====================  ====================================================================================
-:mod:`taints`         what tolerations tolerate, and for how long
-:mod:`affinity`       node selectors and the affinity that is required
+:mod:`taints`         taints and tolerations
+:mod:`affinity`       node selectors and required node affinity
 ====================  ====================================================================================
 """

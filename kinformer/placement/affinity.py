@@ -1,7 +1,6 @@
-"""Node selectors and node affinity: which nodes a pod may be scheduled to.
+"""Node selectors and node affinity: decide to which nodes a pod may be scheduled.
 
-A node has to have all the labels of ``nodeSelector`` and to meet one of the terms that are required. What is merely
-preferred does not count.
+A node must have all the labels of ``nodeSelector``, and match one of the required terms. Preferred terms are ignored.
 """
 
 from __future__ import annotations
@@ -26,14 +25,14 @@ _OPERATORS: Final = {
 
 
 class NodeSelectorError(SelectorError):
-    """No term matches, and of some it cannot be told whether they do."""
+    """No term matches, and at least one term is invalid."""
 
 
 def matches_node(spec: V1PodSpec, node: V1Node) -> bool:
     """
-    Whether a pod of this spec may be scheduled to the node, going by its node selector and required affinity.
+    Whether a pod with this spec may be scheduled to the node, by its node selector and required affinity.
 
-    :raises NodeSelectorError: if no term of the affinity matches, and one cannot be understood
+    :raises NodeSelectorError: if no term of the affinity matches, and one is invalid
     """
     if spec.node_selector and not selector_from_set(spec.node_selector).matches(node.metadata.labels):
         return False
@@ -44,9 +43,9 @@ def matches_node(spec: V1PodSpec, node: V1Node) -> bool:
 
 def matches_terms(selector: V1NodeSelector, node: V1Node) -> bool:
     """
-    Whether a node meets one of a node selector's terms. A term without requirements is met by none.
+    Whether a node matches one of a node selector's terms. A term without requirements matches no node.
 
-    :raises NodeSelectorError: if it meets none, and one cannot be understood
+    :raises NodeSelectorError: if no term matches, and one is invalid
     """
     errors: list[str] = []
     for term in selector.node_selector_terms or ():
@@ -63,12 +62,12 @@ def matches_terms(selector: V1NodeSelector, node: V1Node) -> bool:
 
 
 def _matches(term: V1NodeSelectorTerm, node: V1Node) -> bool:
-    # Both are read before either is asked: a term with a mistake in it matches nothing.
+    # Both are parsed before either is matched, because a term with an error matches nothing.
     labels = Selector(_requirements(term.match_expressions or ()))
     fields = [_field(each) for each in term.match_fields or ()]
     if not labels.matches(node.metadata.labels):
         return False
-    # A node without a name has no fields to be compared.
+    # For a node without a name, there are no fields to compare.
     known = {"metadata.name": node.metadata.name} if node.metadata.name else None
     return known is None or all((known.get(key, "") == value) is wanted for key, value, wanted in fields)
 
@@ -84,7 +83,7 @@ def _requirements(expressions: Iterable[V1NodeSelectorRequirement]) -> list[Requ
 
 
 def _field(each: V1NodeSelectorRequirement) -> tuple[str, str, bool]:
-    """A field, a value, and whether the field has to have it."""
+    """A field, a value, and whether the field must have that value."""
     values: Sequence[str] = each.values or ()
     if each.operator not in ("In", "NotIn"):
         raise SelectorError(f"{each.operator!r} is not a valid operator for a field of a node: want In or NotIn")

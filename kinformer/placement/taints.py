@@ -1,6 +1,6 @@
-"""Taints and tolerations: which of a node's taints keep a pod away, or drive it off, and when.
+"""Taints and tolerations: decide which taints of a node keep a pod away or evict it, and when.
 
-The operators ``Lt`` and ``Gt`` tolerate nothing: they are an alpha feature of Kubernetes 1.36 that is off by default.
+The operators ``Lt`` and ``Gt`` tolerate nothing here: they are an alpha feature of Kubernetes 1.36, off by default.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NO_EXECUTE: Final = "NoExecute"
 
 
 def tolerates(toleration: V1Toleration, taint: V1Taint) -> bool:
-    """Whether a toleration is for this taint. One that names no effect, or no key, is for all of them."""
+    """Whether a toleration matches this taint. A toleration without an effect or key matches all effects or keys."""
     if toleration.effect and toleration.effect != taint.effect:
         return False
     if toleration.key and toleration.key != taint.key:
@@ -39,7 +39,7 @@ def tolerates(toleration: V1Toleration, taint: V1Taint) -> bool:
 
 
 def keeps_away(taint: V1Taint) -> bool:
-    """Whether a taint forbids, rather than merely advises against."""
+    """Whether a taint forbids scheduling. A taint with ``PreferNoSchedule`` does not."""
     return taint.effect in (NO_SCHEDULE, NO_EXECUTE)
 
 
@@ -49,9 +49,9 @@ def find_untolerated(
     concerns: Callable[[V1Taint], bool] = keeps_away,
 ) -> V1Taint | None:
     """
-    The first taint that nothing tolerates; None if there is none.
+    The first taint that no toleration matches; None if there is none.
 
-    :param concerns: which taints are looked at
+    :param concerns: returns whether a taint is considered
     """
     for taint in taints or ():
         if concerns(taint) and not any(tolerates(each, taint) for each in tolerations or ()):
@@ -62,7 +62,7 @@ def find_untolerated(
 def matching_tolerations(
     taints: Sequence[V1Taint], tolerations: Sequence[V1Toleration] | None
 ) -> list[V1Toleration] | None:
-    """The toleration of each taint, the first that tolerates it; None if one of them is not tolerated."""
+    """For each taint, the first toleration that matches it; None if a taint is not tolerated."""
     found: list[V1Toleration] = []
     for taint in taints:
         toleration = next((each for each in tolerations or () if tolerates(each, taint)), None)
@@ -74,9 +74,9 @@ def matching_tolerations(
 
 def min_toleration_seconds(tolerations: Sequence[V1Toleration]) -> int | None:
     """
-    For how long taints are tolerated: the least of what their tolerations say, 0 if there are none.
+    The seconds for which taints are tolerated: the minimum of their tolerations, 0 if there are none.
 
-    :return: None if they are tolerated for ever
+    :return: the seconds; None if they are tolerated for ever
     """
     if not tolerations:
         return 0

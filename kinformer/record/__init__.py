@@ -1,8 +1,8 @@
-"""Events: what controllers did and what they could not do, written for people to read.
+"""Events: messages for people about what controllers did, or failed to do.
 
-A controller tells an :class:`EventRecorder`, which hands the event to an :class:`EventBroadcaster`; its task gives it
-to whoever listens, first of all to a sink that writes it to the API server. Before that the :class:`EventCorrelator`
-makes many similar ones one and drops what is too much. A worker is never held up by any of it.
+A controller calls an :class:`EventRecorder`, which passes the event to an :class:`EventBroadcaster`. The broadcaster's
+task passes it to all listeners. The main listener is a sink that writes the event to the API server. Before that, the
+:class:`EventCorrelator` joins similar events and drops those that are too many. A worker never waits for any of this.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The broadcaster: takes events from recorders and gives them to whoever listens, each at its own pace.
+"""EventBroadcaster: passes events from recorders to listeners, each at its own pace.
 
-Recorders never wait. Each listener has a queue of its own, bounded: one that is too slow, such as a sink without a
-server, loses the events that come while its queue is full, and no other listener notices.
+Recorders never wait. Each listener has its own queue of limited size. If a listener is too slow, like a sink without a
+server, it loses the events that come while its queue is full. Other listeners are not affected.
 
 ::
 
@@ -36,7 +36,7 @@ __all__ = ("EventBroadcaster",)
 
 log = get_logger(__name__)
 
-#: Events that wait for one listener; what comes when so many do is dropped.
+#: The most events that wait for one listener. Further events are dropped.
 MAX_QUEUED_EVENTS = 1000
 
 
@@ -44,10 +44,10 @@ class EventBroadcaster:
     """
     The events of one process, or of one controller in it.
 
-    Listeners may be started before :meth:`run` and while it runs; recorders may record before it, too.
+    Listeners may be started before and during :meth:`run`. Recorders may record before it, too.
 
     :param options: how events are aggregated, counted and filtered before a sink gets them
-    :param max_queued: how many events may wait for one listener
+    :param max_queued: the most events that wait for one listener
     """
 
     def __init__(
@@ -65,31 +65,31 @@ class EventBroadcaster:
         self._new_listener = anyio.Event()
 
     def new_recorder(self, component: str, host: str = "") -> Recorder:
-        """A recorder whose events are from `component`."""
+        """Make a recorder for the events of `component`."""
         return Recorder(self._send, component, host, self._clock)
 
     def start_recording_to_sink(self, sink: EventSink) -> None:
-        """Write every event to `sink`, correlated, with retries."""
+        """Write every event to `sink`, after correlation and with retries."""
         writer = EventWriter(sink, EventCorrelator(self._options, self._clock), self._clock)
         self._writers.append(writer)
         self.start_event_watcher(writer.write)
 
     def start_structured_logging(self) -> None:
-        """Log every event, uncorrelated, as it is recorded."""
+        """Log every event as it is recorded, without correlation."""
         self.start_event_watcher(_log_event)
 
     def start_event_watcher(self, handler: Callable[[CoreV1Event], Awaitable[object]]) -> None:
-        """Give every event from now on to `handler`, one after the other. It must not change them."""
+        """Call `handler` for every event from now on, one after the other. It must not change the events."""
         self._listeners.append(_Listener(handler, self._max_queued))
         self._new_listener.set()
 
     @property
     def dropped(self) -> int:
-        """How many events listeners have missed because their queue was full."""
+        """Number of events that listeners have lost because their queue was full."""
         return sum(listener.dropped for listener in self._listeners)
 
     async def run(self) -> None:
-        """Hand on events until cancelled. What waits then is lost; :meth:`flush` before loses nothing."""
+        """Pass events on until cancelled. Events that wait then are lost, unless :meth:`flush` was called before."""
         running = 0
         async with anyio.create_task_group() as tasks:
             while True:
@@ -101,10 +101,10 @@ class EventBroadcaster:
 
     async def flush(self, seconds: float) -> int:
         """
-        Wait until all that was recorded has been handed on, while :meth:`run` runs. From now on nothing is tried twice.
+        Wait until all recorded events have been passed on, while :meth:`run` runs. From now on nothing is retried.
 
-        :param seconds: how long it may take
-        :return: how many events have not been handed on by then, and are lost if the process ends
+        :param seconds: the most seconds to wait
+        :return: the number of events that were not passed on, and are lost if the process ends
         """
         for writer in self._writers:
             writer.hurry()
@@ -123,7 +123,7 @@ class EventBroadcaster:
 
 
 class _Listener:
-    """A queue and who reads it."""
+    """A handler and its queue."""
 
     def __init__(self, handler: Callable[[CoreV1Event], Awaitable[object]], max_queued: int) -> None:
         self._handler = handler
@@ -137,18 +137,18 @@ class _Listener:
 
     @property
     def left(self) -> int:
-        """How many events have not been handed on."""
+        """Number of events that were not passed on yet."""
         return len(self._queue) + self._at_work
 
     async def wait_idle(self) -> None:
-        """Return once all events have been handed on."""
+        """Return once all events have been passed on."""
         while self.left:
             self._idle = anyio.Event()
             await self._idle.wait()
 
     def put(self, event: CoreV1Event) -> None:
         if len(self._queue) >= self._max_queued:
-            # One line for a flood, not one for each drop of it.
+            # One log line for a flood of events, not one for each dropped event.
             if not self._missed:
                 log.warning("event_queue_full", max_queued=self._max_queued)
             self._missed += 1
@@ -163,7 +163,7 @@ class _Listener:
                 self._at_work = True
                 try:
                     await self._handler(self._queue.popleft())
-                except BaseException as error:  # a listener's fault is not the process's
+                except BaseException as error:  # an error of a listener must not end the process
                     if ends_this_task(error):
                         raise
                     log.exception("event_listener_failed")

@@ -1,15 +1,15 @@
-"""The correlator: what becomes of an event before it is written.
+"""EventCorrelator: aggregates, counts and filters events before they are written.
 
-Three things happen to each, in this order, as in client-go's EventCorrelator:
+Each event goes through three steps, as in client-go's EventCorrelator:
 
-1. *aggregation*: the tenth different message with one reason about one object within ten minutes, and every further
-   one, goes into a single event "(combined from similar events)";
-2. *deduplication*: an event that was there before raises that one's count, by a patch, instead of being made again;
-3. *the spam filter*: a source that sends too much about one object is not heard for a while. What it drops has been
-   counted before: the next one that passes shows how many there were.
+1. *Aggregation*: if there are ten different messages with one reason about one object within ten minutes, the tenth and
+   all further ones go into a single event "(combined from similar events)".
+2. *Deduplication*: if the same event was written before, its count is raised by a patch, and no new event is made.
+3. *The spam filter*: if a source sends too many events about one object, further ones are dropped for a while. They
+   were counted before that, so the next event that passes shows their number.
 
-What is remembered for this is bounded (:class:`~kinformer.record.lru.LRU`). There is no I/O here; whoever writes the
-event tells :meth:`EventCorrelator.update_state` what the server made of it.
+The memory for this is limited (:class:`~kinformer.record.lru.LRU`). This module does no I/O. The code that writes the
+event must pass the server's response to :meth:`EventCorrelator.update_state`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = (
 
 
 def aggregate_by_reason(event: CoreV1Event) -> tuple[str, str]:
-    """The group of similar events (same source, object, type and reason), and what differs within it: the message."""
+    """The group of an event (same source, object, type and reason), and what differs within the group: the message."""
     source, involved = event.source, event.involved_object
     group = "".join(
         (
@@ -58,23 +58,23 @@ def aggregate_by_reason(event: CoreV1Event) -> tuple[str, str]:
 
 
 def combined_message(event: CoreV1Event) -> str:
-    """How an event reads that stands for many."""
+    """The message of an event that stands for many."""
     return f"(combined from similar events): {event.message or ''}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorrelatorOptions:
     """
-    How much is too much; the defaults are client-go's.
+    The limits of a correlator. The defaults are client-go's.
 
-    :param size: how many groups, counts and buckets are each remembered
-    :param burst: events of one source about one object before the spam filter sets in
-    :param rate: events a second that are let through after that
-    :param max_events: different messages of one group from which on they are combined
-    :param max_interval: seconds without an event of the group after which it starts anew
-    :param group: which events are similar, and what differs between them
-    :param message: the message of a combined event
-    :param spam_key: which events share a bucket of the spam filter
+    :param size: the most groups, counts and buckets that are each remembered
+    :param burst: events of one source about one object before the spam filter drops any
+    :param rate: events a second that pass the spam filter after that
+    :param max_events: the number of different messages in a group from which on they are combined
+    :param max_interval: seconds without an event of the group, after which the group starts again
+    :param group: returns the group of an event, and what differs within the group
+    :param message: returns the message of a combined event
+    :param spam_key: returns the key of an event; events with the same key share a bucket of the spam filter
     """
 
     size: int = 4096
@@ -91,9 +91,9 @@ class Correlated(NamedTuple):
     """
     What to do with an event.
 
-    :param event: what to write: the event, one that combines several, or an earlier one with a higher count
-    :param patch: how to bring what the server has up to date, None where it is to be created
-    :param skip: do not write anything
+    :param event: the event to write: the event itself, a combined one, or an earlier one with a higher count
+    :param patch: the patch for the event on the server; None if the event is to be created
+    :param skip: whether to write nothing
     """
 
     event: CoreV1Event
@@ -115,7 +115,7 @@ class _Observed(NamedTuple):
 
 
 class EventCorrelator:
-    """Aggregates, counts and filters the events of one writer. Events that it is given become its own to change."""
+    """Aggregates, counts and filters the events of one writer. It may change the events that it is given."""
 
     __slots__ = ("_clock", "_groups", "_observed", "_options", "_spam")
 
@@ -128,17 +128,17 @@ class EventCorrelator:
         self._spam = SpamFilter(size, self._options.burst, self._options.rate, self._clock, key=self._options.spam_key)
 
     def correlate(self, event: CoreV1Event) -> Correlated:
-        """Say what is to be written for `event`, and remember that it was seen."""
+        """Decide what to write for `event`, and remember the event."""
         event, key = self._aggregate(event)
         patch = self._observe(event, key)
         return Correlated(event, patch, self._spam.is_spam(event))
 
     def update_state(self, event: CoreV1Event) -> None:
-        """Take over the name, count and version that the server gave back for a written event."""
+        """Remember the name, count and version that the server returned for a written event."""
         self._remember(_event_key(event), event)
 
     def _aggregate(self, event: CoreV1Event) -> tuple[CoreV1Event, str]:
-        """The event to write, and the key under which it is counted: its group's where it stands for many."""
+        """The event to write, and the key under which it is counted: for a combined event, the key of its group."""
         group_key, local_key = self._options.group(event)
         now = self._clock.monotonic()
         group = self._groups.get(group_key)
@@ -149,7 +149,7 @@ class EventCorrelator:
         group.last = now
         if len(group.local_keys) < self._options.max_events:
             return event, _event_key(event)
-        # The set only has to say that it is full, not what is in it.
+        # The set only has to show that it is full, not its content.
         del group.local_keys[next(iter(group.local_keys))]
         return self._combined(event), group_key
 
@@ -172,7 +172,7 @@ class EventCorrelator:
         )
 
     def _observe(self, event: CoreV1Event, key: str) -> dict[str, Any] | None:
-        """Count the event; when it is not the first, make it the earlier one's successor and return the patch."""
+        """Count the event. If it is not the first, turn it into the earlier one's successor and return the patch."""
         seen = self._observed.get(key)
         patch: dict[str, Any] | None = None
         if seen is not None and seen.times > 0:
@@ -192,7 +192,7 @@ class EventCorrelator:
 
 
 def _event_key(event: CoreV1Event) -> str:
-    """Two events with one key are the same event again."""
+    """The key of an event. Events with the same key are repetitions of one event."""
     source, involved = event.source, event.involved_object
     return "".join(
         (
@@ -215,7 +215,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def unix_nanos(moment: datetime) -> int:
-    """Nanoseconds since 1970, as event names carry them; exact, which a float is not."""
+    """Nanoseconds since 1970, as used in event names. The number is exact, which a float would not be."""
     return (moment - _EPOCH) // timedelta(microseconds=1) * 1000
 
 

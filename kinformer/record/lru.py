@@ -1,6 +1,6 @@
-"""A mapping that forgets what was not asked for in the longest time, so that what it remembers stays bounded.
+"""LRU: a mapping of limited size, which drops the entry that was not used for the longest time.
 
-The correlator keeps three of them: an object that stopped having events must not be remembered for ever.
+The correlator has three of them, so that it does not remember objects without new events for ever.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ V = TypeVar("V")
 
 class LRU(Generic[K, V]):
     """
-    At most `size` entries; the one that was neither read nor written for longest goes first.
+    A mapping with at most `size` entries. The one that was neither read nor written for the longest time is dropped.
 
-    :raises ValueError: if it could hold nothing
+    :raises ValueError: if `size` is less than 1
     """
 
     __slots__ = ("_entries", "_size")
@@ -30,14 +30,14 @@ class LRU(Generic[K, V]):
         self._entries: OrderedDict[K, V] = OrderedDict()
 
     def get(self, key: K) -> V | None:
-        """What is remembered for `key`, None when nothing is; it counts as used now."""
+        """The value for `key`, None if there is none. The entry counts as used now."""
         value = self._entries.get(key)
         if value is not None:
             self._entries.move_to_end(key)
         return value
 
     def put(self, key: K, value: V) -> None:
-        """Remember `value`, in the place of what was there."""
+        """Store `value` for `key`, in place of an earlier value."""
         self._entries[key] = value
         self._entries.move_to_end(key)
         if len(self._entries) > self._size:

@@ -1,7 +1,7 @@
-"""The recorder: by which a controller says what it did, about which object, for people to read.
+"""Recorder: records events about objects, for people to read.
 
-Saying so costs a controller next to nothing and never fails it: the event is put together, handed on, and written by
-somebody else when there is time; where there is none, it is dropped.
+Recording an event costs a controller almost nothing, and never raises. The event is made and passed on. Another task
+writes it later, or drops it if there are too many.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ("NORMAL", "WARNING", "EventRecorder", "Recorder", "event_name")
 
 log = get_logger(__name__)
 
-#: The two types of event: what is as it should be, and what somebody may have to look after.
+#: The two types of events: normal ones, and warnings that a person may have to look at.
 NORMAL: Final = "Normal"
 WARNING: Final = "Warning"
 
@@ -32,28 +32,28 @@ _SUBDOMAIN_LENGTH = 253
 
 
 class EventRecorder(Protocol):
-    """What a controller needs of a recorder; tests give one that collects."""
+    """The part of a recorder that controllers use. Tests use one that collects the events."""
 
     def event(
         self, obj: Any, type_: str, reason: str, message: str, annotations: Mapping[str, str] | None = None
     ) -> None:
         """
-        Record an event about `obj`. Returns at once and raises nothing.
+        Record an event about `obj`. It returns at once and raises nothing.
 
         :param obj: a model, a dict, a Struct, or a V1ObjectReference
         :param type_: NORMAL or WARNING
-        :param reason: a word in CamelCase by which programs tell events apart: ``SuccessfulCreate``
+        :param reason: a word in CamelCase, by which programs distinguish events: ``SuccessfulCreate``
         :param message: a sentence for people
         """
 
 
 class Recorder:
     """
-    An :class:`EventRecorder` that sends what it is told to a broadcaster.
+    An :class:`EventRecorder` that sends its events to a broadcaster.
 
-    :param send: takes a finished event; must not block
-    :param component: whom the events are from: ``replication-controller``
-    :param host: the node that it runs on, where that says something
+    :param send: called with a finished event; it must not block
+    :param component: the source of the events: ``replication-controller``
+    :param host: the node that it runs on, if that is of interest
     """
 
     __slots__ = ("_clock", "_component", "_host", "_last_nanos", "_send", "_source")
@@ -78,7 +78,7 @@ class Recorder:
         try:
             reference = reference_to(obj)
         except (LookupError, TypeError) as error:
-            # No traceback: it is the object that is at fault.
+            # No traceback, because the error is in the object, not in the code.
             log.error("event_object_unknown", error=str(error), reason=reason, message=message)
             return
         self._send(self._make(reference, type_, reason, message, annotations))
@@ -94,7 +94,7 @@ class Recorder:
         from kinformer.models import CoreV1Event, V1ObjectMeta
 
         now = self._clock.now()
-        # Python's clock counts microseconds: two events within one must not have one name, or the second is lost.
+        # Python's clock counts microseconds. Two events within one must not get the same name, or the second is lost.
         self._last_nanos = nanos = max(unix_nanos(now), self._last_nanos + 1)
         return CoreV1Event(
             api_version="v1",
@@ -118,7 +118,7 @@ class Recorder:
 
 
 def event_name(about: str, nanos: int) -> str:
-    """A name for an event about the object of that name; a uuid where the two together would be no valid name."""
+    """The name of an event about an object; a uuid if the object's name makes the result invalid."""
     name = f"{about}.{nanos:x}"
     if len(name) <= _SUBDOMAIN_LENGTH and _SUBDOMAIN.fullmatch(name):
         return name

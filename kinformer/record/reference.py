@@ -1,4 +1,4 @@
-"""References: how an event says which object it is about."""
+"""References: name the object that an event is about."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ __all__ = ("reference_to",)
 
 def reference_to(obj: Any) -> V1ObjectReference:
     """
-    A reference to a model, a dict, a user's own Struct, or to what a given reference refers to (client-go's
-    GetReference).
+    Make a reference to a model, a dict or a user's own Struct (client-go's GetReference).
 
-    :raises LookupError: if it neither says what kind it is, as items of a list do not, nor is of a type that tells
+    If `obj` is a reference already, it is returned as it is.
+
+    :raises LookupError: if neither the object nor its type names a kind, as for items of some lists
     """
     from kinformer.models import V1ObjectReference
 
@@ -49,5 +50,7 @@ def _kind(obj: Any) -> tuple[str, str]:
     try:
         gvk = resource_for(type(obj)).gvk
     except LookupError:
-        raise LookupError(f"an object of type {type(obj).__qualname__} does not say what kind it is") from None
+        raise LookupError(
+            f"an object of type {type(obj).__qualname__} does not say what kind it is: set its apiVersion and kind"
+        ) from None
     return gvk.api_version, gvk.kind

@@ -1,7 +1,7 @@
-"""Sinks: where events are written, and how hard that is tried.
+"""Sinks: store events, with retries.
 
-:class:`EventWriter` is client-go's recordToSink: correlate, create or patch, and try again while the server cannot be
-reached. What the server refuses is given up: it would refuse it again.
+:class:`EventWriter` is client-go's recordToSink. It correlates an event, creates or patches it, and retries while the
+server cannot be reached. An event that the server refuses is dropped, because it would be refused again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ("ClientSink", "EventSink", "EventWriter")
 
 log = get_logger(__name__)
 
-#: How often one event is tried before it is given up, and seconds between.
+#: The most tries for one event, and the seconds between them.
 MAX_TRIES = 12
 RETRY_AFTER = 10.0
 
@@ -36,18 +36,18 @@ class EventSink(Protocol):
     """Stores events."""
 
     async def create(self, event: CoreV1Event) -> CoreV1Event:
-        """Make the event, and return it as it is stored."""
+        """Create the event, and return it as it was stored."""
 
     async def patch(self, event: CoreV1Event, patch: dict[str, Any]) -> CoreV1Event:
         """
-        Change the stored event of that namespace and name, and return it as it is then.
+        Patch the stored event with the same namespace and name, and return it as it was stored.
 
-        :raises NotFound: if it is no longer there
+        :raises NotFound: if it does not exist any more
         """
 
 
 class ClientSink:
-    """The events of an API server (core/v1)."""
+    """Stores events in an API server (core/v1)."""
 
     __slots__ = ("_events",)
 
@@ -80,14 +80,14 @@ class EventWriter:
         self._wait: anyio.CancelScope | None = None
 
     def hurry(self) -> None:
-        """Try each event once from now on, and wait for nothing: the process is about to end."""
+        """From now on try each event once, and do not wait: the process is about to end."""
         self._hurries = True
         if self._wait is not None:
             self._wait.cancel()
 
     async def write(self, event: CoreV1Event) -> None:
-        """Write the event if the correlator lets it through. Raises nothing; may take minutes without a server."""
-        # Others may be looking at the same event, and correlating it changes its name and count.
+        """Write the event, unless the correlator drops it. It raises nothing, and may take minutes without a server."""
+        # Other listeners have the same event, and the correlator changes its name and count.
         event = copy.copy(event)
         event.metadata = copy.copy(event.metadata)
         event, patch, skip = self._correlator.correlate(event)
@@ -101,20 +101,20 @@ class EventWriter:
             if self._hurries:
                 break
             if tried < MAX_TRIES:
-                # The first wait is random, so that many clients do not all come back to a server at once.
+                # The first wait is random, so that many clients do not return to a server at the same time.
                 with anyio.CancelScope() as self._wait:
                     await self._clock.sleep(self._retry_after * (random.random() if tried == 1 else 1))
                 self._wait = None
         log.error("event_given_up", tries=tried, **_named(event))
 
     async def _try(self, event: CoreV1Event, patch: dict[str, Any] | None) -> bool:
-        """Whether the event is done with: written, or refused."""
+        """Try once. Return whether the event needs no further try: it was written, or refused."""
         try:
             self._correlator.update_state(await self._store(event, patch))
         except ApiError as error:
             level = log.debug if isinstance(error, AlreadyExists) or _is_ending(error) else log.error
             level("event_refused", error=str(error), **_named(event))
-        except BaseException as error:  # whatever a sink raises, the next event is to be written
+        except BaseException as error:  # whatever a sink raises, the next event must be written
             if ends_this_task(error):
                 raise
             log.warning("event_not_written", error=str(error) or repr(error), **_named(event))
@@ -131,7 +131,7 @@ class EventWriter:
 
 
 def _as_new(event: CoreV1Event) -> CoreV1Event:
-    """The event without the version of the one that it was to succeed."""
+    """The event as a new one, without the version of the one that it was to patch."""
     from kinformer.models import V1ObjectMeta
 
     meta = event.metadata
@@ -140,7 +140,7 @@ def _as_new(event: CoreV1Event) -> CoreV1Event:
 
 
 def _is_ending(error: ApiError) -> bool:
-    """Whether a namespace that is being deleted refused it: nothing that anyone has to know."""
+    """Whether the event was refused because its namespace is being deleted, which needs no attention."""
     return has_status_cause(error, "NamespaceTerminating")
 
 

@@ -1,7 +1,7 @@
-"""The spam filter: how many events one source may send about one object.
+"""SpamFilter: limits the events that one source sends about one object.
 
-Each source and object (and type of event) has a bucket of tokens. An event takes one; where none is left, the event is
-dropped. The defaults are client-go's: a burst of 25, and one token more every five minutes.
+Each combination of source, object and type of event has a bucket of tokens. An event takes one token. If there is none,
+the event is dropped. The defaults are client-go's: a burst of 25, and one more token every five minutes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ("SpamFilter", "spam_key")
 
 
 def spam_key(event: CoreV1Event) -> str:
-    """Events of one source and one type about one object share a bucket, whatever their reason."""
+    """The key of an event's bucket. Events of one source and type about one object share it, whatever their reason."""
     source, involved = event.source, event.involved_object
     return "".join(
         (
@@ -39,9 +39,9 @@ def spam_key(event: CoreV1Event) -> str:
 
 class SpamFilter:
     """
-    Says which events are one too many (client-go's EventSourceObjectSpamFilter).
+    Decides which events to drop (client-go's EventSourceObjectSpamFilter).
 
-    :param size: how many buckets are remembered
+    :param size: the most buckets that are remembered
     """
 
     __slots__ = ("_buckets", "_burst", "_clock", "_key", "_rate")
@@ -56,11 +56,11 @@ class SpamFilter:
         self._key = key
 
     def is_spam(self, event: CoreV1Event) -> bool:
-        """Whether the event is to be dropped; one that is not has used up a token."""
+        """Whether to drop the event. If not, it has used up a token."""
         key = self._key(event)
         bucket = self._buckets.get(key)
         if bucket is None:
-            # client-go's rate is a float32: a token is back some 20 µs before its five minutes are over.
+            # client-go's rate is a float32. So a token comes back some 20 µs before its five minutes are over.
             bucket = TokenBucket(_float32(self._rate), self._burst, self._clock)
             self._buckets.put(key, bucket)
         return not bucket.try_take()

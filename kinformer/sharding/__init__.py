@@ -1,16 +1,16 @@
-"""Sharding: several processes share the keys of their controllers out between them. Leases are all that they need.
+"""Sharding: several processes share the keys of their controllers out between them, by Leases alone.
 
 Keys are divided into 64 to 256 ranges by a hash of their namespace (:mod:`~kinformer.sharding.hashing`). Each range has
-one owner, and its owner alone holds its objects and syncs its keys:
+one owner. Only the owner holds its objects and syncs its keys:
 
-- who lives is told by a Lease for each member (:mod:`~kinformer.sharding.sightings`);
-- who should own a range is computed from who lives (:mod:`~kinformer.sharding.rendezvous`);
-- who does own it stands in a table (:mod:`~kinformer.sharding.table`), which is changed by compare-and-swap;
-- :class:`ShardMember` brings the second to the third, one plan (:mod:`~kinformer.sharding.plan`) after the other;
-- :class:`RangeGate` lets workers sync the keys of open ranges only;
-- :class:`InformerCaches` has the informers hold what belongs to the member's ranges.
+- A Lease for each member shows which members are alive (:mod:`~kinformer.sharding.sightings`).
+- The owner that a range should have is computed from the live members (:mod:`~kinformer.sharding.rendezvous`).
+- The owner that a range has is stored in a table (:mod:`~kinformer.sharding.table`), changed by compare-and-swap.
+- :class:`ShardMember` makes plans (:mod:`~kinformer.sharding.plan`) that bring the table to the computed owners.
+- :class:`RangeGate` lets workers sync only keys of open ranges.
+- :class:`InformerCaches` makes the informers hold only objects of the member's ranges.
 
-``Manager(sharding=Sharding(shards=64))`` puts them together.
+``Manager(sharding=Sharding(shards=64))`` uses all of them.
 """
 
 from __future__ import annotations

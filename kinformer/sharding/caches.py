@@ -1,8 +1,8 @@
-"""InformerCaches: has every informer of a factory hold the objects of this member's ranges, and no others.
+"""InformerCaches: makes every informer of a factory hold the objects of this member's ranges, and no others.
 
-Objects that belong to a namespace are in the range of their namespace. Objects that belong to none, such as Nodes, are
-held by every member: controllers of Pods and DaemonSets look at all of them. Kinds whose objects stand alone can be
-held by their uid.
+An object in a namespace is in the range of its namespace. Objects without a namespace, such as Nodes, are held by every
+member, because the controllers of Pods and DaemonSets need all of them. Kinds whose objects are independent can be
+divided by their uid.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 class InformerCaches(Division):
     """
-    :param by_uid: the types of objects that are held by their uid. The keys of their controllers must begin with it
+    :param by_uid: the types of objects that are divided by uid. The keys of their controllers must begin with the uid.
     """
 
     def __init__(self, ranges: Ranges, by_uid: Collection[type[Any]] = ()) -> None:
@@ -41,7 +41,7 @@ class InformerCaches(Division):
         self._shrunk = False
         self._stored = anyio.Event()
 
-    # --- what the factory asks
+    # --- called by the factory
 
     @property
     def gate(self) -> RangeGate:
@@ -78,7 +78,7 @@ class InformerCaches(Division):
 
         return is_ours
 
-    # --- what the member asks
+    # --- called by the member
 
     def hold(self, numbers: frozenset[int]) -> None:
         added = not numbers <= self._held
@@ -101,7 +101,7 @@ class InformerCaches(Division):
     async def _forget(self) -> None:
         for part, informer in tuple(self._informers.items()):
             is_ours = part.is_ours
-            await informer.forget(lambda obj, is_ours=is_ours: not is_ours(obj))  # type: ignore[misc]
+            await informer.forget(lambda obj, is_ours=is_ours: not is_ours(obj))  # type: ignore[misc]  # mypy infers no types for a lambda with a default
 
     def _on_stored(self) -> None:
         stored, self._stored = self._stored, anyio.Event()
@@ -109,5 +109,5 @@ class InformerCaches(Division):
 
 
 def _runs(informer: SharedIndexInformer[Any]) -> bool:
-    # One that is started later lists what is held by then, and its controllers wait for that.
+    # An informer that starts later lists what is held by then, and its controllers wait for that.
     return informer.is_started and not informer.is_stopped

@@ -1,4 +1,4 @@
-"""RangeGate: which keys may be synced here now.
+"""RangeGate: decides which keys may be synced in this process at the moment.
 
 A worker that has taken a key from its queue asks the gate first. A range is in one of these states:
 
@@ -7,11 +7,11 @@ A worker that has taken a key from its queue asks the gate first. A range is in 
                               +------drain-------|---------------->+
                                                  +------keep-------+
 
-- elsewhere: the key is dropped. When the range comes, its objects come as new ones, and with them its keys. A key whose
-  objects are held by all members waits here instead, as no event will tell of it again.
-- filling: the caches do not have the range's objects yet. The key waits here and is queued again when they do.
-- open: the key is synced, while the guard lets this process write.
-- draining: no key is let in; those that are being synced are waited for. Should the range stay, they are queued again.
+- elsewhere: the key is dropped. When the range comes to this member, its objects are added, and their handlers queue
+  the keys. A key whose objects are held by all members waits here instead, because no event would queue it again.
+- filling: the caches do not have the range's objects yet. The key waits here, and is queued again when they have.
+- open: the key is synced, if the guard allows writes.
+- draining: no further key is synced. Running syncs are waited for. If the range stays, waiting keys are queued again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ("RangeGate", "RangeState")
 
 
 class RangeState(Enum):
-    """What a range is to this member; a range that is in none of these is elsewhere."""
+    """The state of a range for this member. A range that has none of these is elsewhere."""
 
     FILLING = "filling"
     OPEN = "open"
@@ -37,7 +37,7 @@ class RangeState(Enum):
 class RangeGate:
     """
     :param may_write: whether this process may write now
-    :param on_drained: called when the last running sync of a range that is drained has ended
+    :param on_drained: called when the last running sync of a draining range has ended
     """
 
     def __init__(
@@ -47,34 +47,34 @@ class RangeGate:
         on_drained: Callable[[], object] = lambda: None,
     ) -> None:
         self.ranges = ranges
-        #: The ranges of which a sync was cancelled, and with it perhaps a write that was on its way.
+        #: The ranges in which a sync was cancelled. Its last write may still be on its way.
         self._cut: set[int] = set()
         self._may_write = may_write
         self._on_drained = on_drained
         self._states: dict[int, RangeState] = {}
-        #: Those whose objects are there.
+        #: The ranges whose objects are in the caches.
         self._filled: set[int] = set()
-        #: Which claim of each range it is: one that went and came back has to be filled again.
+        #: The number of each range's claim. A range that left and came back must be filled again.
         self._claims: dict[int, int] = {}
         self._claimed = 0
         self._running: Counter[int] = Counter()
         self._waiting: dict[int, dict[object, Callable[[], object]]] = {}
-        #: The same of keys that wait also while their range is elsewhere.
+        #: The same for keys that wait even while their range is elsewhere.
         self._lasting: dict[int, dict[object, Callable[[], object]]] = {}
 
-    # --- what workers ask
+    # --- called by workers
 
     @contextmanager
     def entered(
         self, text: str, key: object, again: Callable[[], object], *, held_by_all: bool = False
     ) -> Iterator[bool]:
         """
-        Whether a key may be synced, for as long as this context lasts.
+        Give whether a key may be synced. The answer holds until the context is left.
 
-        :param text: what is hashed of the key
-        :param key: what tells it from other keys that wait
-        :param again: queues it, should it be one that waits
-        :param held_by_all: whether the objects that it is about are there also while its range is elsewhere
+        :param text: the part of the key that is hashed
+        :param key: tells this key from others that wait
+        :param again: called to queue the key again, if it cannot be synced yet
+        :param held_by_all: whether its objects are in the caches even while its range is elsewhere
         """
         number = self.ranges.of(text)
         state = self._states.get(number)
@@ -98,7 +98,7 @@ class RangeGate:
                 if self._states.get(number) is RangeState.DRAINING:
                     self._on_drained()
 
-    # --- what is known
+    # --- state
 
     @property
     def held(self) -> frozenset[int]:
@@ -112,7 +112,7 @@ class RangeGate:
 
     @property
     def draining(self) -> frozenset[int]:
-        """Those of which no more keys are let in."""
+        """The ranges of which no further keys are synced."""
         return self.in_state(RangeState.DRAINING)
 
     def in_state(self, state: RangeState) -> frozenset[int]:
@@ -121,23 +121,23 @@ class RangeGate:
 
     @property
     def drained(self) -> frozenset[int]:
-        """Those that are to be drained, and of which nothing runs, nor was cancelled in the middle."""
+        """The draining ranges without running syncs, and without syncs that were cancelled halfway."""
         return frozenset(number for number in self.draining - self._cut if number not in self._running)
 
     @property
     def has_cut(self) -> bool:
-        """Whether there is a range that is not drained because one of its syncs was cancelled."""
+        """Whether a range does not count as drained because one of its syncs was cancelled."""
         return bool(self._cut)
 
     @property
     def running(self) -> int:
-        """How many keys are being synced."""
+        """Number of keys that are being synced."""
         return self._running.total()
 
-    # --- what the member says
+    # --- called by the member
 
     def claim(self, numbers: Collection[int]) -> None:
-        """These are ours; their objects are not there yet."""
+        """Note that these ranges are ours. Their objects are not in the caches yet."""
         self._claimed += 1
         for number in numbers:
             self._states[number] = RangeState.FILLING
@@ -146,11 +146,11 @@ class RangeGate:
 
     @property
     def unfilled(self) -> dict[int, int]:
-        """The ranges whose objects are not there yet, each with what :meth:`filled` wants to know of its claim."""
+        """The ranges whose objects are not in the caches yet, with the numbers of their claims for :meth:`filled`."""
         return {number: claim for number, claim in self._claims.items() if number not in self._filled}
 
     def filled(self, claims: Mapping[int, int]) -> None:
-        """The objects are there of what was :attr:`unfilled`: let the keys in of all that are still to be served."""
+        """Note that the objects of these ranges are in the caches, and open those that are not draining."""
         for number, claim in claims.items():
             if self._claims.get(number) != claim:
                 continue
@@ -159,13 +159,13 @@ class RangeGate:
                 self._open(number)
 
     def drain(self, numbers: Collection[int]) -> None:
-        """Let no more keys of these in."""
+        """Sync no further keys of these ranges."""
         for number in numbers:
             if number in self._states:
                 self._states[number] = RangeState.DRAINING
 
     def keep(self, numbers: Collection[int]) -> None:
-        """These were to be drained, and stay."""
+        """Stop draining these ranges, because they stay."""
         for number in numbers:
             if self._states.get(number) is not RangeState.DRAINING:
                 continue
@@ -175,7 +175,7 @@ class RangeGate:
                 self._states[number] = RangeState.FILLING
 
     def gave_up(self, numbers: Collection[int]) -> None:
-        """These are not ours any more."""
+        """Note that these ranges are not ours any more."""
         for number in numbers:
             self._states.pop(number, None)
             self._claims.pop(number, None)
@@ -183,11 +183,11 @@ class RangeGate:
             self._filled.discard(number)
 
     def forget_cuts(self) -> None:
-        """What was on its way when syncs were cancelled has arrived, or never will."""
+        """Note that writes of cancelled syncs have arrived by now, or never will."""
         self._cut.clear()
 
     def let_waiting_in(self) -> None:
-        """Queue again what came while this process could not write, if it can now."""
+        """If this process may write, queue the keys again that came while it could not."""
         if self._may_write():
             for number in self.in_state(RangeState.OPEN) & (self._waiting.keys() | self._lasting.keys()):
                 self._open(number)

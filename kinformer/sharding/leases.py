@@ -1,7 +1,7 @@
-"""GroupLeases: what a group of members has on the server. One Lease holds the table, and each member has one.
+"""GroupLeases: the Leases of a group of members. One Lease holds the table, and each member has its own.
 
-All of them bear the group's label, so that one request reads them all. What writes and deletes does so on the condition
-that the Lease is as it was read.
+All of them have the group's label, so that one request reads them all. Every write and deletion requires that the Lease
+has not changed since it was read.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _LEAVING: Final = "kinformer.dev/shard-leaving"
 @dataclass(frozen=True, slots=True)
 class Seen:
     """
-    What is on the server.
+    The Leases as they were read from the server.
 
     :param table: None if there is none yet
-    :param lease: the Lease that it stands in
+    :param lease: the Lease of the table
     """
 
     members: tuple[MemberLease, ...]
@@ -40,7 +40,7 @@ class Seen:
 
 class GroupLeases:
     """
-    :param client: of a member; its writes are to be refused once the member's Lease is not held
+    :param client: the client of a member; its writes must be refused once the member's Lease is not held
     :param group: the name of the group, and of the Lease with its table
     """
 
@@ -50,7 +50,7 @@ class GroupLeases:
         self._leases = client.resource(dict, V1Lease)
 
     def describe(self) -> str:
-        """What log lines and errors call it."""
+        """The group's name in logs and errors."""
         return f"{self.namespace}/{self.group}"
 
     async def read(self) -> Seen:
@@ -73,9 +73,9 @@ class GroupLeases:
 
     async def write(self, seen: Seen, table: Table) -> None:
         """
-        Put a table in the place of the one that was seen.
+        Replace the table that was read.
 
-        :raises Conflict: if somebody else wrote one since
+        :raises Conflict: if another member wrote it since
         :raises ClientError: if that failed
         """
         if seen.lease is None:
@@ -94,9 +94,9 @@ class GroupLeases:
 
     async def take(self, member: str, version: str) -> bool:
         """
-        Delete a member's Lease, if it is still as it was seen; whether it is gone.
+        Delete a member's Lease, if it has not changed since it was seen. Return whether it is gone.
 
-        A member makes no second Lease, so that it can renew none from then on.
+        A member creates no second Lease, so it cannot renew its Lease after that.
 
         :raises ClientError: if it is not known whether it is gone
         """
@@ -111,7 +111,7 @@ class GroupLeases:
 
     async def remove(self, member: str) -> None:
         """
-        Delete one's own Lease, or see that it is gone.
+        Delete this member's own Lease, if it still exists.
 
         :raises ClientError: if it is not known whether it is gone
         """
@@ -122,15 +122,15 @@ class GroupLeases:
 
 
 class LeaseGone(ClientError):
-    """A member's Lease was held, and is gone: somebody took it."""
+    """A member's Lease was held and does not exist any more: another member took it."""
 
 
 class MemberLock(LeaseLock):
     """
-    The Lease of one member, which is made once and never again.
+    The Lease of one member. It is created once, and never again.
 
     :param name: the member's name, and the Lease's
-    :param on_gone: called when the Lease was held and is gone
+    :param on_gone: called when the Lease was held and does not exist any more
     """
 
     def __init__(
@@ -141,17 +141,17 @@ class MemberLock(LeaseLock):
         self._on_gone = on_gone
 
     def leave(self) -> None:
-        """Have the next renewal say that this member is to be given nothing more."""
+        """Mark the Lease with the next renewal: this member must not get any more ranges."""
         self._labels[_LEAVING] = "true"
 
     async def get(self) -> ElectionRecord:
         """
         See :meth:`Lock.get`.
 
-        :raises LeaseGone: if it is not the one that was held before
+        :raises LeaseGone: if it is another Lease than the one that was held before
         """
         record = await super().get()
-        # A request to make it that was long on its way may have arrived after somebody took the first one.
+        # A late request to create it may have arrived after another member took the first one.
         if self._uid and self._lease is not None and self._lease["metadata"]["uid"] != self._uid:
             raise self._gone()
         return record

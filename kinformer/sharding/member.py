@@ -1,22 +1,22 @@
 """ShardMember: one process that syncs the keys of its ranges, and hands ranges over as members come and go.
 
-What is promised: of any key, there is one process at most that syncs it and may write. A process may let a key in only
-while both of these hold, and each range has one owner by the first and is safe from its former owner by the second:
+It guarantees that at most one process syncs a given key and may write. A process may sync a key only while both of
+these hold. By the first, each range has one owner. By the second, it is safe from writes of its former owner:
 
 1. the table says that the range is its own (written by compare-and-swap), and
 2. its guard is open: it renewed its own Lease and read the table, and began both less than the write duration ago.
 
-A member goes through rounds. In each it reads the group's Leases in one request, makes a plan
-(:mod:`kinformer.sharding.plan`) and carries it out with one write of the table at most:
+A member works in rounds. In each it reads the group's Leases in one request, makes a plan
+(:mod:`kinformer.sharding.plan`), and carries it out with at most one write of the table:
 
-- It gives up a range when the gate is shut and the last running sync has ended.
-- It claims a range that nobody owns. Then its caches are filled with what is there *after* the claim was written. That
-  is as new as the last write of the former owner. Then the gate opens.
-- An owner whose Lease has not changed for its full duration is over. Its Lease is deleted first, if it is still as it
-  was seen; so a renewal that is on its way fails. Only then are its ranges free.
+- It gives up a range when the gate is closed for it and the last running sync has ended.
+- It claims a range without an owner. Then its caches are filled with a state that is read *after* the claim was
+  written, so it includes the last write of the former owner. Then the gate opens.
+- An owner whose Lease has not changed for its full duration has expired. Its Lease is deleted first, if it has not
+  changed since it was seen, so that a renewal on its way fails. Only then are its ranges free.
 
-A write of the table whose answer was lost may still arrive. A range that was to be given up with it is not opened again
-before another write of the table has succeeded: after that, what is late finds another version.
+A write of the table whose response was lost may still arrive. A range that it would have given up is not opened again
+before another write of the table has succeeded. After that, the late write finds another version and fails.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ log = get_logger(__name__)
 
 class MembershipLost(Exception):
     """
-    This process was a member of a group, and is so no more: its ranges are others' by now, or soon will be.
+    This process is not a member of its group any more. Its ranges belong to others by now, or soon will.
 
     :param group: the group
     """
@@ -67,39 +67,41 @@ class RangeCaches(Protocol):
     """The caches of a member, which hold the objects of its ranges."""
 
     def hold(self, numbers: frozenset[int]) -> None:
-        """From now on, hold the objects of these ranges: get those that are not there, let go of all others."""
+        """Hold the objects of these ranges from now on: get those that are missing, and drop all others."""
 
     async def wait_filled(self) -> None:
         """
-        Let go of what is not to be held any more, and return once all is there that is to be: in a state that is not
-        older than the last call of :meth:`hold`.
+        Drop objects that are not to be held any more, and wait for all others.
+
+        Return once they are all there, in a state that is not older than the last call of :meth:`hold`.
         """
 
 
 class MemberGuard(Guard):
-    """A guard that is closed also when the table was not read for too long: somebody may have deleted it."""
+    """A guard that also closes if the table was not read for too long, because it may have been deleted."""
 
     __slots__ = ("table_until",)
 
     def __init__(self, lease: str, now: Callable[[], float]) -> None:
         super().__init__(lease, now)
-        #: Until when it may be written by what the table said. No end before it was read: nothing is owned then.
+        #: The time until which the table allows writes. Infinite before it was read, because nothing is owned then.
         self.table_until = inf
 
     @property
     def is_open(self) -> bool:
-        """Whether it may be written now."""
+        """Whether writes are allowed now."""
         return super().is_open and self._now() < self.table_until
 
 
 class ShardMember:
     """
-    One member, which runs once.
+    One member of a group. It can run once.
 
-    :param client: for the table; the member's Lease is renewed with that of `sharding`, or else with this one
-    :param caches: what holds the objects; asked for nothing before :meth:`run`
+    :param client: the client for the table. The member's Lease is renewed with that of `sharding`, or else with this
+        one
+    :param caches: the caches that hold the objects; not used before :meth:`run`
     :ivar guard: open while this process may write
-    :ivar gate: which keys may be synced here now
+    :ivar gate: decides which keys may be synced in this process
     """
 
     def __init__(
@@ -117,7 +119,7 @@ class ShardMember:
         self._random = random
         self._options = options = sharding.options
         self._caches = caches
-        #: What this member is called, as its Lease is.
+        #: The name of this member and of its Lease.
         self.name = name or sharding.new_member()
         self.ranges = ranges or Ranges(sharding.shards)
         renewing = sharding.client or client
@@ -134,11 +136,11 @@ class ShardMember:
         self.gate = RangeGate(self.ranges, lambda: self.guard.is_open, self._wake)
         self._sightings = Sightings(options.lease_seconds)
         self._table: Table | None = None
-        #: Whether a write of the table may still arrive of which nobody knows whether it will.
+        #: Whether a write of the table, of unknown result, may still arrive.
         self._uncertain = False
-        #: The ranges that were to be given up with it.
+        #: The ranges that this write would give up.
         self._giving: frozenset[int] = frozenset()
-        #: The table that says that it waits, and since when that is known here.
+        #: The table that says that claims must wait, and since when this member knows it.
         self._waits_for = ""
         self._waiting_since = 0.0
         self._leaving = False
@@ -156,7 +158,7 @@ class ShardMember:
 
     @property
     def has_joined(self) -> bool:
-        """Whether it is a member, and has claimed what there was to claim."""
+        """Whether this process is a member, and has claimed the ranges that were free."""
         return self._first_round.is_set()
 
     async def wait_joined(self) -> None:
@@ -164,7 +166,7 @@ class ShardMember:
         await self._first_round.wait()
 
     def snapshot(self) -> ShardsSnapshot:
-        """Members and ranges, as this member saw them last."""
+        """The members and ranges, as this member saw them last."""
         now = self._now()
         table = self._table or Table.empty(len(self.ranges))
         live = self._sightings.live(now)
@@ -189,14 +191,14 @@ class ShardMember:
             running=self.gate.running,
         )
 
-    # --- life
+    # --- running
 
     async def run(self, work: Callable[[], Awaitable[object]]) -> None:
         """
-        Join the group, do the work for as long as this is a member, and leave in good order when this is cancelled.
+        Join the group and do the work while this is a member. When this is cancelled, leave in good order.
 
-        :param work: is cancelled when membership is lost. Keys are synced only as :attr:`gate` lets them in
-        :raises MembershipLost: once the work has ended, if it was lost
+        :param work: cancelled when membership is lost. Keys are synced only as :attr:`gate` allows
+        :raises MembershipLost: if membership was lost; raised once the work has ended
         :raises ShardCountConflict: if the group has another number of ranges
         """
         try:
@@ -208,16 +210,16 @@ class ShardMember:
             self.guard.close()
             self._metrics.tell(members=0, owned=0)
             if not self.gate.held:
-                # Nothing is owned any more: nobody has to wait for this Lease to run out.
+                # Nothing is owned any more, so no member has to wait until this Lease expires.
                 await self._shielded(self._options.renew_deadline, partial(self._own_lease.remove, self.name))
         if self._lost:
             raise MembershipLost(self.group, self.name, self._lost)
 
     async def leave(self) -> None:
         """
-        Give up all ranges, each as soon as its running syncs have ended. Return when none is left.
+        Give up each range as soon as its running syncs have ended. Return when all are given up.
 
-        A range of which a sync is cancelled meanwhile is left: it goes after :meth:`run` has ended its work.
+        A range in which a sync was cancelled meanwhile is kept. It is given up after :meth:`run` has ended its work.
         """
         self._leaving = True
         self._lock.leave()
@@ -243,11 +245,11 @@ class ShardMember:
                 tasks.cancel_scope.cancel()
 
     async def _give_all_up(self) -> None:
-        """Leave, once the work has ended: nothing runs any more."""
+        """Leave after the work has ended, so that no sync runs any more."""
         self._leaving = True
         self.gate.drain(self.gate.held)
         if self.gate.has_cut:
-            # A sync was cancelled, perhaps with a write on its way: it has as long to arrive as after a lost Lease.
+            # A cancelled sync may have a write on its way. It gets as much time to arrive as after a lost Lease.
             await self._clock.sleep(self._options.lease_seconds - self._options.write_duration)
             self.gate.forget_cuts()
         while self.gate.held and self.guard.is_open:
@@ -256,7 +258,7 @@ class ShardMember:
                 await self._clock.sleep(self._options.retry_period / 4)
 
     async def _shielded(self, seconds: float, call: Callable[[], Awaitable[object]]) -> None:
-        """Do this whoever cancels us, for so long at most."""
+        """Await a call even if this is cancelled, for at most this time."""
         with anyio.CancelScope(shield=True) as scope:
             timer = self._clock.call_later(seconds, scope.cancel)
             try:
@@ -295,7 +297,7 @@ class ShardMember:
                 timer.cancel()
 
     async def _try_round(self) -> bool:
-        """One round; whether there is nothing left to be done. What went wrong is logged."""
+        """Do one round. Return whether nothing is left to do. Errors are logged."""
         with anyio.CancelScope() as scope:
             timer = self._clock.call_later(self._options.renew_deadline, scope.cancel)
             try:
@@ -303,7 +305,7 @@ class ShardMember:
             except (Conflict, AlreadyExists):
                 self._log.debug("shard_table_conflict")
             except (ClientError, TableError) as error:
-                # Once, and not at each try while the server is gone.
+                # Logged as an error once, not at each try while the server is gone.
                 (self._log.debug if self._failing else self._log.error)("shard_round_failed", error=str(error))
                 self._failing = True
             finally:
@@ -321,7 +323,7 @@ class ShardMember:
             self._lose("others took its ranges")
             return True
         self.guard.table_until = began + self._options.write_duration
-        # Where there is no table any more, whoever was seen may own something.
+        # If there is no table any more, every member that was seen may own ranges.
         owners = table.members if seen.table is not None else self._sightings.names
         self._sightings.look(seen.members, owners, now)
         live = self._sightings.live(now)
@@ -345,7 +347,7 @@ class ShardMember:
         return seen.table
 
     def _agrees(self, table: Table) -> bool:
-        """Whether the table has all that this member takes for its own, but for what it may have given up itself."""
+        """Whether the table has all ranges that this member holds, except those that it may have given up itself."""
         missing = self.gate.held - table.of(self.name)
         if missing - self._giving:
             return False
@@ -366,11 +368,11 @@ class ShardMember:
         return now - self._waiting_since >= self._options.lease_seconds
 
     async def _fence(self, over: frozenset[str]) -> frozenset[str]:
-        """Those of them that can renew their Leases no more."""
+        """Take the Leases of expired members. Return those that cannot renew them any more."""
         fenced = []
         for name in over:
             lease = self._sightings.lease(name)
-            # Without a Lease there is nothing to be renewed, and no member makes its Lease anew.
+            # Without a Lease there is nothing to renew, and no member creates its Lease again.
             if lease is None or await self._leases.take(name, lease.version):
                 self._log.warning("shard_member_over", over=name)
                 self._sightings.took(name)
@@ -386,7 +388,7 @@ class ShardMember:
         if self._may_claim(seen, table):
             claim = (plan.wanted & after.of("")) - give
             after = replace(after.with_owner(claim, self.name), waits=False)
-        # What may still arrive finds another version once this is written.
+        # After this write, an earlier one that may still arrive finds another version and fails.
         to_be_sure = self._uncertain and plan.keep
         if after != table or seen.lease is None or to_be_sure:
             self._giving = give
@@ -404,7 +406,8 @@ class ShardMember:
             certain = True
             self._uncertain = False
         except (Conflict, AlreadyExists):
-            # Somebody else's came first, or a first try of this one did. Either way none of it is to arrive any more.
+            # Another member's write came first, or an earlier try of this one. In both cases nothing can arrive any
+            # more.
             certain = True
             self._uncertain = False
             raise

@@ -1,4 +1,4 @@
-"""What a member tells of its group; the label is the group's name. Kubernetes has no names for these."""
+"""Metrics of a member. The label is the group's name. Kubernetes has no such metrics, so the names are our own."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _GIVEN_UP: Final = Counter("kinformer_shards_given_up_total", "Shards that this 
 
 
 class ShardMetrics:
-    """One group's share of them."""
+    """The metrics of one group."""
 
     __slots__ = ("_members", "_owned", "claimed", "given_up")
 
@@ -27,6 +27,6 @@ class ShardMetrics:
         self.tell(members=0, owned=0)
 
     def tell(self, *, members: int, owned: int) -> None:
-        """What it is now."""
+        """Set the present numbers of live members and owned ranges."""
         self._members.set(members)
         self._owned.set(owned)

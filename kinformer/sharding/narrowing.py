@@ -1,12 +1,12 @@
-"""RangesListWatch: a lister-watcher of those objects that belong to some ranges.
+"""RangesListWatch: a lister-watcher of only those objects that belong to some ranges.
 
-What is left out is so before anything is stored: a list gives it up object by object as it comes, a watch event by
-event. Where the last event of a batch is left out, a bookmark stands in its place, so that the reflector knows how far
-it has come.
+Objects of other ranges are left out before anything is stored: in a list, object by object as it arrives; in a watch,
+event by event. If the last event of a batch is left out, a bookmark takes its place, so that the reflector knows which
+version it has reached.
 
-When ranges are added, their objects are not there, and no watch will tell of them. The watch ends with
-:exc:`~kinformer.cache.listwatch.ListAgain`, and the list that follows asks for the most recent state: one that is not
-older than the moment when the ranges were added.
+When ranges are added, their objects are missing, and no watch will bring them. So the watch ends with
+:exc:`~kinformer.cache.listwatch.ListAgain`. The next list asks for the most recent state, which is not older than the
+moment when the ranges were added.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class RangesListWatch(ListerWatcher[T], Generic[T]):
         #: Whether an object belongs to the ranges that are held now.
         self.is_ours = is_ours
         self._on_stored = on_stored
-        #: How often ranges were added; what it was when the list began that is under way; and of the one in the store.
+        #: The number of times that ranges were added; that number when the running list began, and for the stored list.
         self._wanted = 0
         self._listing: int | None = None
         self._stored = -1
@@ -57,18 +57,18 @@ class RangesListWatch(ListerWatcher[T], Generic[T]):
 
     @property
     def reachability(self) -> Reachability | None:
-        """Whether the server can be reached, where that is known."""
+        """The record of whether the server can be reached; None if there is none."""
         return getattr(self._inner, "reachability", None)
 
-    # --- what the ranges are told
+    # --- changes of the ranges
 
     def changed(self, *, added: bool) -> None:
         """
-        Other ranges are held from now on.
+        Note that other ranges are held from now on.
 
-        :param added: whether there are new ones among them
+        :param added: whether there are new ranges among them
         """
-        # A list that is under way has let in, or left out, some objects by what was held before.
+        # A running list has accepted or left out objects by the ranges that were held before.
         if added or self._listing is not None:
             self._wanted += 1
             if self._waiting is not None:
@@ -76,17 +76,17 @@ class RangesListWatch(ListerWatcher[T], Generic[T]):
 
     @property
     def is_complete(self) -> bool:
-        """Whether everything that is to be held is in the store, and nothing is known to have come later."""
+        """Whether the store has everything that must be held, as far as is known."""
         return self._stored == self._wanted
 
-    # --- what the reflector asks
+    # --- called by the reflector
 
     async def list(self, options: ListOptions) -> ObjectList[T]:
         options = self._begin(options)
         return self._narrowed(await self._inner.list(options))
 
     async def list_as_it_comes(self, options: ListOptions, accept: Callable[[T], bool]) -> ObjectList[T]:
-        """:meth:`list`; `accept` is given each object that is ours while others are still coming."""
+        """Like :meth:`list`, but `accept` is called with each object of our ranges while others are still coming."""
         options, is_ours = self._begin(options), self.is_ours
         return self._narrowed(
             await list_accepting(self._inner, options, lambda obj: is_ours(obj) and accept(obj)), filtered=True
@@ -125,7 +125,7 @@ class RangesListWatch(ListerWatcher[T], Generic[T]):
     ) -> AsyncIterator[Sequence[WatchEvent[T]]]:
         while True:
             if not in_list:
-                # Asked for the next batch, the reflector has stored the one before.
+                # When the reflector asks for the next batch, it has stored the one before.
                 self._list_is_stored()
             batch = await self._next(batches)
             if batch is None:
@@ -150,13 +150,13 @@ class RangesListWatch(ListerWatcher[T], Generic[T]):
             try:
                 version = accessor_of(batch[-1].object).resource_version(batch[-1].object)
             except (TypeError, AttributeError):
-                return ours  # it does not decode; the next event will tell
+                return ours  # the object does not decode; the next event has a version
             ours.append(_bookmark(version))
         return ours
 
 
 def _bookmark(version: str) -> WatchEvent[T]:
-    # As another type than was asked for, which a bookmark's object may be.
+    # A bookmark's object may be of another type than the requested one.
     return WatchEvent(BOOKMARK, cast("T", {"metadata": {"resourceVersion": version}}))
 
 

@@ -1,4 +1,4 @@
-"""What a member of a group is told: which group, how many ranges, how long its Lease lasts."""
+"""Options of a member of a group: the group, the number of ranges, the duration of its Lease."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ __all__ = ("DEFAULT_GROUP", "ShardOptionError", "Sharding")
 
 DEFAULT_GROUP: Final = "kinformer-manager-shards"
 
-#: A Lease's name has at most 253 characters; the group and what tells two processes apart stand in it as well.
+#: A Lease's name has at most 253 characters. It also contains the group and a random part.
 _LONGEST: Final = 100
 
 
 class ShardOptionError(ValueError):
-    """The options of a group do not fit."""
+    """The options of a group are invalid."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sharding:
     """
-    One process's part in a group whose members share the keys out between them.
+    The configuration of one process in a group whose members share the keys out between them.
 
-    :param shards: how many ranges the keys are divided into, 64 to 256; the same for all members
+    :param shards: the number of ranges that the keys are divided into, 64 to 256; the same for all members
     :param group: the name of the group, and of the Lease with its table
-    :param namespace: of the Leases
-    :param options: how long this member's Lease lasts, and how often it is renewed; the same for all members
-    :param identity: what this process is called, such as its pod; its host if empty. The member's name has something
-        random behind it: a process that is started again is another member
-    :param client: whom to renew the Lease with. One that the controllers do not share, so that no renewal waits in line
-        behind their requests; the manager's own if None
-    :param by_uid: types of objects that a member holds by their uid, and not by their namespace. The keys of their
-        controllers have to begin with the uid, too (``shard_by``)
+    :param namespace: the namespace of the Leases
+    :param options: the duration of this member's Lease and its renewals; the same for all members
+    :param identity: the name of this process, such as its pod's; by default the host's. A random part is added to make
+        the member's name, so a restarted process is another member
+    :param client: the client to renew the Lease with; the manager's own if None. Use one that the controllers do not
+        use, so that renewals do not wait behind their requests
+    :param by_uid: types of objects that are divided by their uid instead of their namespace. The keys of their
+        controllers must begin with the uid, too (``shard_by``)
     :raises ShardOptionError: if the number of shards is out of bounds
     """
 
@@ -52,10 +52,10 @@ class Sharding:
 
     def __post_init__(self) -> None:
         if not LEAST_RANGES <= self.shards <= MOST_RANGES:
-            raise ShardOptionError(f"there are to be {self.shards} shards: want {LEAST_RANGES} to {MOST_RANGES}")
+            raise ShardOptionError(f"the number of shards is {self.shards}: want {LEAST_RANGES} to {MOST_RANGES}")
 
     def new_member(self) -> str:
-        """A name for this process that no other has, nor this one when it is started again: its Lease's name."""
+        """Make a name for a member and its Lease. No other process has it, nor this one after a restart."""
         identity = self.identity or new_identity().partition("_")[0]
         readable = re.sub(r"[^a-z0-9]+", "-", identity.lower()).strip("-")[:_LONGEST].strip("-")
         return "-".join(filter(None, (self.group, readable, uuid.uuid4().hex[:8])))

@@ -1,14 +1,14 @@
-"""Plan: what a member is to do about the ranges, from what it has read and what it holds. Pure.
+"""Plan: computes what a member must do about the ranges, from what it has read and what it holds. No I/O.
 
-Who *should* own a range is rendezvous hashing over those who live. Who *does* is the table. Between the two are four
-steps:
+The owner that a range *should* have comes from rendezvous hashing over the live members. The owner that it *has* is in
+the table. Four steps lead from one to the other:
 
-- drain: the range is this member's and should be another's. It hands out no more keys of it, and waits for the running
-  syncs;
-- give: it is drained. The table says from then on that nobody owns it;
-- claim: nobody owns it, and it should be this member's;
-- free: its owner is over. Once that owner's Lease is taken, the table says that nobody owns its ranges, or, in the same
-  write, that this member does.
+- drain: the range is this member's and should be another's. The member syncs no further keys of it, and waits for the
+  running syncs.
+- give: the range is drained. The member writes into the table that the range has no owner.
+- claim: the range has no owner, and should be this member's.
+- free: the owner of the range has expired. Once that owner's Lease is taken, the table says that its ranges have no
+  owner, or, in the same write, that this member owns them.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ __all__ = ("Plan", "make_plan")
 class Plan:
     """
     :param wanted: the ranges that should be this member's
-    :param adopt: those that the table says are its own, which it does not know of: a claim whose answer was lost
-    :param drain: those to hand out no more keys of
-    :param keep: those that were to be drained, and are to stay now
-    :param over: members that are over: their Leases are to be taken first, and then their ranges
-    :param settled: whether it has what it should have, and nobody else has
+    :param adopt: ranges that are this member's by the table, but that it does not hold: the response to a claim was
+        lost
+    :param drain: ranges to sync no further keys of
+    :param keep: draining ranges that are to stay now
+    :param over: expired members: first their Leases must be taken, and then their ranges
+    :param settled: whether it has exactly the ranges that it should have
     """
 
     wanted: frozenset[int]
@@ -50,10 +51,13 @@ def make_plan(
     draining: Collection[int],
 ) -> Plan:
     """
-    :param live: those to whom ranges can be given; this member among them, if it does not leave
-    :param over: those who cannot hold their Leases any more
-    :param held: the ranges that this member takes for its own
-    :param draining: those of them that it hands out no keys of
+    Compute the plan of a member.
+
+    :param me: the member's name
+    :param live: the members that can be given ranges, including this one unless it is leaving
+    :param over: the members that cannot hold their Leases any more
+    :param held: the ranges that this member holds
+    :param draining: those of them that are draining
     """
     should = assignment(len(table.owners), live)
     wanted = frozenset(number for number, owner in enumerate(should) if owner == me)

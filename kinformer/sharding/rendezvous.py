@@ -1,8 +1,9 @@
-"""Rendezvous hashing: who should own a range, by the range and the names of those who are there, and nothing else.
+"""Rendezvous hashing: computes the owner of each range from the range and the names of the members alone.
 
-For each range every member has a score, and the highest one wins. Who joins takes ranges from the others and moves none
-between them; who leaves has its own ranges shared out and moves no other. So never more ranges move than have to, and
-two members that see the same members agree without talking to each other.
+For each range every member has a score, and the member with the highest score is the owner. A member that joins takes
+ranges from the others, and no range moves between them. If a member leaves, its own ranges are shared out, and no other
+range moves. So no more ranges move than necessary, and two members that see the same members agree without talking to
+each other.
 """
 
 from __future__ import annotations
@@ -15,21 +16,21 @@ __all__ = ("assignment", "owner_of")
 
 
 def owner_of(number: int, members: Collection[str]) -> str:
-    """Who should own a range; ``""`` if there is nobody."""
+    """The member that should own a range; ``""`` if there is none."""
     return max(members, key=lambda member: (_score(number, member), member), default="")
 
 
 def assignment(count: int, members: Collection[str]) -> tuple[str, ...]:
-    """Who should own each of so many ranges."""
+    """The member that should own each range, for `count` ranges."""
     return _assignment(count, frozenset(members))
 
 
-# Asked for every few seconds, nearly always with the same members; a thousand hashes take a millisecond.
+# Called every few seconds, nearly always with the same members. A thousand hashes take a millisecond.
 @lru_cache(32)
 def _assignment(count: int, members: frozenset[str]) -> tuple[str, ...]:
     return tuple(owner_of(number, members) for number in range(count))
 
 
 def _score(number: int, member: str) -> bytes:
-    # Not FNV-1a: the scores of one member for neighbouring ranges would resemble each other.
+    # Not FNV-1a, because its scores of one member for neighbouring ranges would be similar.
     return blake2b(f"{number}/{member}".encode(), digest_size=8).digest()

@@ -1,11 +1,11 @@
-"""Sightings: which members live, by when a change of their Leases was last seen here.
+"""Sightings: decides which members are alive, by the time at which a change of their Leases was last seen here.
 
-The times in a Lease are its holder's and decide nothing. What counts is this process's own clock, which nobody can set:
-a member whose Lease has not changed for its full duration is over. Until then it may still write, and nobody takes
-anything from it.
+The times in a Lease are written by its holder and are not used. Only this process's own clock counts, which cannot be
+set. A member whose Lease has not changed for its full duration has expired. Until then it may still write, and no range
+is taken from it.
 
-A Lease that disappears has changed: its holder may have renewed it right before, and nobody here saw it. So that member
-is waited out as well, unless it was this process that took the Lease, after the wait.
+A Lease that disappears counts as changed: its holder may have renewed it right before, without being seen here. So the
+duration is waited for that member as well, unless this process itself took the Lease, after the wait.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ class MemberLease:
     """
     A member's Lease, as it was read.
 
-    :param version: another one is a change
-    :param holds: whether it is held by the member whose it is
-    :param seconds: how long it lasts
-    :param leaving: whether the member gives up what it owns
+    :param version: its resourceVersion; another one means a change
+    :param holds: whether the Lease is held by its own member
+    :param seconds: the duration of the Lease
+    :param leaving: whether the member is giving up its ranges
     """
 
     name: str
@@ -43,7 +43,7 @@ class _Sighting:
 
 class Sightings:
     """
-    :param seconds: how long this process's own Lease lasts, and with it that of a member whose Lease was never seen
+    :param seconds: the duration of this process's own Lease, also used for members whose Lease was never seen
     """
 
     def __init__(self, seconds: int) -> None:
@@ -52,10 +52,10 @@ class Sightings:
 
     def look(self, leases: Iterable[MemberLease], owners: Iterable[str], now: float) -> None:
         """
-        Take note of what was just read.
+        Note the Leases that were just read.
 
-        :param owners: who owns ranges, with or without a Lease
-        :param now: a time after the answer was read
+        :param owners: the members that own ranges, with or without a Lease
+        :param now: a time after the response was read
         """
         found: Mapping[str, MemberLease] = {lease.name: lease for lease in leases}
         owning = set(owners)
@@ -73,11 +73,11 @@ class Sightings:
                 before.lease, before.changed_at = None, now
 
     def took(self, name: str) -> None:
-        """The Lease of a member that was over was taken here, as it was seen last."""
+        """Note that this process took the Lease of an expired member, unchanged since it was seen."""
         self._seen[name].lease = None
 
     def live(self, now: float) -> frozenset[str]:
-        """Those to whom ranges can be given."""
+        """The members that can be given ranges."""
         return frozenset(
             name
             for name, seen in self._seen.items()
@@ -85,7 +85,7 @@ class Sightings:
         )
 
     def is_over(self, name: str, now: float) -> bool:
-        """Whether a member cannot hold its Lease any more, if nobody renews it now."""
+        """Whether a member's Lease has expired, if it is not renewed now."""
         seen = self._seen.get(name)
         return seen is not None and now >= seen.changed_at + seen.seconds
 
@@ -96,9 +96,9 @@ class Sightings:
 
     @property
     def names(self) -> frozenset[str]:
-        """All that were seen, dead ones included."""
+        """The names of all members that were seen, including dead ones."""
         return frozenset(self._seen)
 
     def seconds_since_change(self, name: str, now: float) -> float:
-        """For how long nothing has changed."""
+        """Seconds since the last change of a member's Lease was seen."""
         return now - self._seen[name].changed_at

@@ -1,4 +1,4 @@
-"""What a member knows of its group, as plain values: for a page, a metric, a test."""
+"""Snapshots: what a member knows of its group, as plain values for pages, metrics and tests."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ class MemberSnapshot:
     """
     One member.
 
-    :param name: its Lease's name
-    :param live: whether ranges can be given to it
-    :param leaving: whether it gives up what it owns
-    :param ranges: those that it owns, by number
-    :param seconds_since_renewal: for how long this process has seen no change of its Lease
+    :param name: its name, which is its Lease's
+    :param live: whether it can be given ranges
+    :param leaving: whether it is giving up its ranges
+    :param ranges: the numbers of the ranges that it owns
+    :param seconds_since_renewal: seconds since this process last saw a change of its Lease
     """
 
     name: str
@@ -32,12 +32,12 @@ class ShardsSnapshot:
     """
     :param group: namespace and name of the Lease with the table
     :param member: this process
-    :param shards: how many ranges there are
+    :param shards: the number of ranges
     :param may_write: whether this process may write now
-    :param members: all that were seen, this process among them
-    :param states: of this process's own ranges: ``filling``, ``open`` or ``draining``
-    :param unowned: the ranges that nobody owns
-    :param running: how many keys are being synced here
+    :param members: all members that were seen, including this process
+    :param states: the state of each of this process's own ranges: ``filling``, ``open`` or ``draining``
+    :param unowned: the ranges without an owner
+    :param running: the number of keys that are being synced here
     """
 
     group: str

@@ -1,9 +1,9 @@
-"""Table: who owns which range. It stands in the annotations of one Lease, and is changed by compare-and-swap.
+"""Table: the owner of each range. It is stored in the annotations of one Lease, and changed by compare-and-swap.
 
-One Lease for all ranges, and not one for each: a Lease for each would be 256 objects to renew or to look through, and
-nobody could hand over several ranges at once. The table is written when a range changes hands and at no other time, so
-its writers rarely meet. If they do, one has a conflict, reads again and decides again. Each member is alive by a Lease
-of its own, which is what is written every few seconds.
+There is one Lease for all ranges. A Lease for each range would mean up to 256 objects to renew or to read, and several
+ranges could not be handed over at once. The table is written only when a range changes its owner, so its writers rarely
+meet. If they do, one of them gets a conflict, reads again and decides again. Each member shows by a Lease of its own
+that it is alive. Only that Lease is written every few seconds.
 
 ::
 
@@ -11,10 +11,10 @@ of its own, which is what is written every few seconds.
     kinformer.dev/shard-owners: '{"web-1-3f2a9c": "0-3,17", "web-2-0b77de": "4-16,18-63"}'
     kinformer.dev/shard-changes: "12"
 
-A group's first table is made by whoever comes first. If there are other members already, the table may have been
-deleted under their feet. They go on with what they owned until they read that, or have not read the table for too long.
-So it says ``kinformer.dev/shard-waits``, and nobody claims anything until it has seen that for as long as a member's
-Lease lasts.
+The first member makes the group's first table. If there are other members already, the table may have been deleted
+while they use it. They go on with the ranges that they owned until they read that, or until they have not read the
+table for too long. So the new table says ``kinformer.dev/shard-waits``. Then no member claims anything until it has
+seen that for as long as a member's Lease lasts.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _WAITS: Final = "kinformer.dev/shard-waits"
 
 
 class TableError(Exception):
-    """What is in the Lease is no table."""
+    """The annotations of the Lease are not a valid table."""
 
 
 class ShardCountConflict(Exception):
     """
     The members of a group disagree on the number of ranges.
 
-    :param table: the Lease
+    :param table: the Lease of the table
     """
 
     def __init__(self, table: str, theirs: int, ours: int) -> None:
@@ -53,10 +53,10 @@ class ShardCountConflict(Exception):
 @dataclass(frozen=True, slots=True)
 class Table:
     """
-    :param owners: by range, ``""`` for nobody
-    :param changes: how often it was written. So a write that changes no owner is a change all the same, and what
-        somebody else sent before, and is still on its way, finds another version
-    :param waits: whether there may be owners that it does not know of
+    :param owners: the owner of each range, ``""`` for none
+    :param changes: the number of writes of the table. So even a write that changes no owner changes the Lease, and an
+        earlier write that is still on its way finds another version and fails
+    :param waits: whether there may be owners that the table does not have
     """
 
     owners: tuple[str, ...]
@@ -65,13 +65,15 @@ class Table:
 
     @classmethod
     def empty(cls, count: int, *, waits: bool = False) -> Table:
-        """So many ranges that nobody owns."""
+        """Make a table of `count` ranges without owners."""
         return cls(("",) * count, waits=waits)
 
     @classmethod
     def read(cls, annotations: Mapping[str, Any]) -> Table:
         """
-        :raises TableError: if there is none in these annotations
+        Read a table from the annotations of its Lease.
+
+        :raises TableError: if they are not a valid table
         """
         try:
             count, changes = int(annotations[_COUNT]), int(annotations.get(_CHANGES, 0))
@@ -87,7 +89,7 @@ class Table:
         return cls(tuple(owners), changes, annotations.get(_WAITS) == "true")
 
     def annotations(self) -> dict[str, str]:
-        """As they stand in the Lease."""
+        """The annotations for the Lease."""
         by_owner = {owner: _text(self.of(owner)) for owner in sorted(self.members)}
         return {
             _COUNT: str(len(self.owners)),
@@ -98,19 +100,19 @@ class Table:
 
     @property
     def members(self) -> frozenset[str]:
-        """Who owns a range."""
+        """The members that own ranges."""
         return frozenset(filter(None, self.owners))
 
     def of(self, owner: str) -> frozenset[int]:
-        """The ranges that somebody owns."""
+        """The ranges of an owner."""
         return frozenset(number for number, found in enumerate(self.owners) if found == owner)
 
     def with_owner(self, numbers: Collection[int], owner: str) -> Table:
-        """The same, but that somebody owns these ranges."""
+        """A table in which these ranges have this owner."""
         return replace(self, owners=tuple(owner if n in numbers else was for n, was in enumerate(self.owners)))
 
     def touched(self) -> Table:
-        """The same as the next write of it."""
+        """The table for the next write, with the number of changes raised by one."""
         return replace(self, changes=self.changes + 1)
 
 
@@ -119,7 +121,7 @@ def _numbers(text: str) -> Iterator[int]:
         first, _, last = part.partition("-")
         begin, end = int(first), int(last or first)
         if not 0 <= begin <= end:
-            raise TableError(f"{part!r} is no range of numbers")
+            raise TableError(f"{part!r} is not a range of numbers")
         yield from range(begin, end + 1)
 
 

@@ -1,11 +1,11 @@
-"""Work queues: between the events that say that something changed and the workers that see to it.
+"""Work queues: they stand between event handlers and the workers of a controller.
 
-client-go's ``util/workqueue`` in Python's manner, and a priority queue after controller-runtime's. What an event
-handler adds comes out once for each time that there is work to do, no matter how many events there were, and never to
-two workers at a time. What failed comes back later, by the rules of a rate limiter.
+They are client-go's ``util/workqueue``, and a priority queue like controller-runtime's. An item that a handler adds is
+given to a worker once, however many events there were, and never to two workers at a time. An item that failed comes
+back later, by the rules of a rate limiter.
 
-Queues belong to one event loop. ``add`` and its like are plain calls, cheap enough for every event; other threads go
-through ``loop.call_soon_threadsafe``. No queue has a task of its own, nor needs to be run.
+A queue belongs to one event loop. ``add`` and similar methods are plain calls, cheap enough for every event. Other
+threads must use ``loop.call_soon_threadsafe``. No queue has a task of its own or needs to be run.
 """
 
 from __future__ import annotations

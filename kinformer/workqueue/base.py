@@ -1,11 +1,11 @@
-"""What every work queue here is: items handed to workers one at a time each, and an orderly end.
+"""WorkQueue: the base class of all work queues. It gives items to workers, each to one at a time, and ends in order.
 
-An item that a worker holds is in the *processing* set until :meth:`WorkQueue.done`; how items are kept in order until
-then, and when one is ready, is the subclass's. Queues belong to one event loop and have no lock: between two awaits
-nothing else runs. Another thread adds through ``loop.call_soon_threadsafe(queue.add, item)``.
+An item that a worker holds is in the *processing* set until :meth:`WorkQueue.done`. The subclass decides the order of
+the other items, and when an item is ready. A queue belongs to one event loop and has no lock, because no other code
+runs between two awaits. Another thread adds by ``loop.call_soon_threadsafe(queue.add, item)``.
 
-A worker that waits in ``get()`` holds a place in line and never an item: it is told to look, and takes the item itself
-once it runs. So a cancelled ``get()`` has nothing to lose; if it was told to look, it tells the next one in line.
+A worker that waits in ``get()`` has a place in the line of waiters, and never an item. It is woken, and takes the item
+itself when it runs. So nothing is lost when ``get()`` is cancelled: if it was woken already, it wakes the next waiter.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ __all__ = ("ShutDown", "WorkQueue")
 
 T = TypeVar("T", bound=Hashable)
 
-#: After so many items that were there at once, a get() lets the other tasks run: workers that never wait for anything
-#: would otherwise keep the loop to themselves until the queue is empty. At 64 it costs less than 1 µs an item.
+#: After this many items without a wait, a get() lets other tasks run. Otherwise workers that never wait for anything
+#: would keep the event loop until the queue is empty. With 64 this costs less than 1 µs an item.
 _TURNS = 64
 
 
 class ShutDown(Exception):
-    """The queue was shut down and has nothing left to hand out."""
+    """The queue was shut down and has no items left."""
 
 
 class WorkQueue(ABC, Generic[T]):
     """
-    The part of a work queue that is the same for all of them.
+    The part that all work queues have in common.
 
     ::
 
@@ -47,9 +47,9 @@ class WorkQueue(ABC, Generic[T]):
             with queue.processing(key):  # done, whatever happens
                 await sync(key)
 
-    :param name: what its metrics, and errors, call it; a queue without a name has no metrics
-    :param clock: where its delays and measurements take the time from
-    :param metrics: who keeps its metrics, :func:`~kinformer.workqueue.metrics.default_provider` if None
+    :param name: the queue's name in metrics and errors; a queue without a name has no metrics
+    :param clock: the clock for its delays and measurements
+    :param metrics: the provider of its metrics; :func:`~kinformer.workqueue.metrics.default_provider` if None
     """
 
     def __init__(self, name: str = "", *, clock: Clock | None = None, metrics: MetricsProvider | None = None) -> None:
@@ -58,7 +58,7 @@ class WorkQueue(ABC, Generic[T]):
         self._metrics: QueueMetrics | None = (
             (metrics or default_provider()).metrics_of(name, self._clock) if name else None
         )
-        #: How many items were handed out so far.
+        #: Number of items that were given to workers so far.
         self.handed_out = 0
         self._processing: set[T] = set()
         self._waiters: deque[asyncio.Future[None]] = deque()
@@ -69,23 +69,23 @@ class WorkQueue(ABC, Generic[T]):
 
     @abstractmethod
     def add(self, item: T) -> None:
-        """Mark `item` as in need of work. Ignored once the queue is shutting down."""
+        """Queue `item`. Ignored once the queue is shutting down."""
 
     @abstractmethod
     def __len__(self) -> int:
-        """How many items are ready for work."""
+        """Number of items that are ready."""
 
     def __bool__(self) -> bool:
-        """A queue is one, even if it is empty: ``queue or other`` must not throw it away."""
+        """Always true: ``queue or other`` must not drop a queue because it is empty."""
         return True
 
     async def get(self) -> T:
         """
-        Wait for an item and take it. Whoever took it must call :meth:`done` with it.
+        Wait for an item and take it. The caller must call :meth:`done` with it.
 
         Nothing is lost when this is cancelled.
 
-        :raises ShutDown: if the queue is shut down and has nothing left to hand out
+        :raises ShutDown: if the queue is shut down and has no items left
         """
         await self._until_ready()
         self.handed_out += 1
@@ -93,10 +93,10 @@ class WorkQueue(ABC, Generic[T]):
 
     def get_nowait(self) -> T:
         """
-        Take an item that is there.
+        Take an item, without waiting.
 
-        :raises anyio.WouldBlock: if there is none now
-        :raises ShutDown: if there will be none any more
+        :raises anyio.WouldBlock: if no item is ready now
+        :raises ShutDown: if the queue is shut down and has no items left
         """
         if not self._ready():
             if self._shutting_down:
@@ -107,9 +107,9 @@ class WorkQueue(ABC, Generic[T]):
 
     def done(self, item: T) -> None:
         """
-        Say that the work on `item` is finished; if it was added meanwhile, it comes up again.
+        End the work on `item`. If it was added meanwhile, it is queued again.
 
-        An item that nobody holds is ignored.
+        An item that no worker holds is ignored.
         """
         if item not in self._processing:
             return
@@ -123,11 +123,11 @@ class WorkQueue(ABC, Generic[T]):
             self._drained.set()
 
     def processing(self, item: T) -> _Processing[T]:
-        """A context that ends with :meth:`done`, for an item that :meth:`get` or the loop over the queue gave."""
+        """A context that calls :meth:`done` at its end, for an item that was taken from the queue."""
         return _Processing(self, item)
 
     def __aiter__(self) -> WorkQueue[T]:
-        """Every item as by :meth:`get`, until the queue is shut down and empty. Each still has to be :meth:`done`."""
+        """Give every item as :meth:`get` does, until the queue is shut down and empty. Call :meth:`done` for each."""
         return self
 
     async def __anext__(self) -> T:
@@ -138,12 +138,12 @@ class WorkQueue(ABC, Generic[T]):
 
     @property
     def shutting_down(self) -> bool:
-        """Whether the queue was told to end and takes no items any more."""
+        """Whether the queue was shut down and accepts no more items."""
         return self._shutting_down
 
     def shut_down(self) -> None:
         """
-        Take no further items; hand out those that are left, then raise :exc:`ShutDown` to whoever asks.
+        Accept no more items. The remaining ones are still given out; after them, callers get :exc:`ShutDown`.
 
         A :meth:`shut_down_with_drain` that is waiting returns at once.
         """
@@ -154,9 +154,9 @@ class WorkQueue(ABC, Generic[T]):
 
     def shut_down_now(self) -> None:
         """
-        Take no further items, and drop those that are left: whoever asks gets :exc:`ShutDown`.
+        Accept no more items, and drop the remaining ones: callers get :exc:`ShutDown`.
 
-        An item that a worker holds, and that was added meanwhile, is dropped once it is done.
+        An item that was added again while a worker holds it is dropped when it is done.
         """
         self._dropping = True
         self._drop_rest()
@@ -164,11 +164,11 @@ class WorkQueue(ABC, Generic[T]):
 
     async def shut_down_with_drain(self) -> None:
         """
-        Take no further items, and return once all those that are left were handed out and are done.
+        Accept no more items, and return once all remaining ones were given out and are done.
 
-        It waits for ever for a worker that never calls :meth:`done`, and for one that was never started;
-        :meth:`shut_down` ends that wait. (client-go's stops waiting the first time that no worker holds an item, even
-        while others are queued; there a worker is fast enough for that to be rare. Here all that was added is done.)
+        This waits for ever if a worker never calls :meth:`done`, or was never started. :meth:`shut_down` ends the wait.
+        client-go's queue stops waiting at the first moment at which no worker holds an item, even if others are queued.
+        There workers are fast enough for that to be rare. Here, all items that were added are processed.
         """
         self._stop()
         if self._is_drained():
@@ -183,19 +183,19 @@ class WorkQueue(ABC, Generic[T]):
 
     @abstractmethod
     def _take(self) -> T:
-        """Move the next item into processing. Only called when there is one."""
+        """Move the next item into processing. Called only if there is one."""
 
     def _drop_rest(self) -> None:
         while self._ready():
             self._drop()
 
     def _drop(self) -> None:
-        """Forget the next item. Only called when there is one."""
+        """Drop the next item. Called only if there is one."""
         self.done(self._take())
 
     @abstractmethod
     def _release(self, item: T) -> None:
-        """`item` is no longer in processing: put it back in line if it was added meanwhile."""
+        """Called when `item` has left processing: queue it again if it was added meanwhile."""
 
     def _stop(self) -> None:
         self._shutting_down = True
@@ -206,7 +206,7 @@ class WorkQueue(ABC, Generic[T]):
         return not self._processing and not self._ready()
 
     def _wake(self) -> None:
-        """Tell the first waiter in line to look."""
+        """Wake the first waiter in line."""
         while self._waiters:
             waiter = self._waiters.popleft()
             if not waiter.done():
@@ -228,7 +228,7 @@ class WorkQueue(ABC, Generic[T]):
                 await waiter
             except BaseException:
                 if waiter.cancelled():
-                    with suppress(ValueError):  # it was passed over already
+                    with suppress(ValueError):  # _wake has already skipped and removed it
                         self._waiters.remove(waiter)
                 elif self._ready():
                     self._wake()

@@ -1,8 +1,8 @@
-"""TokenBucket: so many at once, then so many a second.
+"""TokenBucket: allows a burst at once, and then a rate per second.
 
-The bucket starts full. Each reservation takes a token; one that finds none is told how long until its token will have
-come back, and the next one waits behind it. The arithmetic, in nanoseconds and cut off rather than rounded, is that of
-golang.org/x/time/rate, so delays are client-go's to the nanosecond.
+The bucket starts full. Each reservation takes a token. If there is none, the caller gets the time until its token has
+come back, and the next caller waits longer. The arithmetic is that of golang.org/x/time/rate: in nanoseconds, truncated
+rather than rounded. So delays equal client-go's to the nanosecond.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ("NEVER", "TokenBucket")
 _SECOND = 1_000_000_000
 _LONGEST = 2**63 - 1
 
-#: The wait for a token that never comes, in seconds: some 292 years, the longest that Go can say.
+#: The wait in seconds for a token that never comes: about 292 years, the longest duration in Go.
 NEVER = _LONGEST / _SECOND
 
 
@@ -37,14 +37,14 @@ class TokenBucket:
 
     @property
     def tokens(self) -> float:
-        """Those in the bucket now; less than none when some are promised that have not come back yet."""
+        """Tokens in the bucket now. Negative if tokens were reserved that have not come back yet."""
         return self._tokens_at(self._now())
 
     def reserve(self) -> float:
         """
-        Take one token, now or from those to come.
+        Take one token, from the bucket or from those that will come back.
 
-        :return: the seconds until the token is there: 0.0 if it is, :data:`NEVER` if the bucket cannot hold one
+        :return: seconds until the token is there: 0.0 if it is there now, :data:`NEVER` if the bucket can hold none
         """
         if self._qps == math.inf:
             return 0.0
@@ -56,12 +56,12 @@ class TokenBucket:
         return self._time_for(-tokens) / _SECOND if tokens < 0 else 0.0
 
     def try_take(self) -> bool:
-        """Take one token if it is there; if it is not, leave the bucket as it is."""
+        """Take one token if there is one. Otherwise the bucket is not changed."""
         if self._qps == math.inf:
             return True
         now = self._now()
         tokens = self._tokens_at(now) - 1
-        # One that is due within the nanosecond is there.
+        # A token that comes within the nanosecond counts as there.
         if self._burst < 1 or (tokens < 0 and self._time_for(-tokens) > 0):
             return False
         self._tokens = tokens

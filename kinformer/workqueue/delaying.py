@@ -1,7 +1,7 @@
-"""DelayingQueue: a queue that takes items now and has them ready later.
+"""DelayingQueue: a queue that makes items ready after a delay.
 
-Controllers come back to an object this way after a failure, or when something about it will be due, without holding
-a worker until then.
+Controllers use it to come back to an object after a failure, or at the time when something about it is due. No worker
+waits meanwhile.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class DelayingQueue(Queue[T]):
     """
     A :class:`Queue` with :meth:`add_after`.
 
-    Items that wait are not counted by ``len()``, and are dropped when the queue shuts down.
+    Items that wait for their delay are not counted by ``len()``. They are dropped when the queue shuts down.
     """
 
     def __init__(
@@ -39,10 +39,10 @@ class DelayingQueue(Queue[T]):
 
     def add_after(self, item: T, seconds: float) -> None:
         """
-        Add `item` once so many seconds have passed, at once for none or less.
+        Add `item` after `seconds`, or at once if that is 0 or less.
 
-        An item that waits already waits for the earlier of the two times. Adding it at once meanwhile does not end
-        its waiting: it is added then and, once more, when its time comes.
+        If the item waits already, the earlier of the two times counts. Adding it at once meanwhile does not end its
+        wait: it is added now, and again when its time comes.
         """
         if self._shutting_down:
             return

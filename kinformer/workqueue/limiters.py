@@ -1,7 +1,7 @@
-"""Rate limiters: how long an item has to wait before it is tried again.
+"""Rate limiters: decide how long an item must wait before it is tried again.
 
-Seconds are floats on the outside. Within, what is computed is whole nanoseconds, as Go's durations are, so that each
-answer is the one that client-go gives, to the nanosecond.
+Parameters and results are seconds, as floats. The computation uses whole nanoseconds, like Go's durations. So each
+result equals client-go's to the nanosecond.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ T_contra = TypeVar("T_contra", bound=Hashable, contravariant=True)
 
 _SECOND = 1_000_000_000
 
-#: A doubling more often than this leaves what Go's 64 bits of nanoseconds can hold, whatever was doubled.
+#: More doublings than this exceed Go's 64 bits of nanoseconds, whatever the base is.
 _MOST_DOUBLINGS = 63
 _LONGEST = 2**63 - 1
 
 
 class RateLimiter(Protocol[T_contra]):
-    """Says how long items have to wait."""
+    """Decides how long items must wait."""
 
     def when(self, item: T_contra) -> float:
-        """The seconds that `item` has to wait now. Asking counts: the next answer may be longer."""
+        """Seconds that `item` must wait now. Each call counts as a failure: the next result may be longer."""
 
     def forget(self, item: T_contra) -> None:
-        """`item` is not retried any more, whether it succeeded or was given up."""
+        """Forget the failures of `item`, because it succeeded or was given up."""
 
     def num_requeues(self, item: T_contra) -> int:
-        """How often `item` had to wait since it was last forgotten."""
+        """Number of waits of `item` since it was last forgotten."""
 
 
 class _Failures:
-    """How often each item failed."""
+    """Counts the failures of each item."""
 
     __slots__ = ("_count",)
 
@@ -60,7 +60,7 @@ class _Failures:
         return self._count.get(item, 0)
 
     def _next(self, item: Hashable) -> int:
-        """Count a failure; how many there were before it."""
+        """Count a failure. Return the number of failures before it."""
         before = self._count.get(item, 0)
         self._count[item] = before + 1
         return before
@@ -68,7 +68,7 @@ class _Failures:
 
 class ItemExponentialFailureRateLimiter(_Failures):
     """
-    Each item waits `base_delay` the first time and twice as long each further time, up to `max_delay`.
+    Each item waits `base_delay` the first time, and twice as long each further time, up to `max_delay`.
 
     :param base_delay: seconds
     :param max_delay: seconds
@@ -88,7 +88,7 @@ class ItemExponentialFailureRateLimiter(_Failures):
 
 class ItemFastSlowRateLimiter(_Failures):
     """
-    Each item waits `fast_delay` so many times, and `slow_delay` from then on.
+    Each item waits `fast_delay` for the first `max_fast_attempts` times, and `slow_delay` after that.
 
     :param fast_delay: seconds
     :param slow_delay: seconds
@@ -108,12 +108,12 @@ class ItemFastSlowRateLimiter(_Failures):
 
 class BucketRateLimiter:
     """
-    All items together come back at no more than a rate: each takes a token from one bucket.
+    All items together come back at a limited rate. Each takes a token from one bucket.
 
-    It knows no items, so there is nothing to forget and nothing to count.
+    It does not know single items, so nothing is counted or forgotten.
 
     :param qps: tokens that come back each second
-    :param burst: tokens in the full bucket, which is how it starts
+    :param burst: tokens in the full bucket; it starts full
     """
 
     __slots__ = ("_bucket",)
@@ -133,9 +133,9 @@ class BucketRateLimiter:
 
 class MaxOfRateLimiter(Generic[T_contra]):
     """
-    The longest wait that any of several limiters asks for. All of them count each time.
+    The longest wait of several limiters. All of them count each call.
 
-    With a bucket among them more than its burst may come back at once, when some were held up by another limiter.
+    If one of them is a bucket, more items than its burst may come back at once, because another limiter delayed some.
     """
 
     __slots__ = ("_limiters",)
@@ -156,7 +156,7 @@ class MaxOfRateLimiter(Generic[T_contra]):
 
 class WithMaxWaitRateLimiter(Generic[T_contra]):
     """
-    Another limiter's waits, but none longer than `max_delay`.
+    The waits of another limiter, but at most `max_delay`.
 
     :param max_delay: seconds
     """
@@ -179,15 +179,16 @@ class WithMaxWaitRateLimiter(Generic[T_contra]):
 
 def default_controller_rate_limiter(clock: Clock | None = None) -> RateLimiter[Hashable]:
     """
-    What controllers use: each item from 5 ms doubling up to 1000 s, and all together 10 a second with a burst of 100.
+    The default of controllers. Each item waits 5 ms, doubling up to 1000 s. All items together are limited to 10 a
+    second with a burst of 100.
 
-    Retries only go through it; what events add does not wait.
+    It limits only retries. Items that are added by events do not wait.
     """
     return MaxOfRateLimiter(ItemExponentialFailureRateLimiter(0.005, 1000.0), BucketRateLimiter(10.0, 100, clock))
 
 
 def default_item_based_rate_limiter() -> RateLimiter[Hashable]:
-    """Each item from 1 ms doubling up to 1000 s, whatever the others do."""
+    """Each item waits 1 ms, doubling up to 1000 s, independently of the others."""
     return ItemExponentialFailureRateLimiter(0.001, 1000.0)
 
 

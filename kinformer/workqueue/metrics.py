@@ -1,10 +1,10 @@
-"""Metrics of work queues: how long they are, how long things lie in them, how long the work takes, what got stuck.
+"""Metrics of work queues: their length, the time in the queue, the time of the work, and work that is stuck.
 
-The names are those of every Kubernetes component, with the queue's name in the label ``name``. Queues report what
-happens to each item and that is a few additions; what a scrape asks for is made when it asks, with the time that work
-in progress has taken until then. No task ticks.
+The names are those of every Kubernetes component. The label ``name`` is the queue's name. For each step of an item, the
+queue makes a few additions. The rest is computed when Prometheus scrapes, including the time that work in progress has
+taken so far. There is no task for it.
 
-Who wants them elsewhere than in Prometheus, or nowhere, gives queues another :class:`MetricsProvider`.
+To send the metrics somewhere else, or nowhere, give queues another :class:`MetricsProvider`.
 """
 
 from __future__ import annotations
@@ -34,36 +34,37 @@ __all__ = (
 
 
 class QueueMetrics(Protocol):
-    """What one queue tells of itself."""
+    """The metrics of one queue, which it calls for each step of an item."""
 
     def add(self, item: Hashable) -> None:
-        """`item` was taken in, and was not there before."""
+        """`item` was queued, and was not in the queue before."""
 
     def get(self, item: Hashable) -> None:
-        """A worker has `item` now."""
+        """A worker has taken `item`."""
 
     def done(self, item: Hashable) -> None:
-        """The worker that had `item` is done with it."""
+        """The worker has finished `item`."""
 
     def retry(self) -> None:
-        """An item was added to be ready later."""
+        """An item was added with a delay."""
 
 
 class MetricsProvider(Protocol):
-    """Who keeps the metrics of queues."""
+    """Makes the metrics of queues."""
 
     def metrics_of(self, name: str, clock: Clock) -> QueueMetrics | None:
-        """Where a queue of that name is to report; None if it need not."""
+        """The metrics for a queue with this name; None for no metrics."""
 
 
 class NoMetrics:
-    """Keeps none: ``Queue("pods", metrics=NoMetrics())``."""
+    """A provider without metrics: ``Queue("pods", metrics=NoMetrics())``."""
 
     def metrics_of(self, name: str, clock: Clock) -> QueueMetrics | None:
         return None
 
 
-#: Kubernetes' own buckets, from 10 ns to 10 s, multiplied step by step as it does: one is 9.999999999999999e-06.
+#: Kubernetes' own buckets, from 10 ns to 10 s. They are multiplied step by step as there, so one is
+#: 9.999999999999999e-06.
 _BOUNDS = tuple(accumulate([1e-8] + [10.0] * 9, mul))
 _LABELS = (*map(repr, _BOUNDS), "+Inf")
 
@@ -89,7 +90,7 @@ class _Histogram:
 
 
 class _Name:
-    """What all queues of one name have come to."""
+    """The totals of all queues with one name."""
 
     __slots__ = ("adds", "depth", "latency", "queues", "retries", "work")
 
@@ -102,14 +103,14 @@ class _Name:
         self.queues: list[weakref.ref[_Queue]] = []
 
     def ages(self) -> list[float]:
-        """For how long each piece of work in progress has been going on."""
-        # Whoever scrapes may do so from a thread of its own while a queue works: only copies are gone through.
+        """Seconds since each item in progress was taken."""
+        # A scrape may run in another thread while a queue works, so only copies are iterated.
         queues = [queue for ref in tuple(self.queues) if (queue := ref()) is not None]
         return [queue.now() - start for queue in queues for start in tuple(queue.started.values())]
 
 
 class _Queue:
-    """What one queue reports to: the counts of its name, and when each of its items came and was taken."""
+    """The metrics of one queue: the totals of its name, and the times at which its items were added and taken."""
 
     __slots__ = ("__weakref__", "_added", "_name", "now", "started")
 
@@ -138,12 +139,12 @@ class _Queue:
 
 class PrometheusMetrics(Collector):
     """
-    Keeps the metrics of queues and gives them to whoever scrapes a registry.
+    Keeps the metrics of queues, as a collector for a Prometheus registry.
 
-    Queues of one name share its series, and a series stays when its queues are gone. All queues of one name are to
-    live in one event loop.
+    Queues with the same name share a series, and the series stays after they are gone. All queues with the same name
+    must belong to one event loop.
 
-    :param registry: where to be found; None: nowhere, the caller registers it
+    :param registry: where to register it; None: the caller registers it
     :raises ValueError: if the registry has these metrics already
     """
 
@@ -214,6 +215,6 @@ def default_provider() -> MetricsProvider:
 
 
 def set_default_provider(provider: MetricsProvider) -> None:
-    """Have `provider` keep the metrics of all queues made from now on that are not given one of their own."""
+    """Use `provider` for all queues that are made from now on without a provider of their own."""
     global _default
     _default = provider

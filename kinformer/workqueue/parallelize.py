@@ -1,4 +1,4 @@
-"""parallelize_until: many pieces of work of one kind, a few at a time."""
+"""parallelize_until: runs many pieces of similar work, a few at a time."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ async def parallelize_until(
     """
     Await ``do_work_piece(n)`` for each n from 0 to `pieces`, and return when all are done.
 
-    No more than `workers` run at a time, each in a task that lives as long as there are pieces. When this is
-    cancelled, no further piece is begun; when a piece raises, the others are cancelled.
+    At most `workers` pieces run at a time, each in a task that lives as long as there are pieces. If this is cancelled,
+    no further piece is started. If a piece raises, the others are cancelled.
 
-    :param chunk_size: how many pieces in a row one worker takes at once: what lies side by side stays together
-    :raises ExceptionGroup: of what pieces raised
+    :param chunk_size: the number of consecutive pieces that one worker takes at once
+    :raises ExceptionGroup: with the exceptions that pieces raised
     """
     chunk_size = max(chunk_size, 1)
     chunks = iter(range(0, pieces, chunk_size))

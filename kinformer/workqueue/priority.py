@@ -1,13 +1,13 @@
-"""PriorityQueue: what matters more comes first.
+"""PriorityQueue: items with a higher priority come first.
 
-After a restart an informer's first list adds every object there is. With ``LOW_PRIORITY`` those wait behind whatever
-happens meanwhile, and a user's change is not an hour behind the backlog. The rules are controller-runtime's:
+After a restart, an informer's first list adds every object. With ``LOW_PRIORITY`` these items wait behind all changes
+that happen meanwhile. So a user's change does not wait an hour for the backlog. The rules are controller-runtime's:
 
-- the higher priority first; within one, in order of arrival;
-- an item is in the queue once, with the highest priority and the earliest time that it was added with;
-- an item whose priority rises goes to the end of the line of its new priority; it never falls;
-- an item that had to wait is in line from when it is ready;
-- an item that a worker holds can be added again; it keeps its place and is handed out once the worker is done.
+- A higher priority comes first. Within one priority, items come in order of arrival.
+- An item is in the queue once, with the highest priority and the earliest time that it was added with.
+- An item whose priority rises goes to the end of the line of its new priority. A priority never falls.
+- An item with a delay gets its place in line when it becomes ready.
+- An item that a worker holds can be added again. It keeps its place, and is given out once the worker is done.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ __all__ = ("LOW_PRIORITY", "PriorityQueue")
 
 T = TypeVar("T", bound=Hashable)
 
-#: For what may wait: objects of an initial list, resyncs.
+#: The priority of items that may wait: objects of the first list, and resyncs.
 LOW_PRIORITY = -100
 
-#: Entries that may be out of date before it is worth looking for them.
+#: Number of outdated entries from which on it is worth removing them.
 _SLACK = 64
 
 
@@ -37,9 +37,9 @@ class PriorityQueue(WorkQueue[T]):
     """
     A work queue with priorities, delays and rate limits.
 
-    ``len()`` counts what is ready, including items that a worker holds and that were added again.
+    ``len()`` counts items that are ready, including items that were added again while a worker holds them.
 
-    :param limiter: says how long an item has to wait; each item from 5 ms doubling up to 1000 s if None
+    :param limiter: decides how long an item must wait; by default each item waits 5 ms, doubling up to 1000 s
     """
 
     def __init__(
@@ -54,10 +54,10 @@ class PriorityQueue(WorkQueue[T]):
         self._limiter: RateLimiter[T] = (
             limiter if limiter is not None else ItemExponentialFailureRateLimiter(0.005, 1000.0)
         )
-        #: Each item with its priority, negated, and its place among all that ever came: the least is the next.
+        #: Each item with its negated priority, and its place among all items that ever came: the least is next.
         self._entries: dict[T, tuple[int, int, T]] = {}
         self._waiting: Waiting[T] = Waiting(self._clock, self._wait_is_over)
-        #: What can be handed out, as a heap. What is not the item's entry any more is out of date.
+        #: A heap of entries that can be given out. An entry that is not the item's present one is outdated.
         self._line: list[tuple[int, int, T]] = []
         self._places = 0
         self._draining = False
@@ -67,11 +67,11 @@ class PriorityQueue(WorkQueue[T]):
         self._add(item, 0.0, 0)
 
     def add_after(self, item: T, seconds: float) -> None:
-        """Add `item` with priority 0, ready once so many seconds have passed."""
+        """Add `item` with priority 0, ready after `seconds`."""
         self._add(item, seconds, 0)
 
     def add_rate_limited(self, item: T) -> None:
-        """Add `item` with priority 0, ready when the limiter says that it may come back."""
+        """Add `item` with priority 0, ready when the limiter allows it."""
         self.add_with_options(item, rate_limited=True)
 
     def add_with_options(
@@ -81,8 +81,8 @@ class PriorityQueue(WorkQueue[T]):
         Add items.
 
         :param after: seconds until they are ready
-        :param rate_limited: ask the limiter as well; the shorter wait counts, if both ask for one
-        :param priority: 0 if None; the higher, the earlier
+        :param rate_limited: also use the limiter's delay; if `after` is given too, the shorter delay counts
+        :param priority: items with a higher number come earlier; 0 if None
         """
         if self._shutting_down:
             return
@@ -95,9 +95,9 @@ class PriorityQueue(WorkQueue[T]):
 
     async def get_with_priority(self) -> tuple[T, int]:
         """
-        As :meth:`get`, with the priority that the item had: what to give it if it has to come back.
+        Like :meth:`get`, with the item's priority. Use it to add the item again if it has to come back.
 
-        :raises ShutDown: if the queue is shut down and has nothing left to hand out
+        :raises ShutDown: if the queue is shut down and has no items left
         """
         await self._until_ready()
         self.handed_out += 1
@@ -105,18 +105,18 @@ class PriorityQueue(WorkQueue[T]):
         return self._take(), priority
 
     def forget(self, item: T) -> None:
-        """`item` needs no retries any more, for good or for bad: its next failure is its first."""
+        """Reset the retries of `item`, because it succeeded or was given up. Its next failure counts as the first."""
         self._limiter.forget(item)
 
     def num_requeues(self, item: T) -> int:
-        """How often `item` has come back since it was last forgotten."""
+        """Number of retries of `item` since it was last forgotten."""
         return self._limiter.num_requeues(item)
 
     def shut_down(self) -> None:
         """
-        Take no further items and hand out none of those that are left.
+        Accept no more items, and give out none of the remaining ones, as in controller-runtime.
 
-        So controller-runtime has it; :meth:`shut_down_with_drain` hands out what is ready first.
+        :meth:`shut_down_with_drain` gives out the ready items first.
         """
         self._draining = False
         super().shut_down()
@@ -157,7 +157,7 @@ class PriorityQueue(WorkQueue[T]):
             self._line_up(item)
 
     def _enter(self, item: T, rank: int) -> None:
-        """Give `item` the last place for now among those of its rank."""
+        """Give `item` the last place among the items of its rank."""
         self._places += 1
         self._entries[item] = (rank, self._places, item)
 
@@ -171,12 +171,13 @@ class PriorityQueue(WorkQueue[T]):
         self._line_up(item)
 
     def _line_up(self, item: T) -> None:
-        # What a worker holds stays out of the line until it is done, and has its place in it then.
+        # An item that a worker holds is not in the line until it is done. Then it gets its old place.
         if self._processing and item in self._processing:
             return
         entries, line = self._entries, self._line
         heapq.heappush(line, entries[item])
-        # While what matters more keeps coming, nobody gets to the entries that risen items left further down.
+        # Entries that became outdated when a priority rose are at the end of the heap. They are not reached while items
+        # with a higher priority keep coming.
         if len(line) > 2 * len(entries) + _SLACK:
             self._line = [entry for entry in line if entries.get(entry[2]) is entry]
             heapq.heapify(self._line)

@@ -1,8 +1,8 @@
-"""Queue: each item once, in the order of arrival, never in two hands at a time.
+"""Queue: gives each item out once, in order of arrival, and never to two workers at a time.
 
-Event handlers add keys, workers get them, sync what they name, and say done. A key that is added ten times before a
-worker comes to it is worked on once. A key that is added while a worker holds it comes up again after that worker is
-done, and not before: nothing that happened during the work is missed, and no two workers meet over one object.
+Event handlers add keys. Workers get them, sync the objects, and call done. A key that is added ten times before a
+worker takes it is processed once. A key that is added while a worker holds it is queued again when that worker is done,
+and not before. So no change during the work is missed, and no two workers sync the same object at once.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ T = TypeVar("T", bound=Hashable)
 
 
 class Order(Protocol[T]):
-    """The line in which items wait, for who wants another one than first come, first served."""
+    """The line in which items wait, to use another order than that of arrival."""
 
     def push(self, item: T) -> None:
-        """Take in an item that is not in line."""
+        """Add an item that is not in line."""
 
     def pop(self) -> T:
-        """Give the item whose turn it is. Only called when there is one."""
+        """Remove and return the next item. Called only if there is one."""
 
     def touch(self, item: T) -> None:
-        """An item that is in line was added again: it may be moved."""
+        """Called when an item that is in line was added again. It may be moved."""
 
     def __len__(self) -> int:
-        """How many are in line."""
+        """Number of items in line."""
 
 
 class Queue(WorkQueue[T]):
     """
-    A work queue in order of arrival, as client-go's ``workqueue.Type``.
+    A work queue in order of arrival, like client-go's ``workqueue.Type``.
 
-    :param order: another order than that of arrival; it must be empty
+    :param order: an empty line with another order than that of arrival
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Queue(WorkQueue[T]):
         order: Order[T] | None = None,
     ) -> None:
         super().__init__(name, clock=clock, metrics=metrics)
-        #: All that needs work: what is in line, and what was added while a worker held it.
+        #: All items that need work: those in line, and those that were added while a worker held them.
         self._dirty: set[T] = set()
         self._line: Order[T] | deque[T]
         self._touch: Callable[[T], object] | None = None
@@ -66,13 +66,13 @@ class Queue(WorkQueue[T]):
 
     def add(self, item: T) -> None:
         """
-        Mark `item` as in need of work. Ignored once the queue is shutting down.
+        Queue `item`. Ignored once the queue is shutting down.
 
-        Cheap enough for every event: about a microsecond where it wakes a worker, half of that where none waits.
+        This is cheap enough for every event: about 1 µs if it wakes a worker, half of that if not.
         """
         if self._shutting_down:
             return
-        # Comparing sizes hashes the item once instead of twice: keys are often tuples, which do not remember theirs.
+        # Comparing sizes hashes the item once, not twice. Keys are often tuples, which do not cache their hash.
         dirty = self._dirty
         before = len(dirty)
         dirty.add(item)

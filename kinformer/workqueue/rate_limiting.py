@@ -1,7 +1,7 @@
-"""RateLimitingQueue: a queue in which what fails comes back, each time a little later.
+"""RateLimitingQueue: a queue in which failed items come back, each time after a longer delay.
 
-The worker's side of it: ``forget`` what succeeded, ``add_rate_limited`` what failed, then ``done`` either way. Who does
-not forget is remembered for ever, and will find its next failure punished for the last one.
+A worker calls ``forget`` for an item that succeeded and ``add_rate_limited`` for one that failed, and ``done`` in both
+cases. An item that is never forgotten is remembered for ever, and its next failure gets a longer delay.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class RateLimitingQueue(DelayingQueue[T]):
                 else:
                     queue.forget(key)
 
-    :param limiter: says how long an item has to wait; :func:`default_controller_rate_limiter` if None
+    :param limiter: decides how long an item must wait; :func:`default_controller_rate_limiter` if None
     """
 
     def __init__(
@@ -51,13 +51,13 @@ class RateLimitingQueue(DelayingQueue[T]):
         self._limiter: RateLimiter[T] = limiter if limiter is not None else default_controller_rate_limiter(self._clock)
 
     def add_rate_limited(self, item: T) -> None:
-        """Add `item` when the limiter says that it may come back."""
+        """Add `item` when the limiter allows it."""
         self.add_after(item, self._limiter.when(item))
 
     def forget(self, item: T) -> None:
-        """`item` needs no retries any more, for good or for bad: its next failure is its first."""
+        """Reset the retries of `item`, because it succeeded or was given up. Its next failure counts as the first."""
         self._limiter.forget(item)
 
     def num_requeues(self, item: T) -> int:
-        """How often `item` has come back since it was last forgotten."""
+        """Number of retries of `item` since it was last forgotten."""
         return self._limiter.num_requeues(item)

@@ -1,8 +1,8 @@
-"""until: run something again and again, for as long as nobody cancels it.
+"""until: runs a function again and again until cancelled.
 
-Workers are kept running this way, and so is whatever looks after something each so many seconds. The loop ends when its
-task is cancelled, or when the function raises: nothing is swallowed here. Where the function awaits something that was
-cancelled by others, the loop raises :exc:`~kinformer.cancellation.CancelledElsewhere`: it would seem to end in order.
+It is used for workers, and for checks that run at an interval. The loop ends when its task is cancelled, or when the
+function raises; no error is swallowed. If the function awaits something that other code has cancelled, the loop raises
+:exc:`~kinformer.cancellation.CancelledElsewhere`. Otherwise this would look like an orderly end.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ async def until(
     function: Callable[[], Awaitable[object]], period: float, *, sliding: bool = True, clock: Clock | None = None
 ) -> None:
     """
-    Run `function` each `period` seconds until cancelled, the first time at once.
+    Run `function` every `period` seconds until cancelled, the first time at once.
 
-    :param sliding: count the seconds from the end of a run; otherwise from its start, and a run that took longer than
-        the period is followed by the next one at once
+    :param sliding: count the period from the end of a run. If False, it counts from the start of a run; a run that took
+        longer than the period is then followed by the next one at once.
     """
     await jitter_until(function, period, 0.0, sliding=sliding, clock=clock)
 
@@ -41,7 +41,7 @@ async def jitter_until(
     random: Callable[[], float] = _random.random,
 ) -> None:
     """
-    As :func:`until`, with a share of the period drawn by chance on top of it each time.
+    Like :func:`until`, with a random share of the period added each time.
 
     :param jitter: the largest share: 1.0 for up to twice the period
     """
@@ -51,7 +51,7 @@ async def jitter_until(
 async def backoff_until(
     function: Callable[[], Awaitable[object]], backoff: Backoff, *, sliding: bool = True, clock: Clock | None = None
 ) -> None:
-    """As :func:`until`, with the waits of `backoff` instead of a period."""
+    """Like :func:`until`, with the waits of `backoff` instead of a period."""
     await _repeat(function, backoff.next, sliding, clock or backoff.clock)
 
 

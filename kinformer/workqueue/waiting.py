@@ -1,7 +1,7 @@
-"""Waiting: items whose time has not come, under one timer for all of them.
+"""Waiting: items that are not due yet, with one timer for all of them.
 
-The queues that delay keep theirs here. Each item waits once, for the earliest of the times it was given. There is no
-task and no ticking: the clock is asked for one call, at the time of the item that is due first.
+Queues with delays keep their waiting items here. Each item waits once, for the earliest of its times. There is no task
+and no polling: the clock is asked for one call, at the time of the earliest item.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ __all__ = ("Waiting",)
 
 T = TypeVar("T", bound=Hashable)
 
-#: Entries that may be out of date before it is worth looking for them.
+#: Number of outdated entries from which on it is worth removing them.
 _SLACK = 64
 
 
 class Waiting(Generic[T]):
     """
-    :param ready: called with each item when its time has come, earliest first, from the event loop
+    :param ready: called from the event loop with each item when it is due, the earliest first
     """
 
     __slots__ = ("_armed_for", "_clock", "_due", "_heap", "_ready", "_sequence", "_timer")
@@ -30,9 +30,9 @@ class Waiting(Generic[T]):
     def __init__(self, clock: Clock, ready: Callable[[T], object]) -> None:
         self._clock = clock
         self._ready = ready
-        #: When each item is due, and its place among those due at the same time.
+        #: The time at which each item is due, and its place among items with the same time.
         self._due: dict[T, tuple[float, int]] = {}
-        #: The same in order; an entry that is not in `_due` as it stands here is out of date.
+        #: The same as a heap. An entry that differs from the item's in `_due` is outdated.
         self._heap: list[tuple[float, int, T]] = []
         self._sequence = 0
         self._timer: Timer | None = None
@@ -45,12 +45,12 @@ class Waiting(Generic[T]):
         return item in self._due
 
     def due_in(self, item: T) -> float | None:
-        """Seconds until the time of `item` has come, 0 if it is late; None if it does not wait."""
+        """Seconds until `item` is due, 0 if it is late; None if it does not wait."""
         due = self._due.get(item)
         return None if due is None else max(due[0] - self._clock.monotonic(), 0.0)
 
     def add(self, item: T, seconds: float) -> None:
-        """Let `item` wait so long, or less if it is waiting already and would be ready sooner."""
+        """Let `item` wait for `seconds`, or until its earlier time if it waits already."""
         due = self._clock.monotonic() + seconds
         known = self._due.get(item)
         if known is None:
@@ -65,17 +65,17 @@ class Waiting(Generic[T]):
             self._arm(due)
 
     def requeue(self, item: T) -> None:
-        """Put `item`, which waits, behind all others that are due when it is."""
+        """Put `item`, which must be waiting, behind all others that are due at the same time."""
         self._sequence += 1
         self._put(item, self._due[item][0], self._sequence)
 
     def discard(self, item: T) -> None:
-        """Forget `item`, if it waits."""
+        """Remove `item`, if it waits."""
         if self._due.pop(item, None) is not None and not self._due:
             self.clear()
 
     def clear(self) -> list[T]:
-        """Forget every item; which they were."""
+        """Remove every item, and return them."""
         items = list(self._due)
         self._due.clear()
         self._heap.clear()
@@ -87,7 +87,7 @@ class Waiting(Generic[T]):
     def _put(self, item: T, due: float, sequence: int) -> None:
         self._due[item] = (due, sequence)
         heapq.heappush(self._heap, (due, sequence, item))
-        # An item that waits for hours and is then asked for at once, again and again, leaves an entry each time.
+        # An item that waits for hours and is added with a shorter delay again and again leaves an entry each time.
         if len(self._heap) > 2 * len(self._due) + _SLACK:
             self._heap = [(due, sequence, item) for item, (due, sequence) in self._due.items()]
             heapq.heapify(self._heap)
@@ -99,8 +99,9 @@ class Waiting(Generic[T]):
         self._timer = self._clock.call_later(due - self._clock.monotonic(), self._fire)
 
     def _fire(self) -> None:
-        # Event loops fire timers a little early, by their clock's resolution: what this one was set for is due when it
-        # fires, whatever the clock reads, or the queue would spin until it reads so.
+        # Event loops fire timers a little early, because of their clock's resolution. The item that this timer was set
+        # for counts as due when it fires, whatever the clock reads. Otherwise the queue would loop until the time
+        # comes.
         now = max(self._clock.monotonic(), self._armed_for)
         self._timer = None
         heap = self._heap

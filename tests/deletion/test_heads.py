@@ -60,7 +60,7 @@ def test_where_an_object_is_on_its_way_is_said_by_its_finalizers(
 
 def test_a_type_that_leaves_out_owners_shows_no_heads() -> None:
     assert not shows_heads(Nameless)
-    with pytest.raises(TypeError, match="Nameless leaves out"):
+    with pytest.raises(TypeError, match="Nameless lacks some of the metadata fields"):
         head_reader(Nameless)
 
 

@@ -419,7 +419,7 @@ async def test_what_is_known_of_the_group_is_there_to_be_looked_at() -> None:
 
 
 def test_there_are_64_to_256_shards() -> None:
-    with pytest.raises(ShardOptionError, match="there are to be 8 shards: want 64 to 256"):
+    with pytest.raises(ShardOptionError, match="the number of shards is 8: want 64 to 256"):
         Sharding(shards=8)
 
 

@@ -35,7 +35,7 @@ def test_a_table_of_256_ranges_that_alternate_between_members_is_small() -> None
         ({"kinformer.dev/shards": "x", "kinformer.dev/shard-owners": "{}"}, "ValueError"),
         ({"kinformer.dev/shards": "4", "kinformer.dev/shard-owners": "[]"}, "AttributeError"),
         ({"kinformer.dev/shards": "4", "kinformer.dev/shard-owners": '{"a": "4"}'}, "IndexError"),
-        ({"kinformer.dev/shards": "4", "kinformer.dev/shard-owners": '{"a": "3-1"}'}, "no range of numbers"),
+        ({"kinformer.dev/shards": "4", "kinformer.dev/shard-owners": '{"a": "3-1"}'}, "not a range of numbers"),
         ({"kinformer.dev/shards": "4", "kinformer.dev/shard-owners": '{"a": "0-1", "b": "1"}'}, "two owners, a and b"),
     ],
 )
