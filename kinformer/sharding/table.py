@@ -24,6 +24,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from kinformer.sharding.hashing import MOST_RANGES
+
 __all__ = ("ShardCountConflict", "Table", "TableError")
 
 _COUNT: Final = "kinformer.dev/shards"
@@ -78,6 +80,8 @@ class Table:
         try:
             count, changes = int(annotations[_COUNT]), int(annotations.get(_CHANGES, 0))
             given: dict[str, str] = json.loads(annotations[_OWNERS])
+            if not 0 < count <= MOST_RANGES:
+                raise TableError(f"it has {count} ranges: want 1 to {MOST_RANGES}")
             owners = [""] * count
             for owner, numbers in given.items():
                 for number in _numbers(numbers):
