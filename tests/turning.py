@@ -8,19 +8,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from kinformer.clock import Clock, FakeClock
-from kinformer.envtest.waiting import quiet
+from kinformer.envtest import waiting
+from kinformer.envtest.waiting import quiet, turn
 
 __all__ = ("eventually", "quiet", "turn")
-
-
-async def turn(clock: FakeClock, seconds: float) -> None:
-    """Let so many seconds pass, and after whatever falls due in them wait until nobody has anything left to do."""
-    await quiet()
-    end = clock.monotonic() + seconds
-    while (wait := clock.next_due) is not None and clock.monotonic() + wait <= end:
-        clock.turn(wait)
-        await quiet()
-    clock.turn(end - clock.monotonic())
 
 
 async def eventually(true: Callable[[], Awaitable[object] | object], clock: Clock, seconds: float = 600.0) -> None:
@@ -30,15 +21,9 @@ async def eventually(true: Callable[[], Awaitable[object] | object], clock: Cloc
     :param seconds: of the clock, after which it is given up
     """
     assert isinstance(clock, FakeClock)
-    end = clock.monotonic() + seconds
-    while True:
-        await quiet()
+
+    async def holds() -> bool:
         found = true()
-        if isinstance(found, Awaitable):
-            found = await found
-        if found:
-            return
-        wait = clock.next_due
-        assert wait is not None, "it never comes true"
-        assert clock.monotonic() + wait <= end, f"it has not come true after {seconds} s"
-        clock.turn(wait)
+        return bool(await found if isinstance(found, Awaitable) else found)
+
+    await waiting.eventually(holds, seconds=seconds, clock=clock)

@@ -1,12 +1,25 @@
 """A Kubernetes API server in this process, for tests and demonstrations: see :class:`ApiServer`.
 
-:func:`running`, :func:`eventually` and :func:`service_account_token` are for the tests of what works with it.
+For tests of what works with it: :func:`running` and :func:`eventually`; :func:`turn` and :func:`quiet` for a clock that
+tests turn; :func:`assert_no_writes`; :func:`service_account_token`.
 """
 
 from __future__ import annotations
 
 from kinformer.envtest.accounts import service_account_token
 from kinformer.envtest.server import ApiServer, ServerError
-from kinformer.envtest.waiting import eventually, running
+from kinformer.envtest.waiting import eventually, quiet, running, turn
+from kinformer.envtest.writes import RENEWALS, Write, assert_no_writes
 
-__all__ = ("ApiServer", "ServerError", "eventually", "running", "service_account_token")
+__all__ = (
+    "RENEWALS",
+    "ApiServer",
+    "ServerError",
+    "Write",
+    "assert_no_writes",
+    "eventually",
+    "quiet",
+    "running",
+    "service_account_token",
+    "turn",
+)

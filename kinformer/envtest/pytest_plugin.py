@@ -6,6 +6,11 @@ under pytest-asyncio in any of its modes::
     async def test_something(kinformer_client: Client) -> None:
         await kinformer_client.resource(V1ConfigMap).create(...)
 
+A mark names the installed controllers that the server runs for a test, a class or a module::
+
+    @pytest.mark.kinformer_controllers("deployment", "replicaset")
+    async def test_something(kinformer_client: Client, kinformer_fake_nodes: FakeNodes) -> None: ...
+
 Whoever wants the server otherwise overrides the fixture `kinformer_api_server_options`, which are
 :class:`ApiServer`'s. Projects that have no fixtures of these names may have shorter ones (`api_server`, `client`,
 `fake_nodes`, `api_server_options`): ``kinformer_short_fixtures = true`` in pytest's configuration.
@@ -39,11 +44,16 @@ def kinformer_api_server_options() -> dict[str, Any]:
 
 
 @pytest.fixture
-async def kinformer_api_server(kinformer_api_server_options: dict[str, Any]) -> AsyncIterator[ApiServer]:
-    """A server of this test's own."""
+async def kinformer_api_server(
+    kinformer_api_server_options: dict[str, Any], request: pytest.FixtureRequest
+) -> AsyncIterator[ApiServer]:
+    """A server of this test's own, with the controllers that its mark `kinformer_controllers` names."""
     from kinformer.envtest import ApiServer
 
-    async with _in_a_task(ApiServer(**kinformer_api_server_options)) as server:
+    options = dict(kinformer_api_server_options)
+    if (mark := request.node.get_closest_marker("kinformer_controllers")) is not None:
+        options["controllers"] = mark.args
+    async with _in_a_task(ApiServer(**options)) as server:
         yield server
 
 
@@ -152,6 +162,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "kinformer_controllers(*names): run these installed controllers in the test's API server"
+    )
     if config.getini("kinformer_short_fixtures"):
         from kinformer.envtest import short_fixtures
 

@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self
 
 import anyio
 import yaml
@@ -23,13 +23,14 @@ from kinformer.envtest.access import Authorizer, Escalation, Users
 from kinformer.envtest.admission import Admission, AdmissionContext, load_plugins
 from kinformer.envtest.certificates import Authority, CertificatesUnavailable, KeyPair
 from kinformer.envtest.containers import FakeContainers
+from kinformer.envtest.controllers import check_not_doubled, chosen, installed, running_controllers
 from kinformer.envtest.conversion import Conversions
 from kinformer.envtest.discovery import VERSION, Discovery
 from kinformer.envtest.faults import Faults
 from kinformer.envtest.handlers.http import HttpHandler
 from kinformer.envtest.handlers.watching import WatchSet
 from kinformer.envtest.limit_ranges import LimitRanger
-from kinformer.envtest.loops import LOOPS, Loops
+from kinformer.envtest.loops import Loops
 from kinformer.envtest.objects import StoredObjects
 from kinformer.envtest.operations import Operations
 from kinformer.envtest.plugins import ClaimResize, DefaultClasses, NamespaceLifecycle, Priority, TopologyLabels
@@ -42,6 +43,10 @@ from kinformer.envtest.storage import Journal, JournalError, Storage, first_vers
 from kinformer.envtest.strategies import Strategies
 from kinformer.envtest.strategy import SYSTEM_CLASSES
 from kinformer.envtest.webhooks import ServiceResolver, Webhooks
+from kinformer.envtest.writes import WriteLog
+
+if TYPE_CHECKING:
+    from kinformer.manager import Manager
 
 __all__ = ("ApiServer", "ServerError")
 
@@ -73,9 +78,11 @@ class ApiServer:
     :param port: 0 for one that is free
     :param token: the bearer token that may do everything; made up, if None
     :param clock: what time it is for the server, its time-outs and its loops
-    :param controllers: whether the garbage collector, the namespace controller and the end of pods' grace run in the
-        server, as a cluster's controller manager and kubelets would do it; or which of them, by the names in
-        :data:`~kinformer.envtest.loops.LOOPS`: ``("kubelet",)`` where a manager runs the other two
+    :param controllers: what runs in the server, as a cluster's controller manager and kubelets run beside a real one.
+        True: the garbage collector, the namespace controller and the end of pods' grace, which are the server's own;
+        False: nothing. Or names: ``("deployment", "replicaset")`` runs these installed controllers as well, on the
+        server's clock. Naming some of :data:`~kinformer.envtest.loops.LOOPS` leaves out the rest of the server's own:
+        ``("kubelet",)`` where a manager of your own runs the other two
     :param plugins: whether installed packages' admission is used
     :param seed: makes names and uids the same in every run
     :param version: what ``/version`` says
@@ -114,7 +121,9 @@ class ApiServer:
         self.clock: Clock = clock if clock is not None else RealClock()
         #: What the containers of pods answer with: logs, commands, ports.
         self.containers = FakeContainers(self.clock)
-        self._controllers = _loops_of(controllers)
+        #: Tells of each request that writes; see :func:`~kinformer.envtest.assert_no_writes`.
+        self.writes = WriteLog()
+        self._loops, self._controllers = chosen(controllers)
         self._use_plugins = plugins
         self._rng = random.Random(seed)
         self._version = {**VERSION, **(version or {})}
@@ -261,8 +270,10 @@ class ApiServer:
         loops = await stack.enter_async_context(anyio.create_task_group())
         stack.callback(loops.cancel_scope.cancel)
         loops.start_soon(self._conversions.run, name="kinformer apiserver conversions")
+        if self._loops:
+            loops.start_soon(Loops(self.operations, self._loops).run, name="kinformer apiserver loops")
         if self._controllers:
-            loops.start_soon(Loops(self.operations, self._controllers).run, name="kinformer apiserver loops")
+            await stack.enter_async_context(running_controllers(self, self._controllers, {}))
 
     def _listen(self, host: str, port: int) -> socket.socket:
         """
@@ -283,6 +294,7 @@ class ApiServer:
             self.webhooks,
             self._conversions,
             self.containers,
+            self.writes,
         )
 
     @asynccontextmanager
@@ -307,6 +319,25 @@ class ApiServer:
                 yield replica
         finally:
             listener.close()
+
+    @asynccontextmanager
+    async def run_controllers(self, *names: str, **options: Any) -> AsyncIterator[Manager]:
+        """
+        Run installed controllers on this server, as long as the block runs::
+
+            async with server.run_controllers("deployment", "replicaset", concurrent_deployment_syncs=1):
+                ...
+
+        :param names: those under which they are installed, or kube-controller-manager's other names for the same
+        :param options: what they are told, by names in Python's spelling
+        :raises ServerError: for a name that no installed controller has; it lists those that there are. Also if the
+            server does the same work by itself
+        :raises OptionError: if no controller knows an option, or its value has the wrong type
+        """
+        found = installed(names)
+        check_not_doubled(found, self._loops)
+        async with running_controllers(self, found, options) as manager:
+            yield manager
 
     def _new_watches(self) -> WatchSet:
         return WatchSet()
@@ -389,17 +420,6 @@ class ApiServer:
         assert priorities is not None
         for priority in SYSTEM_CLASSES:
             self.operations.create(priorities, "", {**priority, "metadata": {**priority["metadata"]}})
-
-
-def _loops_of(controllers: bool | Collection[str]) -> Collection[str]:
-    """
-    :raises ServerError: for a name that is not one
-    """
-    if isinstance(controllers, bool):
-        return LOOPS if controllers else ()
-    if unknown := sorted(set(controllers).difference(LOOPS)):
-        raise ServerError(f"the server has no controller {unknown[0]!r}: there are {', '.join(LOOPS)}")
-    return controllers
 
 
 def _no_endpoints(namespace: str, name: str, port: int) -> tuple[str, int]:

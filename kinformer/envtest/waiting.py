@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Final, Protocol, TypeVar, overload
@@ -25,12 +26,15 @@ import anyio
 
 from kinformer.clock import FakeClock
 
-__all__ = ("eventually", "quiet", "running")
+__all__ = ("eventually", "quiet", "running", "turn")
 
 T = TypeVar("T")
 
 #: How often in a row nobody may have had anything to do: what one socket was given the next has by then.
 _STILL: Final = 50
+
+#: How many of the different outcomes of a check a failure shows.
+_SHOWN: Final = 4
 
 #: Seconds between two tries, where time passes by itself.
 _PAUSE: Final = 0.005
@@ -83,12 +87,15 @@ async def eventually(check: Callable[[], Any], *, seconds: float = 10.0, clock: 
     :param seconds: how long to try, by `clock` or else by real time
     :param clock: is turned to what is due next after each try, when nobody has anything left to do. It has to be the
         clock of whatever is waited for
-    :raises AssertionError: if the time is over; with the last failure as its text and its cause
+    :raises AssertionError: if the time is over; its text has what the check failed with or returned, the last time
+        and before, and its cause is the last failure
     """
     from kinformer.client import NotFound
 
     now = clock.monotonic if clock is not None else time.monotonic
-    end = now() + seconds
+    began = now()
+    end = began + seconds
+    seen = _Seen()
     while True:
         if clock is not None:
             await quiet()
@@ -101,16 +108,33 @@ async def eventually(check: Callable[[], Any], *, seconds: float = 10.0, clock: 
                 return found
         except (AssertionError, NotFound) as error:
             failure = error
+        outcome = f"it returned {found!r}" if failure is None else str(failure) or "an assertion failed"
+        seen.note(now() - began, outcome)
         wait = _PAUSE if clock is None else clock.next_due
         if wait is None or now() + wait > end:
             why = f"nothing is due any more after {seconds - (end - now()):g} s" if wait is None else f"{seconds:g} s"
             name = getattr(check, "__name__", repr(check))
-            last = str(failure) or "an assertion failed" if failure is not None else f"it returned {found!r}"
-            raise AssertionError(f"{name} has not come true ({why}); the last time: {last}") from failure
+            raise AssertionError(f"{name} has not come true ({why}); the last time: {seen}") from failure
         if clock is None:
             await anyio.sleep(wait)
         else:
             clock.turn(wait)
+
+
+class _Seen:
+    """What a check came to: the last outcome, and the last ones before it that were different."""
+
+    def __init__(self) -> None:
+        self._outcomes: deque[tuple[float, str]] = deque(maxlen=_SHOWN)
+
+    def note(self, seconds: float, outcome: str) -> None:
+        if self._outcomes and self._outcomes[-1][1] == outcome:
+            self._outcomes.pop()
+        self._outcomes.append((seconds, outcome))
+
+    def __str__(self) -> str:
+        *before, (_, last) = self._outcomes
+        return "\n".join([last, *(f"before that, until {seconds:.3g} s: {text}" for seconds, text in reversed(before))])
 
 
 async def quiet() -> None:
@@ -129,3 +153,18 @@ async def quiet() -> None:
     while still < _STILL:
         await asyncio.sleep(0)
         still = 0 if ready else still + 1
+
+
+async def turn(clock: FakeClock, seconds: float) -> None:
+    """
+    Let so many seconds pass on a clock that server, client and controllers of this loop share.
+
+    After whatever falls due in these seconds, it waits until nobody has anything left to do. So a test goes on when
+    everything has happened that happens in this time.
+    """
+    await quiet()
+    end = clock.monotonic() + seconds
+    while (wait := clock.next_due) is not None and clock.monotonic() + wait <= end:
+        clock.turn(wait)
+        await quiet()
+    clock.turn(end - clock.monotonic())

@@ -58,8 +58,8 @@ async def test_a_server_runs_the_controllers_that_it_is_told_to(
 
 
 def test_a_controller_that_the_server_does_not_have_is_named() -> None:
-    with pytest.raises(ServerError, match="no controller 'job': there are garbage-collector-controller, "):
-        ApiServer(controllers=("job",))
+    with pytest.raises(ServerError, match="no controller 'jobs': the server's own are garbage-collector-controller, "):
+        ApiServer(controllers=("jobs",))
 
 
 async def test_a_pod_whose_grace_began_before_a_restart_ends(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from kinformer.client import Client
 from kinformer.clock import FakeClock
-from kinformer.envtest import eventually, running
+from kinformer.envtest import eventually, running, turn
 from kinformer.models import V1ConfigMap, V1ObjectMeta
 
 
@@ -56,6 +56,37 @@ async def test_a_failure_says_what_was_wrong_the_last_time() -> None:
         await eventually(is_ready, seconds=0.01)
     with pytest.raises(AssertionError, match=r"the last time: it returned \[\]"):
         await eventually(list, seconds=0.01)
+
+
+async def test_a_failure_shows_the_last_outcomes_that_were_different_and_until_when() -> None:
+    clock, replicas = FakeClock(), [0, 0, 1, 1, 1]
+
+    async def is_ready() -> None:
+        found = replicas.pop(0) if len(replicas) > 1 else replicas[0]
+        clock.call_later(10, lambda: None)
+        raise AssertionError(f"{found} of 2 replicas")
+
+    with pytest.raises(AssertionError) as failure:
+        await eventually(is_ready, seconds=60, clock=clock)
+    assert str(failure.value).splitlines() == [
+        "is_ready has not come true (60 s); the last time: 1 of 2 replicas",
+        "before that, until 10 s: 0 of 2 replicas",
+    ]
+
+
+async def test_turning_a_clock_waits_after_each_thing_that_falls_due() -> None:
+    clock, seen = FakeClock(), list[float]()
+
+    async def tick() -> None:
+        while True:
+            await clock.sleep(10)
+            seen.append(clock.monotonic())
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(tick)
+        await turn(clock, 35)
+        assert (seen, clock.monotonic()) == ([10, 20, 30], 35)
+        tasks.cancel_scope.cancel()
 
 
 async def test_a_clock_is_turned_to_what_is_due_and_no_further() -> None:

@@ -37,6 +37,7 @@ from kinformer.envtest.handlers.yaml_bodies import BODY_LIMIT
 from kinformer.envtest.operations import Operations
 from kinformer.envtest.tracking import TokenTracking
 from kinformer.envtest.webhooks import Webhooks, WebhookSession, WebhooksPending
+from kinformer.envtest.writes import WriteLog
 from kinformer.logs import get_logger
 from kinformer.meta.names import GroupResource
 
@@ -90,6 +91,7 @@ class HttpHandler:
         webhooks: Webhooks,
         conversions: Conversions,
         containers: FakeContainers,
+        writes: WriteLog,
     ):
         self._webhooks = webhooks
         self._conversions = conversions
@@ -103,6 +105,7 @@ class HttpHandler:
         self._tracking = TokenTracking(operations)
         self._rng = rng
         self._aside = Aside(operations.storage)
+        self._writes = writes
         self._container_streams = ContainerStreams(operations, containers, watches.streams)
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -177,16 +180,19 @@ class HttpHandler:
         if self._container_streams.is_for(call):
             return await self._container_streams(request, call)
         session = self._webhooks.session(always=mirror is not None)
-        if verb not in _WRITES or session is None:
-            if verb == "delete":
-                await mark_first(self._operations, call)
-            answer = await self._answer_in_turn(call)
-        else:
-            try:
-                answer = await self._review(call, session)
-            except status.StatusError as error:
-                return _refusal(error, session.warnings)
-            call.warnings += session.warnings
+        with self._writes.noting(self._operations, call) as note:
+            if verb not in _WRITES or session is None:
+                if verb == "delete":
+                    await mark_first(self._operations, call)
+                answer = await self._answer_in_turn(call)
+            else:
+                try:
+                    answer = await self._review(call, session)
+                except status.StatusError as error:
+                    note.refused = error
+                    return _refusal(error, session.warnings)
+                call.warnings += session.warnings
+            note.answer = answer
         await self._operations.storage.settled()
         if wants_yaml(call.accept):
             answer = await to_yaml_aside(answer.body, answer.code)

@@ -1,0 +1,223 @@
+"""Writes: the requests that change something, as a server sees them; and the assertion that there are none.
+
+A controller that has done its work writes nothing more. :func:`assert_no_writes` finds the one that does: a status that
+is written again and again, two controllers that undo each other's work, an apply that changes nothing::
+
+    async with assert_no_writes(server, seconds=3600):
+        ...  # something after which nothing is to be done
+
+    await assert_no_writes(server, seconds=3600)  # an hour in which nobody writes
+
+Nothing is noted, and nothing costs anything, while nobody listens.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Collection, Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import yaml
+
+from kinformer.clock import FakeClock
+from kinformer.envtest import status
+from kinformer.envtest.operations import Operations
+from kinformer.envtest.waiting import quiet, turn
+
+if TYPE_CHECKING:
+    from kinformer.envtest.handlers.call import Answer, Call
+    from kinformer.envtest.server import ApiServer
+
+__all__ = ("RENEWALS", "Note", "Write", "WriteLog", "assert_no_writes")
+
+_WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollection"})
+
+#: What is written all the time by whoever leads, or belongs to a group.
+RENEWALS: Final = ("leases.coordination.k8s.io",)
+
+#: What the server counts and keeps by itself.
+_KEPT_BY_SERVER: Final = ("managedFields", "resourceVersion")
+
+#: Lines around a difference, and lines of one that are shown at most.
+_AROUND, _LONGEST = 2, 40
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """
+    A request that writes.
+
+    :ivar verb: ``create``, ``update``, ``patch``, ``delete`` or ``deletecollection``
+    :ivar resource: as kubectl writes it: ``deployments.apps``
+    :ivar subresource: empty for the object itself
+    :ivar name: of the object; empty for ``deletecollection``
+    :ivar agent: who has sent it: its User-Agent
+    :ivar user: who has sent it: its user's name
+    :ivar code: the HTTP status that it was answered with; over 400 for one that was refused
+    :ivar diff: what it has changed, as lines of YAML with ``+`` and ``-``; empty if nothing
+    """
+
+    verb: str
+    resource: str
+    subresource: str
+    namespace: str
+    name: str
+    agent: str
+    user: str
+    code: int
+    diff: str
+
+    def __str__(self) -> str:
+        what = f"{self.resource}/{self.subresource}" if self.subresource else self.resource
+        where = f"{self.namespace}/{self.name}".strip("/")
+        done = f"refused with {self.code}" if self.code >= 400 else "" if self.diff else "nothing changed"
+        head = " ".join(filter(None, (self.verb, what, where, f"by {self.agent or 'an unnamed client'}")))
+        return "\n".join([f"{head}: {done}" if done else f"{head}:", *self.diff.splitlines()])
+
+
+@dataclass(slots=True)
+class Note:
+    """A write that is being answered; whoever answers it fills in how."""
+
+    answer: Answer | None = None
+    refused: status.StatusError | None = None
+
+
+@dataclass(eq=False, slots=True)
+class WriteLog:
+    """Tells listeners of each request that writes, once it is answered."""
+
+    listeners: list[Callable[[Write], object]] = field(default_factory=list)
+
+    @contextmanager
+    def noting(self, operations: Operations, call: Call) -> Iterator[Note]:
+        """Tell of a request that is answered in this block, if it is one that writes."""
+        note = Note()
+        if not self.listeners or call.verb not in _WRITES or call.is_dry_run or not call.resource.is_stored:
+            yield note
+            return
+        before = _state(operations, call, call.name)
+        try:
+            yield note
+        except status.StatusError as error:
+            note.refused = error
+            raise
+        finally:
+            write = _write(operations, call, before, note)
+            for listener in self.listeners:
+                listener(write)
+
+
+def _write(operations: Operations, call: Call, before: list[str], note: Note) -> Write:
+    name = call.name or _name_in(note.answer.body if note.answer is not None else call.body)
+    after = _state(operations, call, name) if note.answer is not None else before
+    changed = difflib.unified_diff(before, after, n=_AROUND, lineterm="")
+    lines = [f"    {line}" for line in changed if not line.startswith(("---", "+++", "@@"))]
+    if len(lines) > _LONGEST:
+        lines = [*lines[:_LONGEST], f"    … {len(lines) - _LONGEST} lines more"]
+    code = note.answer.code if note.answer is not None else note.refused.code if note.refused is not None else 500
+    return Write(
+        verb=call.verb,
+        resource=str(call.resource.group_resource),
+        subresource=call.target.subresource.name if call.target.subresource is not None else "",
+        namespace=call.namespace,
+        name=name,
+        agent=call.agent,
+        user=call.user.name,
+        code=code,
+        diff="\n".join(lines),
+    )
+
+
+def _state(operations: Operations, call: Call, name: str) -> list[str]:
+    """The object as it is stored, as lines of YAML; none if there is no such object."""
+    stored = operations.storage.get(call.resource.storage, call.namespace, name) if name else None
+    if stored is None:
+        return []
+    obj: dict[str, Any] = stored.decode()
+    metadata = {key: value for key, value in obj.get("metadata", {}).items() if key not in _KEPT_BY_SERVER}
+    return yaml.safe_dump({**obj, "metadata": metadata}, sort_keys=False).splitlines()
+
+
+def _name_in(body: bytes) -> str:
+    """The name of a new object in JSON: the one that the server gave it, or that a refused request wanted."""
+    try:
+        return str(msgspec.json.decode(body)["metadata"]["name"])
+    except (msgspec.DecodeError, KeyError, TypeError):
+        return ""  # a Status, a table, or YAML
+
+
+class assert_no_writes:  # noqa: N801  # it is used as a function
+    """
+    Fail if a request comes that writes: within a block, or while it is awaited.
+
+    Requests that the server refuses, or that change nothing, count too. Not counted: dry runs, reviews, what the
+    server's own loops do, which send no requests, and what an injected fault refuses. Requests to a replica count as
+    those to its server.
+
+    :param server: where
+    :param seconds: how long nothing may come after the block, or from now on, by the server's clock. A FakeClock is
+        turned by them; otherwise they are slept
+    :param ignoring: resources that do not count, as kubectl writes them: ``events``. By default those that are
+        renewed all the time
+    :param matching: whether a write counts
+    :raises AssertionError: if one has come; its text has each of them, with its client and what it changed
+    """
+
+    def __init__(
+        self,
+        server: ApiServer,
+        *,
+        seconds: float = 0.0,
+        ignoring: Collection[str] = RENEWALS,
+        matching: Callable[[Write], bool] = lambda _: True,
+    ) -> None:
+        if isinstance(ignoring, str):
+            raise TypeError(f"ignoring is {ignoring!r}: want a list of resources")
+        self._server = server
+        self._seconds = seconds
+        self._ignoring = frozenset(ignoring)
+        self._matching = matching
+        #: Those that have come so far.
+        self.writes: list[Write] = []
+
+    async def __aenter__(self) -> assert_no_writes:
+        await quiet()  # what is on its way from before does not count
+        self._server.writes.listeners.append(self._note)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if error is None:
+                await self._pass_time()
+        finally:
+            self._server.writes.listeners.remove(self._note)
+        if error is None and self.writes:
+            number, plural = len(self.writes), "s" if len(self.writes) > 1 else ""
+            text = "\n".join(map(str, self.writes))
+            raise AssertionError(f"want no writes: there {'were' if plural else 'was'} {number} write{plural}\n{text}")
+
+    def __await__(self) -> Generator[Any, None, None]:
+        return self._alone().__await__()
+
+    async def _alone(self) -> None:
+        async with self:
+            pass
+
+    async def _pass_time(self) -> None:
+        clock = self._server.clock
+        if isinstance(clock, FakeClock):
+            await turn(clock, self._seconds)
+        elif self._seconds:
+            await clock.sleep(self._seconds)
+        await quiet()
+
+    def _note(self, write: Write) -> None:
+        if write.resource not in self._ignoring and self._matching(write):
+            self.writes.append(write)
