@@ -1,9 +1,10 @@
 """The typed objects of the API: ``from kinformer.models import V1Pod``.
 
-Every model of kubernetes_asyncio is here under its name, with the same attributes, as a :class:`msgspec.Struct` that
-is decoded in one pass from the server's bytes; see :mod:`kinformer.models._base` for what they promise. They are made
-when first asked for, from kubernetes_asyncio's own metadata and without importing it. Type checkers and editors know
-every attribute from ``_models.pyi``, which is made from the same metadata (``python -m tests.models.stubs``).
+Every model of kubernetes_asyncio is here under its name, with the same attributes. Each is a :class:`msgspec.Struct`
+that is decoded in one pass from the server's bytes; see :mod:`kinformer.models._base` for its guarantees. A model is
+made at its first use, from kubernetes_asyncio's own metadata and without importing that library. Type checkers and
+editors know every attribute from ``_models.pyi``, which is made from the same metadata (``python -m
+tests.models.stubs``).
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ T = TypeVar("T")
 
 _builder = _build.Builder(globals(), __name__)
 
-#: What the server sends of an object to whoever asks for its metadata only.
+#: What the server sends to clients that ask for the metadata only.
 PartialObjectMetadata = _builder.build(
     "PartialObjectMetadata",
     _source.Shape(
@@ -67,11 +68,11 @@ PartialObjectMetadata = _builder.build(
 
 def resource_for(type_: type[Any]) -> ResourceInfo:
     """
-    Where objects of a type are served: of a model, or of a custom resource that says so.
+    The resource of a type: a model, or a custom resource that declares it.
 
-    A type says so by its class attribute ``__resource__``; :class:`kinformer.operator.CustomResource` sets it.
+    A type declares it by its class attribute ``__resource__``; :class:`kinformer.operator.CustomResource` sets it.
 
-    :raises LookupError: if that is not known: for other types, and for models that are parts of others
+    :raises LookupError: if it is not known: for other types, and for models that are parts of others
     """
     declared = getattr(type_, "__resource__", None)
     if isinstance(declared, ResourceInfo):
@@ -79,7 +80,7 @@ def resource_for(type_: type[Any]) -> ResourceInfo:
     try:
         return _resources.resource_of(type_.__name__ if issubclass(type_, Model) else "")
     except KeyError:
-        raise LookupError(f"{type_.__qualname__} is served by no resource that is known here") from None
+        raise LookupError(f"{type_.__qualname__} has no known resource: name its group, version and plural") from None
 
 
 def model_for(gvk: GroupVersionKind) -> type[Model]:
@@ -96,7 +97,7 @@ def model_for(gvk: GroupVersionKind) -> type[Model]:
 
 
 def __getattr__(name: str) -> Any:
-    # Dunder names are asked for by import machinery and tools; none is a model.
+    # Import machinery and tools ask for dunder names; none of them is a model.
     if not name.startswith("_") and name in _source.model_names():
         return _builder.model(name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,11 +1,10 @@
-"""What every model has: kubernetes_asyncio's two class attributes, plain dicts, copies, and equality by meaning.
+"""The base class of models: kubernetes_asyncio's two class attributes, plain dicts, copies, and equality by meaning.
 
-A model is a :class:`msgspec.Struct` whose fields are those of kubernetes_asyncio's class of that name. Some of its
-fields may be *lazy* (:mod:`kinformer.models._lazy`). Whoever uses a model cannot tell the difference, but for the time
-it takes.
+A model is a :class:`msgspec.Struct` with the fields of kubernetes_asyncio's class of the same name. Some of its fields
+may be *lazy* (:mod:`kinformer.models._lazy`). Users of a model notice this only by the time that the first read takes.
 
-Models are trees. They are left out of Python's cycle collection (``gc=False``), so a model that is made to contain
-itself is never freed.
+Models are trees. They are not tracked by Python's cycle collector (``gc=False``). So a model that contains itself is
+never freed.
 """
 
 from __future__ import annotations
@@ -26,18 +25,18 @@ __all__ = ("LazyModel", "MicroTime", "Model", "decode_hook", "encode_hook", "kee
 
 class MicroTime(datetime):
     """
-    A time that the API wants with all six digits of its microseconds (Lease and Event have such).
+    A time that the API requires with all six digits of its microseconds (in Lease and Event).
 
-    A plain datetime that is put into such a field becomes one.
+    A plain datetime that is assigned to such a field is converted to it.
     """
 
 
 def keeping_micro_times(attributes: frozenset[str]) -> dict[str, Any]:
     """
-    The methods by which a model keeps plain datetimes as what these fields hold.
+    The methods by which a model converts plain datetimes in these fields.
 
-    msgspec writes a plain datetime of a whole second without a fraction, which the API server refuses: it would happen
-    once in a million writes.
+    msgspec encodes a plain datetime of a whole second without a fraction, which the API server refuses. That would
+    happen once in a million writes.
     """
 
     def post_init(self: Any) -> None:
@@ -54,7 +53,7 @@ def keeping_micro_times(attributes: frozenset[str]) -> dict[str, Any]:
 
 
 def encode_hook(value: Any) -> Any:
-    """What msgspec asks about values that JSON has no form for."""
+    """Called by msgspec for values that JSON cannot represent."""
     if isinstance(value, MicroTime):
         return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     if hasattr(value, "openapi_types") and hasattr(value, "attribute_map"):  # a model of kubernetes_asyncio's own
@@ -67,30 +66,30 @@ def encode_hook(value: Any) -> Any:
 
 
 def decode_hook(type_: type, value: Any) -> Any:
-    """What msgspec asks about types that are not its own."""
+    """Called by msgspec for types that it does not know."""
     if type_ is MicroTime:
         return MicroTime.fromisoformat(value)
-    raise NotImplementedError(f"nothing is known of how to read a {type_.__qualname__}")
+    raise NotImplementedError(f"a {type_.__qualname__} cannot be decoded: the type is not known here")
 
 
 class Model(msgspec.Struct, omit_defaults=True, gc=False):
     """
-    The base of all models.
+    The base class of all models.
 
-    kubernetes_asyncio's API classes take any model as a body: they ask for nothing but the two class attributes.
+    kubernetes_asyncio's API classes accept any model as a body, because they use only the two class attributes.
     """
 
-    #: attribute name to type and attribute name to JSON name, as kubernetes_asyncio's models have them
+    #: The types, and the names in JSON, by attribute name, as in kubernetes_asyncio's models.
     openapi_types: ClassVar[dict[str, str]] = {}
     attribute_map: ClassVar[dict[str, str]] = {}
-    #: the lazy fields by attribute name
+    #: The lazy fields by attribute name.
     __lazy_fields__: ClassVar[dict[str, LazyField]] = {}
 
     def to_dict(self, serialize: bool = False) -> dict[str, Any]:
         """
-        The object as plain dicts, without what is None.
+        The object as plain dicts, without fields that are None.
 
-        :param serialize: under the names and in the forms that JSON has, rather than under the attributes' names
+        :param serialize: with the names and forms of JSON, instead of the attributes' names
         """
         if serialize:
             from kinformer.models._codec import to_dict
@@ -108,7 +107,7 @@ class Model(msgspec.Struct, omit_defaults=True, gc=False):
 
 
 class LazyModel(Marked, Model):
-    """A model with lazy fields: equal, shown and pickled by what it means, not by what is decoded already."""
+    """A model with lazy fields. It is compared, shown and pickled by its meaning, not by what is decoded already."""
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
@@ -126,7 +125,7 @@ class LazyModel(Marked, Model):
 
 
 def _same(slot: MemberDescriptorType, name: str, one: Any, other: Any) -> bool:
-    # The same bytes mean the same; different bytes may still.
+    # Equal bytes have the same meaning; different bytes may have it, too.
     if slot.__get__(one) == slot.__get__(other):
         return True
     try:
@@ -136,7 +135,7 @@ def _same(slot: MemberDescriptorType, name: str, one: Any, other: Any) -> bool:
 
 
 def _looked_at(obj: Model, name: str) -> Any:
-    """A field, which stays undecoded if it is so: who compares or shows objects of a cache does not make them grow."""
+    """A field's value, without storing it: comparing and showing objects of a cache must not make them larger."""
     field = type(obj).__lazy_fields__.get(name)
     return getattr(obj, name) if field is None else field.look(obj)
 
@@ -150,7 +149,7 @@ def _shown(obj: Model, name: str) -> str:
 
 @cache
 def _slots(cls: type[Model]) -> tuple[MemberDescriptorType, ...]:
-    """The slots of a class's fields, those of the classes before it included, past the properties before them."""
+    """The slots of all fields of a class, including inherited ones, behind any :class:`LazyField`."""
     return tuple(_slot(cls, name) for name in cls.__struct_fields__)
 
 

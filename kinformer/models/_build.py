@@ -1,12 +1,12 @@
-"""Building the models: one Struct a model of kubernetes_asyncio, made when it is first asked for, in any thread.
+"""Builder of models: makes one Struct for each model of kubernetes_asyncio, at its first use, in any thread.
 
-A model is built together with those that its eager fields refer to. A lazy field's model waits until such a field is
-first read: :class:`V1Pod` costs what its metadata costs, and :class:`V1PodSpec` with its 100 relatives is made when
-the first ``pod.spec`` is read.
+A model is built together with the models that its eager fields refer to. The model of a lazy field is built when such a
+field is first read. So :class:`V1Pod` costs only its metadata. :class:`V1PodSpec` with its 100 related models is built
+when the first ``pod.spec`` is read.
 
-Nobody sees a model that is not finished: a group of models is built under one lock, msgspec is made to look at all of
-their fields (which it would do with the first decoder, and not safely in two threads), and only then they are
-published. The lock is for whatever has msgspec look at types, so for all decoders that are made here, too.
+No thread sees an unfinished model. A group of models is built under one lock. Then msgspec is made to inspect all of
+their fields, which it would otherwise do with the first decoder, and not safely in two threads. Only then the models
+are published. The lock protects everything that makes msgspec inspect types, so it is used for all decoders, too.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _SCALARS: dict[str, Any] = {
     "datetime": datetime,
 }
 
-#: Fields that are metav1.MicroTime in the API's Go types. OpenAPI calls them date-time like all others, but the server
-#: refuses one that comes without its six digits.
+#: Fields that are metav1.MicroTime in the API's Go types. OpenAPI calls them date-time like all others. But the server
+#: refuses a MicroTime without its six digits.
 MICRO_TIMES = frozenset(
     {
         ("CoreV1Event", "event_time"),
@@ -60,9 +60,9 @@ _building: Final = RLock()
 
 def make_decoder(type_: Any) -> msgspec.json.Decoder[Any]:
     """
-    A decoder of a type, made while no other thread makes one.
+    Make a decoder of a type, while no other thread makes one.
 
-    msgspec keeps what it found out about a Struct with the Struct, and shows it to other threads before it is whole.
+    msgspec stores what it knows of a Struct with the Struct, and shows it to other threads before it is complete.
     """
     with _building:
         return msgspec.json.Decoder(type_, dec_hook=decode_hook)
@@ -70,10 +70,10 @@ def make_decoder(type_: Any) -> msgspec.json.Decoder[Any]:
 
 class Builder:
     """
-    Makes models into a namespace and finds there what it made before.
+    Makes models, and stores them in a namespace.
 
     :param namespace: where finished models are put, by name
-    :param module: what the models give as their module; `namespace` must be its own
+    :param module: the models' ``__module__``; `namespace` must be its own
     """
 
     def __init__(self, namespace: MutableMapping[str, Any], module: str):
@@ -82,7 +82,7 @@ class Builder:
 
     def model(self, name: str) -> type[Model]:
         """
-        The model of that name.
+        The model with this name.
 
         :raises KeyError: if kubernetes_asyncio has none
         """
@@ -90,7 +90,7 @@ class Builder:
         return made if made is not None else self.build(name, shape_of(name))
 
     def build(self, name: str, shape: Shape) -> type[Model]:
-        """Make a model of that shape, and those that its eager fields refer to."""
+        """Make a model with this shape, and the models that its eager fields refer to."""
         with _building:
             made: type[Model] | None = self._namespace.get(name)  # by another thread, while this one waited
             if made is None:
@@ -102,9 +102,9 @@ class Builder:
 
     def type_of(self, type_: str) -> Any:
         """
-        A type in OpenAPI generator's words as a Python type that holds finished models: ``list[V1Container]``.
+        The Python type for a type in OpenAPI generator's notation: ``list[V1Container]``. Its models are finished.
 
-        What is no model and no plain type is Any.
+        A type that is neither a model nor a plain type becomes Any.
         """
         with _building:
             group = _Group(self._namespace, self._module, self.type_of, self._reader)
@@ -131,9 +131,9 @@ class Builder:
 
 class _Group:
     """
-    Models that are built together, and that nobody else knows yet.
+    Models that are built together, and are not published yet.
 
-    :param finished: the models that are there already
+    :param finished: the models that are published already
     """
 
     def __init__(
@@ -149,7 +149,7 @@ class _Group:
         self._type_of = type_of
         self._make_reader = make_reader
         self._under_way: set[str] = set()
-        #: Fields whose type is built further up: which model, attribute and type.
+        #: Fields whose type is being built by a caller: the model, attribute and type.
         self._open: list[tuple[str, str, str]] = []
 
     def build(self, name: str, shape: Shape) -> type[Model]:
@@ -192,7 +192,7 @@ class _Group:
         return model
 
     def finish(self) -> None:
-        """Make every model one that any thread can use."""
+        """Finish every model, so that any thread can use it."""
         for name, attribute, type_ in self._open:
             self.made[name].__annotations__[attribute] = self.resolve(type_) | None
         for model in self.made.values():
@@ -208,17 +208,18 @@ class _Group:
         return resolved if resolved is Any else resolved | None
 
     def resolve(self, type_: str) -> Any:
-        """What a type is in Python; None if it holds a model that is being built further up."""
+        """The Python type of a type; None if it contains a model that is being built by a caller."""
         if type_ in _SCALARS:
             return _SCALARS[type_]
         if container := CONTAINER.fullmatch(type_):
             inner = self.resolve(container["item"] or container["value"])
             if inner is None:
                 return None
-            return list[inner] if container["item"] else dict[str, inner]  # type: ignore[valid-type]
+            # The type is known only at run time.
+            return list[inner] if container["item"] else dict[str, inner]  # type: ignore[valid-type]  # see above
         if type_ in self._under_way:
             return None
-        # A few types of the discovery API are referred to by names under which kubernetes_asyncio has no model.
+        # kubernetes_asyncio refers to a few types of the discovery API by names for which it has no model.
         if type_ not in model_names():
             return Any
         found = self._finished.get(type_) or self.made.get(type_)
@@ -228,9 +229,9 @@ class _Group:
 @cache
 def slots_can_be_covered() -> bool:
     """
-    Whether a descriptor can stand before a Struct's slot, and msgspec goes on filling and writing the slot.
+    Whether a descriptor can hide a Struct's slot while msgspec goes on reading and writing the slot.
 
-    msgspec does not promise it. Where it is not so, no field is lazy: all is as right, and slower.
+    msgspec does not guarantee this. If it does not work, no field is lazy. Everything is still right, but slower.
     """
     with _building:
         probe: Any = msgspec.defstruct("Probe", [("field", msgspec.Raw, None)])

@@ -1,10 +1,10 @@
-"""Bytes to objects and back, for models, users' own Structs and dicts alike.
+"""Encoding and decoding of models, users' own Structs and dicts.
 
-Decoders are made once a type and kept. What does not fit the type is one error that names the path.
+A decoder is made once for each type. If data does not fit the type, there is one error that names the path.
 
-*Unknown fields.* A typed object has what its type has, as in client-go: fields that the type does not know are left out
-when it is decoded, and so they are not in what it is encoded to, whether or not somebody has read a field in between.
-Who needs them all uses dicts, or changes objects by patches.
+*Unknown fields.* A typed object has only the fields of its type, as in client-go. Other fields are dropped when it is
+decoded. So they are missing when it is encoded again, whether or not a field was read in between. If you need all
+fields, use dicts, or change objects by patches.
 """
 
 from __future__ import annotations
@@ -31,35 +31,35 @@ _encoder = msgspec.json.Encoder(enc_hook=encode_hook)
 
 def encode(obj: Any) -> bytes:
     """
-    An object as JSON bytes: what is None is left out, and so is what its type does not know.
+    Encode an object as JSON. Fields that are None, and fields that its type does not know, are left out.
 
-    :raises ObjectDecodeError: if there is a field in it that nobody has read and that does not fit its type
+    :raises ObjectDecodeError: if a field that was not read yet does not fit its type
     """
     return _encoder.encode(completed(obj))
 
 
 def decode(type_: type[T], data: bytes | str) -> T:
     """
-    Read an object from JSON, all of it: no field stays lazy.
+    Decode an object from JSON completely: no field stays lazy.
 
-    :raises msgspec.DecodeError: if it is no JSON
+    :raises msgspec.DecodeError: if it is not JSON
     :raises ObjectDecodeError: if it does not fit the type; the text names the path
     """
     try:
         return complete(decoder_for(type_).decode(data))
     except DECODE_ERRORS as error:
-        if type(error) in (msgspec.DecodeError, ObjectDecodeError):  # the one about no object at all, the other done
+        if type(error) in (msgspec.DecodeError, ObjectDecodeError):  # not JSON, or described already
             raise
         fault = fault_of(error)
-    # Outside the except: what msgspec raises quotes values, and must not be this error's context.
+    # Outside the except, because msgspec's error quotes values and must not be the context of this one.
     raise ObjectDecodeError(_described(type_, data), fault)
 
 
 def decoder_for(type_: type[T]) -> msgspec.json.Decoder[T]:
     """
-    The decoder of a type, or of a Struct that has models among its fields; always the same one.
+    The decoder of a type, or of a Struct with models among its fields. It is always the same one.
 
-    What it decodes has lazy fields: spec and status are the server's bytes until they are read.
+    The objects that it decodes have lazy fields: spec and status are the server's bytes until they are read.
     """
     return cast("msgspec.json.Decoder[T]", _decoder_for(cast("Any", type_)))
 
@@ -71,10 +71,10 @@ def _decoder_for(type_: Any) -> msgspec.json.Decoder[Any]:
 
 def from_dict(type_: type[T], value: Mapping[str, Any]) -> T:
     """
-    Make an object from plain dicts under JSON's names, as YAML or :mod:`json` give them.
+    Make an object from plain dicts with the names of JSON, as YAML or :mod:`json` give them.
 
-    :raises ObjectDecodeError: if it does not fit the type, or has fields that the type does not know: the text names
-        them all
+    :raises ObjectDecodeError: if it does not fit the type, or has fields that the type does not know. The message names
+        all of these
     """
     data = b""
     try:
@@ -91,10 +91,10 @@ def from_dict(type_: type[T], value: Mapping[str, Any]) -> T:
 
 
 def _described(type_: Any, data: bytes | str) -> str:
-    """What an error calls it: the object where it says what it is, else the type."""
+    """The object's name in errors: its identity if it has one, else the type."""
     return identity_of(data.encode() if isinstance(data, str) else data).described() or type_.__name__
 
 
 def to_dict(obj: Any) -> dict[str, Any]:
-    """An object as plain dicts under JSON's names, without what is None."""
+    """The object as plain dicts with the names of JSON, without fields that are None."""
     return cast("dict[str, Any]", msgspec.json.decode(encode(obj)))

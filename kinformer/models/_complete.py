@@ -1,8 +1,8 @@
-"""Decoding what is left of an object: all lazy fields that nobody has read, in it and in whatever it holds.
+"""Completion: decodes all lazy fields of an object that were not read yet, at any depth.
 
-:func:`complete` does it to the object, :func:`completed` leaves the object as it is and gives another one if need be.
+:func:`complete` changes the object. :func:`completed` does not change it, and returns another object if necessary.
 
-Most parts of a model can hold no lazy field, by its types; they are not looked at. Of a pod that has been read, looking
+By their types, most parts of a model cannot contain a lazy field. They are not examined. For a pod that was read, this
 takes 3 us.
 """
 
@@ -28,10 +28,10 @@ T = TypeVar("T")
 
 class _Plan(NamedTuple):
     """
-    Where lazy fields can be in objects of a type.
+    The fields of a type that are or may contain lazy fields.
 
-    :param lazy: the type's own
-    :param others: read the fields that can hold some
+    :param lazy: the type's own lazy fields
+    :param others: functions that read the other fields that may contain lazy fields
     """
 
     lazy: tuple[LazyField, ...]
@@ -44,10 +44,10 @@ _plans: Final[dict[type[Any], _Plan]] = {}
 
 def complete(obj: T) -> T:
     """
-    Decode every field that is still the server's bytes, in place, and return the object.
+    Decode every field that is still undecoded, in place, and return the object.
 
-    After it msgspec's own functions (``to_builtins``, ``structs.asdict``, ``yaml.encode``) can be used on the object:
-    they do not see that a field is lazy. It may be called for an object of a cache: it only reads.
+    After that, msgspec's own functions (``to_builtins``, ``structs.asdict``, ``yaml.encode``) can be used on the
+    object. They do not recognize lazy fields. It may be called for an object of a cache, because it only reads.
 
     :raises ObjectDecodeError: if a field does not fit its type
     """
@@ -60,7 +60,7 @@ def complete(obj: T) -> T:
 
 def completed(obj: T) -> T:
     """
-    The same object decoded through and through: itself if it is so already, else one that shares all other parts.
+    The object with all fields decoded: itself if it is so already, else another object that shares all other parts.
 
     :raises ObjectDecodeError: if a field does not fit its type
     """
@@ -70,13 +70,13 @@ def completed(obj: T) -> T:
 
 
 def _unread(obj: Any) -> Iterator[tuple[Any, LazyField]]:
-    """The lazy fields that nobody has read; each is looked into once it has been read."""
+    """The lazy fields that were not read yet. Each is examined again once it has been read."""
     stack: list[Any] = [obj]
     while stack:  # no recursion: what a user holds in dicts may be deep
         item = stack.pop()
         type_ = type(item)
         if type_ is dict or type_ is LazyDict:
-            stack += dict.values(item)  # bytes in it are written as they are: they can be no model
+            stack += dict.values(item)  # undecoded bytes in it cannot be a model, so they are written as they are
         elif type_ is list or type_ is tuple:
             stack += item
         elif (plan := _plans.get(type_) or _plan_of(type_)) is not _NOTHING:
@@ -127,7 +127,7 @@ def _plan_of(type_: type[Any]) -> _Plan:
 
 
 def is_lazy(attribute: str, type_: str, types: dict[str, str]) -> bool:
-    """managedFields wherever they are, and whatever a top-level kind has beyond its metadata and plain values."""
+    """Whether a field is lazy: managedFields everywhere; in top-level kinds all fields but metadata and scalars."""
     if attribute == "managed_fields":
         return True
     top_level = "kind" in types and types.get("metadata") == "V1ObjectMeta"
@@ -135,7 +135,7 @@ def is_lazy(attribute: str, type_: str, types: dict[str, str]) -> bool:
 
 
 def _carriers(type_: type[msgspec.Struct]) -> list[str]:
-    """The attributes that are, or can hold, lazy fields."""
+    """The attributes that are or may contain lazy fields."""
     known: dict[str, str] = type_.openapi_types if issubclass(type_, Model) else {}
     return [name for name in type_.__struct_fields__ if name not in known or _can_carry(known, name)]
 

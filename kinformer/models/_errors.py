@@ -1,7 +1,7 @@
-"""What is wrong with JSON that does not decode: which object, at which path, and why, without quoting any of it.
+"""Decode errors: name the object, the path and the reason, without quoting any of the data.
 
-An error's text goes to logs, and objects hold secrets. msgspec quotes values that are none of an enumeration, and
-Python's UnicodeDecodeError carries all of the bytes; here only types and the path remain.
+The text of an error goes into logs, and objects hold secrets. msgspec quotes values that are not in an enumeration, and
+Python's UnicodeDecodeError has all of the bytes. Here only types and the path remain.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import msgspec
 
 __all__ = ("DECODE_ERRORS", "Fault", "ObjectDecodeError", "fault_of")
 
-#: Whatever decoders raise because of the bytes that they are given. RecursionError: levels within levels.
+#: The errors that decoders raise because of their input. RecursionError is for levels within levels.
 DECODE_ERRORS: Final = (msgspec.MsgspecError, ValueError, ArithmeticError, RecursionError)
 
 _WITH_PATH: Final = re.compile(r"(?P<reason>.*) - at `(?:key in )?\$(?P<path>[^`]*)`", re.DOTALL)
@@ -22,16 +22,16 @@ _QUOTES_A_VALUE: Final = re.compile(r"(Invalid (?:enum )?value) .*|(Object conta
 
 class Fault(NamedTuple):
     """
-    Why something did not decode.
+    The reason why something did not decode.
 
-    :param path: the field in JSON's names, ``spec.containers[...].image``; empty if it is the whole
+    :param path: the path of the field, with the names of JSON: ``spec.containers[...].image``; empty for the whole
     """
 
     path: str
     reason: str
 
     def under(self, parent: str) -> Fault:
-        """The same fault, seen from the object whose field `parent` it is in."""
+        """The same fault, with its path relative to the object whose field `parent` it is in."""
         if not parent or not self.path:
             return Fault(parent or self.path, self.reason)
         return Fault(parent + ("" if self.path.startswith("[") else ".") + self.path, self.reason)
@@ -44,8 +44,8 @@ class ObjectDecodeError(msgspec.ValidationError):
     """
     An object, or a field of it that is read for the first time, does not fit its type.
 
-    :param what: which object, as ``Pod default/web``; its type where nothing else is known
-    :ivar path: the field, in JSON's names; empty if it is the whole
+    :param what: the object, as ``Pod default/web``; its type if nothing else is known
+    :ivar path: the path of the field, with the names of JSON; empty for the whole
     :ivar reason: what was expected and what came
     """
 
@@ -59,7 +59,7 @@ class ObjectDecodeError(msgspec.ValidationError):
 
 
 def fault_of(error: BaseException) -> Fault:
-    """What an error of a decoder says, in words that quote nothing of what was decoded."""
+    """The fault that a decoder's error describes, without quoting the data."""
     match error:
         case ObjectDecodeError():
             return Fault(error.path, error.reason)
@@ -73,5 +73,5 @@ def fault_of(error: BaseException) -> Fault:
             path, reason = (found["path"].removeprefix("."), found["reason"]) if found else ("", text)
             return Fault(path, _QUOTES_A_VALUE.sub(lambda quoted: quoted[1] or quoted[2], reason))
         case _:
-            # What a user's own __post_init__ or hook raised: its text may hold anything.
+            # An error of a user's own __post_init__ or hook, whose text may have any content.
             return Fault("", f"{type(error).__name__} was raised")

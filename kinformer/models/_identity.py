@@ -1,7 +1,7 @@
-"""Which object some JSON is, told without decoding it: for errors about what does not decode.
+"""Identity: reads the name of an object from its JSON without decoding the rest, for errors about undecodable objects.
 
-The usual case is an object of which one field has the wrong type: then a decoder that knows only names does. JSON that
-is nested more deeply than any decoder goes is split by its brackets, level by level and without recursion.
+In the usual case, one field of the object has the wrong type. Then a decoder that knows only the names succeeds. JSON
+that is nested too deeply for a decoder is split by its brackets, level by level and without recursion.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _TOKEN: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{},:]', re.DOTALL)
 _OPENS: Final = frozenset((b"{", b"["))
 _CLOSES: Final = frozenset((b"}", b"]"))
 
-#: Names of the API have no more, and what a hostile server sends need not be shown whole.
+#: The most characters that are kept. Names of the API are not longer, and longer ones from a hostile server are cut.
 _LONGEST: Final = 253
 
 
 class Identity(NamedTuple):
     """
-    As much as an object says of itself. What it does not say, or says in the wrong type, is empty.
+    The identity of an object, as far as it is given. Missing fields, and fields of the wrong type, are empty.
     """
 
     kind: str = ""
@@ -36,14 +36,14 @@ class Identity(NamedTuple):
 
     @property
     def key(self) -> str:
-        """As :func:`kinformer.meta.meta_namespace_key` has it."""
+        """The same key as :func:`kinformer.meta.meta_namespace_key` gives."""
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
     def described(self, kind: str = "") -> str:
         """
-        As errors call it: ``Pod default/web``.
+        The object's name in errors: ``Pod default/web``.
 
-        :param kind: what it is if it does not say
+        :param kind: the kind of an object that does not name its own
         """
         shown = " ".join(filter(None, (self.kind or kind, self.key)))
         return shown if shown.isprintable() else ascii(shown)
@@ -65,7 +65,7 @@ _text: Final = msgspec.json.Decoder(str)
 
 
 def identity_of(data: bytes | msgspec.Raw) -> Identity:
-    """What object this is. It never fails: of what is no object, nothing is known."""
+    """Read the identity of an object. This never fails: for other data, all fields are empty."""
     try:
         found = _quick.decode(data)
         meta = found.metadata or _Meta()
@@ -77,9 +77,9 @@ def identity_of(data: bytes | msgspec.Raw) -> Identity:
 
 def members_of(data: bytes) -> Iterator[tuple[str, bytes]]:
     """
-    The members of a JSON object, however deep they are, each as its name and its JSON.
+    The members of a JSON object of any depth, each as its name and its JSON.
 
-    :raises ValueError: if it is none
+    :raises ValueError: if the data is not a JSON object
     """
     for member in _parts(data, b"{"):
         name = _TOKEN.match(member)
@@ -91,15 +91,15 @@ def members_of(data: bytes) -> Iterator[tuple[str, bytes]]:
 
 def items_of(data: bytes) -> list[bytes]:
     """
-    The items of a JSON array, however deep they are, each as its JSON.
+    The items of a JSON array of any depth, each as its JSON.
 
-    :raises ValueError: if it is none
+    :raises ValueError: if the data is not a JSON array
     """
     return list(_parts(data, b"["))
 
 
 def _parts(data: bytes, opens: bytes) -> Iterator[bytes]:
-    """What stands between the commas of the outermost level."""
+    """The parts between the commas of the outermost level."""
     depth = 0
     begins = 0
     for token in _TOKEN.finditer(data):

@@ -1,8 +1,8 @@
-"""What to do with decoded objects that are kept for long, as a cache keeps them, so that each costs little.
+"""Keeping: makes decoded objects small that are kept for long, as in a cache.
 
-A decoded object goes in and is changed in place, before anybody else can see it: fields that nobody has read get bytes
-of their own instead of a piece of a whole list, strings that recur are held once, and what is the same as in the object
-that was there before is taken over from it, decoded where that one was.
+These functions change a decoded object in place, before any other code can see it. Fields that were not read yet get
+their own bytes, instead of a part of a whole list. Strings that recur are stored once. Parts that are equal to those of
+the stored object are taken over from it, in decoded form if that was decoded.
 """
 
 from __future__ import annotations
@@ -33,37 +33,37 @@ __all__ = ("OnChanged", "detacher_for", "interner_for", "successor_for")
 
 T = TypeVar("T")
 
-#: Called with an object, and the JSON name of a field of it that somebody has changed although it is kept.
+#: Called with an object and the JSON name of a field, if the field was changed although the object is shared.
 OnChanged: TypeAlias = Callable[[Any, str], None]
 
-#: Takings-over of a decoded part between two looks at whether somebody has changed it. A look goes through all of the
-#: part, which is cold memory: it takes a pod's reader 14 us, more than half of what an event takes otherwise.
+#: A decoded part is checked for changes each time it was taken over this often. A check reads all of the part, which is
+#: not in the processor's cache. For a pod that is read it takes 14 us, more than half of the time of an event.
 _CHECKED_EACH = 16
 
-#: Annotations that are switches rather than documents.
+#: The length up to which annotations are shared: longer ones are documents rather than switches.
 _SHORT = 8
 
 
 def detacher_for(type_: type[T], *, keep_managed_fields: bool = False, eager: bool = False) -> Callable[[T], None]:
     """
-    What to call on each decoded object of a type before it is kept for long.
+    Make the function to call on each decoded object of a type that is to be kept for long.
 
-    Fields that nobody has read are pieces of the bytes that the object came in: of one line of a watch, of a list of
-    thousands. The returned function gives each such piece a memory of its own, and drops managedFields (which are
-    often half of an object) unless they are to be kept. For what holds no such piece it does nothing.
+    Fields that were not read yet refer to the bytes that the object came in: a line of a watch, or a list of thousands.
+    The function gives each such field its own bytes, and drops managedFields (which are often half of an object) unless
+    they are to be kept. For other types it does nothing.
 
-    :param eager: decode these fields now, instead; what is returned then raises :exc:`ObjectDecodeError` for an object
-        that does not fit its type
+    :param eager: decode these fields now instead. The function then raises :exc:`ObjectDecodeError` for an object that
+        does not fit its type
     """
     return _detacher_for(cast("Any", type_), keep_managed_fields, eager)
 
 
 def interner_for(type_: type[T]) -> Callable[[T], None]:
     """
-    What to call on objects of a type of which many are kept, so that strings that recur are held once.
+    Make the function to call on objects of a type of which many are kept, so that recurring strings are stored once.
 
-    These are labels' values, short annotations, namespaces, and what owners are: 0.8 KiB of a pod's 6. It takes some
-    2 us; for what replaces an object that is kept already, :func:`successor_for` does the same for less.
+    These are label values, short annotations, namespaces, and owners: 0.8 KiB of a pod's 6. It takes some 2 us. For an
+    object that replaces a stored one, :func:`successor_for` does the same for less.
     """
     if type_ is dict:
         return cast("Callable[[T], None]", intern_dict)
@@ -78,28 +78,28 @@ def successor_for(
     on_changed: OnChanged | None = None,
 ) -> Callable[[T, T], None]:
     """
-    What to call with an object that is kept and a decoded one that takes its place: :func:`detacher_for`, for less.
+    Make the function to call with a stored object and a decoded one that replaces it: a cheaper :func:`detacher_for`.
 
-    What has not changed is taken over from the old object: labels, annotations, owners, the bytes of spec and status
-    that nobody has read. Most of an object never changes, so most of it is neither copied nor let go. Neither object
-    may be changed afterwards. For what is no model of a top-level kind it does nothing.
+    Parts that have not changed are taken over from the old object: labels, annotations, owners, and the undecoded bytes
+    of spec and status. Most of an object never changes, so most of it is neither copied nor freed. Neither object may
+    be changed afterwards. For types other than models of top-level kinds it does nothing.
 
-    Where the old object's spec has been decoded (somebody reads it), its successor's bytes get a fingerprint before
-    they are decoded, too; the next object that comes with the same bytes takes over what became of them, and is not
-    decoded again. So a field that is always read is decoded when it changes, and costs 0.5 us/KB when it does not.
-    The bytes themselves are not kept beside what they were decoded to: that would be a third of a pod's memory.
+    If the old object's spec has been decoded, because it is read, the new object's bytes get a fingerprint before they
+    are decoded. The next object with the same bytes takes over the decoded result, and is not decoded again. So a field
+    that is always read is decoded only when it changes. Otherwise it costs 0.5 us/KB. The bytes themselves are not kept
+    beside the decoded result, because that would take a third of a pod's memory.
 
-    Each sixteenth time it is made sure that nobody has changed what is taken over: it is encoded, and that must give
-    what the same bytes give that are decoded and encoded now. If it does not, the new object is decoded from its own
-    bytes, so that a change that somebody made to a shared object does not stay for ever.
+    Each sixteenth time, a part that is taken over is checked for changes. It is encoded, and must give the same as the
+    new bytes after decoding and encoding. If it does not, the new object is decoded from its own bytes. So a change
+    that was made to a shared object does not stay for ever.
 
-    :param on_changed: called where such a change was found, with the object that was changed
+    :param on_changed: called if such a change was found, with the object that was changed
     """
     return _successor_for(cast("Any", type_), keep_managed_fields, eager, on_changed)
 
 
 def _has_object_meta(type_: type[Any]) -> bool:
-    """Whether objects of a type have a model's metadata: models of top-level kinds, and users' Structs."""
+    """Whether objects of a type have a model's metadata: models of top-level kinds, and some users' Structs."""
     if issubclass(type_, Model):
         return type_.openapi_types.get("metadata") == "V1ObjectMeta"
     if not issubclass(type_, msgspec.Struct) or "metadata" not in type_.__struct_fields__:
@@ -122,7 +122,7 @@ def _detacher_for(type_: type[Any], keep_managed_fields: bool, eager: bool) -> C
     if not _has_object_meta(type_) or not slots_can_be_covered():
         return _keep
     fields = _lazy_fields(type_)
-    # Called for every event: what a LazyField would do for itself is written out.
+    # Called for every event, so the work of a LazyField is written out.
     slots = tuple((field.peek, field.poke) for field in fields)
     raw = msgspec.Raw
 
@@ -209,7 +209,7 @@ def _successor_for(
         if after is None:
             return
         before = old.metadata
-        if managed is None:  # with the first object: the type of its metadata is the same for all
+        if managed is None:  # at the first object: all have the same type of metadata
             managed = type(after).__lazy_fields__["managed_fields"]
         if not keep_managed_fields:
             after._slot_of_managed_fields = None
@@ -233,7 +233,7 @@ def _successor_for(
 
 
 def _succeed_decoded(fields: tuple[LazyField, ...], old: Any, new: Any, on_changed: OnChanged | None) -> None:
-    """What remains to be done where fields of `old` may have been read."""
+    """Do the same for fields of `old` that may have been read."""
     raw = msgspec.Raw
     known = marks_of(old)
     marks: list[Mark | None] = []
@@ -266,19 +266,19 @@ def _is_unchanged(
     mark: Mark, field: LazyField, was: Any, obj: Any, now: msgspec.Raw, on_changed: OnChanged | None
 ) -> bool:
     """
-    Whether what is to be taken over is still what its bytes say.
+    Whether a decoded part is still what its bytes say.
 
-    :param was: what is to be taken over, of `obj`
+    :param was: the decoded part of `obj`
     :param now: the bytes
     """
     if mark.encoded is None:
-        # Once for these bytes, and not when they are decoded first: most are not taken over so often.
+        # Computed once for these bytes, and not when they are first decoded: most are not taken over so often.
         mark.encoded = fingerprint_of(complete(field.decoded(obj, now)))
-    if mark.encoded is None:  # it cannot be told: such a thing is decoded again
+    if mark.encoded is None:  # it cannot be encoded, so it is decoded again
         return False
     found = fingerprint_of(was)
     if found is not None and found != mark.encoded:
-        # Bytes within it that nobody has read are not what they are when they have been.
+        # Undecoded bytes within it may differ from the same part after decoding and encoding.
         with suppress(ObjectDecodeError):
             found = fingerprint_of(complete(was))
     if found == mark.encoded:
@@ -316,8 +316,8 @@ def _intern(obj: Any) -> None:
 
 
 def _keep(_: Any) -> None:
-    """There is nothing in the object that this is about."""
+    """Do nothing: objects of this type have no such parts."""
 
 
 def _share_nothing(_: Any, __: Any) -> None:
-    """There is nothing in the objects that this is about."""
+    """Do nothing: objects of this type share no parts."""

@@ -1,10 +1,10 @@
-"""What :mod:`kinformer.models._keeping` does for models, for dicts: what is kept of each costs little.
+"""Keeping of dicts: the same as :mod:`kinformer.models._keeping`, for dicts.
 
-A :class:`~kinformer.models.LazyDict` goes in and is changed in place, before anybody else can see it. A plain dict, as
-a lister-watcher of one's own may give, is left as it is: nobody knows who else has it.
+These functions change a :class:`~kinformer.models.LazyDict` in place, before any other code can see it. A plain dict,
+as a user's own lister-watcher may give, is not changed, because other code may have it.
 
-Nothing is dropped, managedFields neither: a dict is all of what the server sent. What somebody has read is not taken
-over by the next object: that would have to be checked against changes, which dicts invite.
+Nothing is dropped, not even managedFields: a dict has everything that the server sent. A part that was read is not
+taken over by the next object. It would have to be checked for changes, and dicts are easily changed.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ _peek_or: Final = dict.get
 _poke: Final = dict.__setitem__
 _items: Final = dict.items
 
-#: Bytes of a part that takes less when it is decoded: ``null``, ``{}``, ``"Opaque"``.
+#: Bytes: a part up to this size takes less memory when it is decoded: ``null``, ``{}``, ``"Opaque"``.
 _TINY: Final = 24
 
-#: Annotations that are switches rather than documents.
+#: The length up to which annotations are shared: longer ones are documents rather than switches.
 _SHORT: Final = 8
 
 
 def detach_dict(obj: Any) -> None:
-    """Give each part that nobody has read a memory of its own."""
+    """Give each part that was not read yet its own bytes."""
     if type(obj) is LazyDict:
         for key, value in _items(obj):
             if type(value) is _Raw:
                 if len(value) > _TINY:
                     _poke(obj, key, value.copy())
                 else:
-                    obj[key]  # reading keeps what is decoded
+                    obj[key]  # reading stores the decoded value
 
 
 def detach_dict_eagerly(obj: Any) -> None:
@@ -53,7 +53,7 @@ def detach_dict_eagerly(obj: Any) -> None:
 
 
 def succeed_dict(old: Any, new: Any) -> None:
-    """Take over from an object that is kept what its successor has, too; detach the rest."""
+    """Take over parts that are equal in the stored object, and give all other parts their own bytes."""
     if type(new) is not LazyDict or type(old) is not LazyDict:
         detach_dict(new)
         return
@@ -68,7 +68,7 @@ def succeed_dict(old: Any, new: Any) -> None:
                 new[key]
     before, after = _peek_or(old, "metadata"), _peek_or(new, "metadata")
     if type(before) is LazyDict and type(after) is LazyDict:
-        # Strings that recur were interned in these (see below). All else has a memory of its own already.
+        # Recurring strings in these parts are already shared (see below). All other parts have their own memory.
         if (labels := _peek_or(after, "labels")) and labels == (was := _peek_or(before, "labels")):
             _poke(after, "labels", was)
         if (annotations := _peek_or(after, "annotations")) and annotations == (was := _peek_or(before, "annotations")):
@@ -85,7 +85,7 @@ def succeed_dict_eagerly(_: Any, new: Any) -> None:
 
 
 def intern_dict(obj: Any) -> None:
-    """Have strings that recur in many objects held once: the namespace, labels' values, short annotations."""
+    """Share strings that occur in many objects: the namespace, label values, short annotations."""
     if type(obj) is not LazyDict or type(meta := _peek_or(obj, "metadata")) is not LazyDict:
         return
     make_room()

@@ -1,12 +1,12 @@
-"""Lazy fields: how a field can stay the server's bytes until somebody reads it, in any thread.
+"""Lazy fields: a field keeps the server's bytes until it is first read, in any thread.
 
-Spec and status of a top-level kind are lazy, and managedFields everywhere. Decoding leaves the server's bytes in such a
-field's slot; the first reading of the attribute decodes them and puts the result there. Several threads may read
-at once: each may decode, but one result is kept and all of them get that one. An assignment is never undone by a reader
-that had begun before it.
+Spec and status of a top-level kind are lazy, and managedFields everywhere. Decoding stores the server's bytes in the
+slot of such a field. The first read of the attribute decodes them, and stores the result in the slot. Several threads
+may read at once. Each may decode, but one result is stored, and all of them get that one. An assignment is never
+overwritten by a reader that started before it.
 
-What is in a slot can be told by :attr:`LazyField.peek`; msgspec's own functions (``to_builtins``, ``structs.asdict``)
-look there, too, and do not ask the attribute. :func:`kinformer.models.complete` decodes all that is left of an object.
+:attr:`LazyField.peek` reads the slot itself. So do msgspec's own functions (``to_builtins``, ``structs.asdict``), which
+bypass the attribute. :func:`kinformer.models.complete` decodes all remaining lazy fields of an object.
 """
 
 from __future__ import annotations
@@ -25,34 +25,34 @@ from kinformer.models._errors import DECODE_ERRORS, ObjectDecodeError, fault_of
 
 __all__ = ("LazyField", "Mark", "Marked", "Marks", "fingerprint", "fingerprint_of", "marks_of", "named")
 
-#: For fingerprints; what JSON has no form for is told apart by its text.
+#: The encoder for fingerprints. Values that JSON cannot represent are encoded as their text.
 _encode: Final = msgspec.json.Encoder(enc_hook=str).encode
 
-#: Makes an object of the bytes in a lazy field.
+#: Decodes the bytes in a lazy field.
 Reader: TypeAlias = Callable[[msgspec.Raw], Any]
 
-#: For the moment in which what was decoded is put into its slot. One for all: it is held for 0.1 us.
+#: Held while a decoded value is stored in its slot. There is one for all objects: it is held for 0.1 us.
 filling: Final = RLock()
 
-#: What stands before the kind in a model's name: ``V1``, ``CoreV1``, ``V1alpha2``.
+#: The part before the kind in a model's name: ``V1``, ``CoreV1``, ``V1alpha2``.
 _VERSION: Final = re.compile(r"^[A-Za-z]*?V\d+(alpha\d+|beta\d+)?(?=[A-Z])")
 
-#: Nobody who writes objects knows it, so that nobody can make two pieces of JSON with the same fingerprint.
+#: Authors of objects do not know it, so they cannot make two pieces of JSON with the same fingerprint.
 _SALT: Final = os.urandom(16)
 
 
 def fingerprint(data: bytes | msgspec.Raw) -> int:
-    """What tells one piece of JSON from another."""
+    """A hash of a piece of JSON. Different pieces have different hashes, except by chance."""
     return hash(_SALT + data)
 
 
 class Mark:
     """
-    What is remembered of a lazy field's bytes when they have been decoded.
+    What is remembered of a lazy field's bytes after they were decoded.
 
     :ivar bytes: the bytes' fingerprint
-    :ivar encoded: the fingerprint of what they are decoded to, encoded again; None until somebody wants to know
-    :ivar taken: how many later objects have taken over what was decoded
+    :ivar encoded: the fingerprint of the decoded value, encoded again; None until it is needed
+    :ivar taken: the number of later objects that have taken over the decoded value
     """
 
     __slots__ = ("bytes", "encoded", "taken")
@@ -63,19 +63,19 @@ class Mark:
         self.taken = 0
 
 
-#: One for each of an object's lazy fields; None where nothing is known.
+#: One mark for each lazy field of an object; None where nothing is known.
 Marks: TypeAlias = tuple[Mark | None, ...]
 
 
 class Marked:
-    """Room for something that is no field: neither compared nor copied, shown or written."""
+    """A slot that is not a field: it is not compared, copied, shown or encoded."""
 
     __slots__ = ("_marks",)
     _marks: Marks
 
 
 def marks_of(obj: Any) -> Marks | None:
-    """What was remembered of this object; None if nothing was."""
+    """The marks of an object; None if it has none."""
     return getattr(obj, "_marks", None)
 
 
@@ -83,10 +83,10 @@ class LazyField:
     """
     A Struct's own slot, which holds the decoded value, the server's bytes of it, or None, and how it is read.
 
-    :param slot: the Struct's member descriptor
-    :param json_name: what errors call it
-    :param type_of: gives the type of what the bytes are, with all that it refers to; it may be costly the first time
-    :param make_reader: called once, when the first such field is read; what it gives may be used by any thread
+    :param slot: the Struct's member descriptor, which this descriptor replaces
+    :param json_name: the field's name in errors
+    :param type_of: returns the type of the field, with all types that it refers to; the first call may take long
+    :param make_reader: called once, when such a field is first read; any thread may use its result
     """
 
     __slots__ = ("_make_reader", "_reader", "json_name", "peek", "poke", "slot", "type_of")
@@ -99,9 +99,9 @@ class LazyField:
         make_reader: Callable[[], Reader],
     ):
         self.slot = slot
-        #: Gives the slot of an object as it is: :class:`msgspec.Raw` where nobody has read the field yet.
+        #: Reads the slot of an object as it is: :class:`msgspec.Raw` if the field was not read yet.
         self.peek: Callable[[Any], Any] = slot.__get__
-        #: Puts a value, or :class:`msgspec.Raw`, into the slot of an object that no other thread knows.
+        #: Stores a value, or :class:`msgspec.Raw`, in the slot of an object that no other thread has.
         self.poke: Callable[[Any, Any], None] = slot.__set__
         self.json_name = json_name
         self.type_of = type_of
@@ -134,7 +134,7 @@ class LazyField:
 
     def look(self, obj: Any) -> Any:
         """
-        What reading the attribute would give, without keeping it: for looking at many objects once.
+        The value that a read of the attribute would give, without storing it. Use it to examine many objects once.
 
         :raises ObjectDecodeError: if it does not fit its type
         """
@@ -143,20 +143,20 @@ class LazyField:
 
     def decoded(self, obj: Any, raw: msgspec.Raw) -> Any:
         """
-        What becomes of some bytes of this field.
+        Decode bytes of this field.
 
-        :param obj: whose bytes they are, for the error
-        :raises ObjectDecodeError: if they do not fit its type
+        :param obj: the object, for the error
+        :raises ObjectDecodeError: if they do not fit the field's type
         """
         try:
             return (self._reader or self._made_reader())(raw)
         except DECODE_ERRORS as error:
             fault = fault_of(error)
-        # Outside the except: what decoders raise quotes what they were given, and must not be this error's context.
+        # Outside the except, because decoders' errors quote their input and must not be the context of this one.
         raise ObjectDecodeError(named(obj), fault.under(self.json_name))
 
     def _made_reader(self) -> Reader:
-        # It is whole before it can be seen. Two threads may both get here, and both get a reader that is right.
+        # The reader is complete before it is published. Two threads may both get here; both readers are right.
         self._reader = reader = self._make_reader()
         return reader
 
@@ -164,7 +164,7 @@ class LazyField:
         value = self.decoded(obj, raw)
         with filling:
             now = self.peek(obj)
-            if now is not raw:  # another thread was faster, or somebody assigned something
+            if now is not raw:  # another thread was faster, or a value was assigned
                 return self.read(obj)
             self.poke(obj, value)
         return value
@@ -188,7 +188,7 @@ def make(fill):
 
 
 def named(obj: Any) -> str:
-    """An object as errors call it: its kind, namespace and name as far as it has them, ``Pod default/web``."""
+    """The object's name in errors: its kind, namespace and name as far as it has them, ``Pod default/web``."""
     type_ = type(obj)
     meta = obj if type_.__name__ == "V1ObjectMeta" else getattr(obj, "metadata", None)
     kind = getattr(obj, "kind", None) or _VERSION.sub("", type_.__name__)
@@ -198,7 +198,7 @@ def named(obj: Any) -> str:
 
 
 def fingerprint_of(value: Any) -> int | None:
-    """The fingerprint of what was decoded, as it is now; None if it cannot be encoded any more."""
+    """The fingerprint of a decoded value, as it is now; None if it cannot be encoded any more."""
     try:
         return fingerprint(_encode(value))
     except Exception:

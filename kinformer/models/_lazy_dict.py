@@ -1,26 +1,26 @@
-"""LazyDict: an object without a model, as a dict whose parts stay the server's bytes until somebody reads them.
+"""LazyDict: an object without a model, as a dict whose parts are decoded when they are first read.
 
-Lists and watches of ``dict`` give these; what flows in is the JSON of one object. Its kind and its metadata are decoded
-at once, for that is what informers read of each. Whatever else it has (spec, status) is :class:`msgspec.Raw` in the
-dict's own storage, and so are the lists in its metadata: managedFields, owner references, finalizers. The first reading
-of such a part decodes it and keeps the result.
+Lists and watches of ``dict`` give these. A LazyDict is made from the JSON of one object. Its kind and its metadata are
+decoded at once, because informers read those of each object. Other parts (spec, status) are :class:`msgspec.Raw` in the
+dict's own storage. So are the lists in its metadata: managedFields, owner references, finalizers. The first read of
+such a part decodes it and stores the result.
 
-*Why a subclass of dict, and not a Mapping.* Users of custom resources ask ``isinstance(obj, dict)`` (patches, schema
-validators, our own code too), hand objects to :mod:`json`, to ``msgspec.json.encode``, to ``{**obj}`` and ``obj | {}``.
-A Mapping fails at each of these, a subclass of dict passes. Its danger is C code that reads a dict's storage past its
-methods. Hence the parts that nobody has read are in the storage, under their keys: the length, the keys and their order
-are right for such code, msgspec writes the bytes as they came, and any other encoder fails loudly at a
-:class:`msgspec.Raw` rather than leave something out. ``__iter__`` is defined here because that alone makes
-CPython's own ``dict(obj)``, ``{**obj}`` and ``update(obj)`` ask the methods.
+*Why a subclass of dict, and not a Mapping.* Code for custom resources uses ``isinstance(obj, dict)`` (patches, schema
+validators, also our own code). It passes objects to :mod:`json`, to ``msgspec.json.encode``, to ``{**obj}`` and ``obj |
+{}``. A Mapping fails with each of these; a subclass of dict works. The danger is C code that reads a dict's storage and
+bypasses its methods. For such code, undecoded parts are in the storage under their keys. So the length, the keys and
+their order are right. msgspec writes the bytes as they came. Any other encoder fails with an error at a
+:class:`msgspec.Raw`, and leaves nothing out. ``__iter__`` is defined here because only that makes CPython's own
+``dict(obj)``, ``{**obj}`` and ``update(obj)`` call the methods.
 
-*Where the difference shows.* Code that wants a dict and nothing else: ``type(obj) is dict``, PyYAML's safe dumper,
-orjson, :func:`msgspec.convert`. Give it ``copy.deepcopy(obj)``: that is plain dicts through and through, and so is
-what comes out of a pickle. A shallow copy (``copy()``, ``dict(obj)``, ``|``) is a plain dict, too, and shares its
-values with the original, as a dict's does. JSON that was well formed may still hold what cannot be decoded, a number
-out of range or text that is not UTF-8: reading such a part raises :exc:`~kinformer.models.ObjectDecodeError`.
+*Where it differs from a dict.* Some code accepts only a plain dict: ``type(obj) is dict``, PyYAML's safe dumper,
+orjson, :func:`msgspec.convert`. Pass ``copy.deepcopy(obj)`` to it, which has plain dicts at all levels. A pickle gives
+plain dicts, too. A shallow copy (``copy()``, ``dict(obj)``, ``|``) is a plain dict that shares its values with the
+original, as for any dict. Well-formed JSON may still have parts that cannot be decoded: a number out of range, or text
+that is not UTF-8. The first read of such a part raises :exc:`~kinformer.models.ObjectDecodeError`.
 
-Several threads may read at once: each may decode, one result is kept, and all get that one. What somebody assigns or
-deletes is never undone by a reader that had begun before.
+Several threads may read at once. Each may decode, but one result is stored, and all get that one. An assignment or
+deletion is never overwritten by a reader that started before it.
 """
 
 from __future__ import annotations
@@ -43,21 +43,21 @@ Parts: TypeAlias = dict[str, msgspec.Raw]
 _Raw: Final = msgspec.Raw
 _ABSENT: Final = object()
 
-# The storage as it is. Called with an object rather than on it: on it they would be the methods below.
+# Direct access to the storage. These are called with an object; as its methods they would be the ones below.
 _peek: Final = dict.__getitem__
 _peek_or: Final = dict.get
 _poke: Final = dict.__setitem__
 _peek_items: Final = dict.items
 
 _decode: Final[Callable[[Any], Any]] = msgspec.json.Decoder().decode
-#: Metadata in one pass over its bytes: lists, managedFields above all, are only cut into their items.
+#: Decodes metadata in one pass. Lists, above all managedFields, are only divided into their items.
 _decode_meta: Final = msgspec.json.Decoder(
     dict[str, str | int | float | bool | dict[str, Any] | list[msgspec.Raw] | None]
 ).decode
 
 
 class LazyDict(dict[str, Any]):
-    """A dict with JSON's names whose values may not be decoded yet; see the module for what it promises."""
+    """A dict with the names of JSON whose values may not be decoded yet; see the module's docstring."""
 
     __slots__ = ()
 
@@ -74,7 +74,7 @@ class LazyDict(dict[str, Any]):
         return self._read(key, value) if type(value) is _Raw else value
 
     def __iter__(self) -> Any:
-        # See the module's docstring: this is what keeps dict(obj) out of the storage.
+        # See the module's docstring: because of this method, dict(obj) does not read the storage directly.
         return super().__iter__()
 
     def items(self) -> Any:
@@ -87,9 +87,9 @@ class LazyDict(dict[str, Any]):
 
     def read(self) -> None:
         """
-        Decode whatever nobody has read, here and in the metadata.
+        Decode all parts that were not read yet, also in the metadata.
 
-        :raises ObjectDecodeError: if something cannot be decoded
+        :raises ObjectDecodeError: if a part cannot be decoded
         """
         for value in self.values():
             if type(value) is LazyDict:
@@ -97,7 +97,7 @@ class LazyDict(dict[str, Any]):
 
     def look(self, key: str, default: Any = None) -> Any:
         """
-        What reading would give, without keeping it: for looking at many objects once.
+        The value that a read would give, without storing it. Use it to examine many objects once.
 
         :raises ObjectDecodeError: if it cannot be decoded
         """
@@ -114,7 +114,7 @@ class LazyDict(dict[str, Any]):
             theirs = peek_other(other, key, _ABSENT)
             if theirs is _ABSENT:
                 return False
-            # The same bytes mean the same; different bytes may still.
+            # Equal bytes have the same meaning; different bytes may have it, too.
             if mine is theirs or mine == theirs:
                 continue
             raw_mine, raw_theirs = type(mine) is _Raw, type(theirs) is _Raw
@@ -132,7 +132,7 @@ class LazyDict(dict[str, Any]):
         return True
 
     def __ne__(self, other: object) -> bool:
-        # dict has one of its own, which would be asked otherwise.
+        # dict has its own method, which would be used otherwise.
         equal = self.__eq__(other)
         return equal if equal is NotImplemented else not equal
 
@@ -141,7 +141,7 @@ class LazyDict(dict[str, Any]):
     def __repr__(self) -> str:
         return f"{{{', '.join(f'{key!r}: {self._shown(key)}' for key in list(self))}}}"
 
-    # --- what is made of it: plain dicts
+    # --- copies: plain dicts
 
     def copy(self) -> dict[str, Any]:
         return dict(self)
@@ -158,7 +158,7 @@ class LazyDict(dict[str, Any]):
         return dict, (), None, None, iter(self.copy().items())
 
     def twin(self) -> LazyDict:
-        """A deep copy that is as lazy as this one: what is decoded is copied, bytes are shared."""
+        """A deep copy that is as lazy as this one: decoded parts are copied, and bytes are shared."""
         made = LazyDict()
         for key, value in list(_peek_items(self)):
             if type(value) is not _Raw:
@@ -172,7 +172,7 @@ class LazyDict(dict[str, Any]):
     def __ror__(self, other: Any) -> Any:
         return {**other, **self} if isinstance(other, dict) else NotImplemented
 
-    # --- changing it: not while a reader puts what it has decoded into its place
+    # --- changes: not while a reader stores a decoded value
 
     def __setitem__(self, key: str, value: Any) -> None:
         with filling:
@@ -192,7 +192,7 @@ class LazyDict(dict[str, Any]):
         return self[key]
 
     def update(self, *args: Any, **kwargs: Any) -> None:
-        changes: dict[str, Any] = dict(*args, **kwargs)  # first: it may be a generator, which runs anything
+        changes: dict[str, Any] = dict(*args, **kwargs)  # before the lock: a generator may run any code
         with filling:
             super().update(changes)
 
@@ -202,16 +202,16 @@ class LazyDict(dict[str, Any]):
 
     def pop(self, key: str, *default: Any) -> Any:
         if key in self:
-            self[key]  # an error of decoding is one before anything has changed
+            self[key]  # if it does not decode, the error comes before anything has changed
         with filling:
             return super().pop(key, *default)
 
     def popitem(self) -> tuple[str, Any]:
         for key in reversed(self):
             return key, self.pop(key)
-        return super().popitem()  # raises what an empty dict raises
+        return super().popitem()  # raises the error of an empty dict
 
-    # --- bytes to values
+    # --- decoding
 
     def _read(self, key: str, raw: msgspec.Raw) -> Any:
         value = self._decoded(key, raw)
@@ -219,7 +219,7 @@ class LazyDict(dict[str, Any]):
             if _peek_or(self, key) is raw:
                 _poke(self, key, value)
                 return value
-        # Another thread was faster, and all are to get what that one got; or somebody has changed it.
+        # Another thread was faster, and all must get its result; or the value was changed.
         return self.get(key, value)
 
     def _read_all(self) -> None:
@@ -232,7 +232,7 @@ class LazyDict(dict[str, Any]):
             return _decode(raw)
         except DECODE_ERRORS as error:
             fault = fault_of(error)
-        # Outside the except: what decoders raise quotes what they were given, and must not be this error's context.
+        # Outside the except, because decoders' errors quote their input and must not be the context of this one.
         raise ObjectDecodeError(_named(self), fault.under(key))
 
     def _shown(self, key: str) -> str:
@@ -244,7 +244,7 @@ class LazyDict(dict[str, Any]):
 
 def lazy_dict(parts: Parts) -> LazyDict:
     """
-    Make an object of its fields, as a decoder of :data:`Parts` gives them.
+    Make an object from its fields, as a decoder of :data:`Parts` gives them.
 
     :raises ValueError: if its kind or its metadata cannot be decoded
     """
@@ -261,17 +261,17 @@ def lazy_dict(parts: Parts) -> LazyDict:
 def _metadata(raw: msgspec.Raw) -> Any:
     try:
         found: dict[str, Any] = _decode_meta(raw)
-    except msgspec.ValidationError:  # it is no object: the API server sends no such thing, others may
+    except msgspec.ValidationError:  # it is not an object; an API server never sends that, other servers may
         return _decode(raw)
     for name, value in found.items():
         if type(value) is list and value:
-            # Its items are pieces of somebody's bytes; together they get a memory of their own.
+            # Its items refer to the bytes of the response. Joined, they get memory of their own.
             found[name] = _Raw(b"[%b]" % b",".join(value))
     return LazyDict(found)
 
 
 def _named(obj: LazyDict) -> str:
-    """An object as errors call it, ``Widget default/web``; of what is only a part, what that is."""
+    """The object's name in errors, ``Widget default/web``; for a part of an object, as much as it has."""
     meta = _peek_or(obj, "metadata")
     meta = meta if isinstance(meta, dict) else obj
     kind, namespace, name = (_text(one) for one in (_peek_or(obj, "kind"), meta.get("namespace"), meta.get("name")))

@@ -1,8 +1,9 @@
-"""Strings of pods that recur from pod to pod (node names, images, enums), held once where there are many pods.
+"""Recurring strings of pods: stores strings that occur in many pods (node names, images, enums) once.
 
-A cluster's pods name a few nodes and images, and say "Running" and "IfNotPresent" over and over. Each would be a string
-of its own for each pod: 1.7 KiB of the 15 that a decoded one takes. Looking at each string takes time, so what is not
-in many pods, or is short and rare, is left alone; and so are all other kinds, of which there are never as many.
+The pods of a cluster have few different node names and images, and the same values like "Running" and "IfNotPresent".
+Without sharing, each pod would have its own copy of each: 1.7 KiB of the 15 of a decoded pod. Each string takes time to
+look up. So strings that are not in many pods, or are short and rare, are not shared. Nor are those of other kinds, of
+which there are never as many objects.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ def _share_pod_spec(spec: Any) -> None:
         spec.scheduler_name = once(spec.scheduler_name, spec.scheduler_name)
     if spec.service_account_name is not None:
         spec.service_account_name = once(spec.service_account_name, spec.service_account_name)
-    if spec.service_account is not None:  # what it was called before; the server sends both
+    if spec.service_account is not None:  # its old name; the server sends both
         spec.service_account = once(spec.service_account, spec.service_account)
     for container in spec.containers or ():
         if container.image is not None:
@@ -48,7 +49,7 @@ def _share_pod_status(status: Any) -> None:
             container.image_id = once(container.image_id, container.image_id)
 
 
-#: By the name of a model what has its strings that recur be those of all others.
+#: The functions that share the strings of a model, by the model's name.
 SHARERS: Final[Mapping[str, Callable[[Any], None]]] = {
     "V1PodSpec": _share_pod_spec,
     "V1PodStatus": _share_pod_status,

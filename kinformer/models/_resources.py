@@ -1,8 +1,8 @@
-"""Which resource serves a model: group, version, plural and scope of every kind that kubernetes_asyncio has.
+"""Resources of models: the group, version, plural and scope of every kind that kubernetes_asyncio has.
 
-kubernetes_asyncio tells these only within the code of its API classes (20 MB of it), so they are written down here; a
-test reads them out of there and compares. Custom resources are not in the table: whoever uses one says where it is
-served, or asks the server's discovery.
+kubernetes_asyncio has these only within the code of its API classes (20 MB), so they are listed here. A test reads them
+from there and compares. Custom resources are not in the table: their users name the resource, or use the server's
+discovery.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ("ResourceInfo", "builtin_resources", "model_name_of", "resource_of")
 
 class ResourceInfo(NamedTuple):
     """
-    Where a kind is served.
+    The resource of a kind.
 
     :param plural: the resource's name in paths: ``replicationcontrollers``
     :param namespaced: whether its objects belong to namespaces
@@ -45,16 +45,16 @@ class ResourceInfo(NamedTuple):
 
 def resource_of(model: str) -> ResourceInfo:
     """
-    Where objects of a model are served.
+    The resource of a model.
 
-    :raises KeyError: if they are served nowhere, being a part of others or no model at all
+    :raises KeyError: if it has none, because it is a part of other models or not a model
     """
     return builtin_resources()[model]
 
 
 def model_name_of(gvk: GroupVersionKind) -> str:
     """
-    The model of a kind.
+    The name of the model of a kind.
 
     :raises KeyError: if there is none, as for custom resources
     """
@@ -84,7 +84,7 @@ def _models_by_kind() -> dict[GroupVersionKind, str]:
 
 _KIND = re.compile(r"[A-Za-z]*?V\d+(?:alpha\d+|beta\d+)?([A-Z]\w*)")
 
-# A line without indent is an apiVersion; under it plural and model, with a star before what belongs to no namespace.
+# A line without indent is an apiVersion. Below it are plurals and models, with a star for kinds without namespaces.
 _TABLE = """\
 v1
   bindings V1Binding

@@ -1,9 +1,9 @@
-"""Where the models' shapes come from: kubernetes_asyncio's own metadata, read without importing it.
+"""Source of models: kubernetes_asyncio's own metadata, read without importing the library.
 
-Every model of kubernetes_asyncio stands in a file of its own and tells its fields in two literals, ``openapi_types``
-and ``attribute_map``. Importing the package costs some 400 ms; reading the literals out of the files that are needed
-costs 0.1 ms a model. The generator writes them in one form only, and a test reads all 767 models. A version that writes
-them otherwise is imported, and asked: that is as right, and slower.
+Each model of kubernetes_asyncio is in a file of its own, which declares its fields in two literals, ``openapi_types``
+and ``attribute_map``. To import the library takes some 400 ms. To read the literals from the files that are needed
+takes 0.1 ms for each model. The generator writes them in one form only, and a test reads all 767 models. If a version
+writes them in another form, the library is imported. The result is the same, but slower.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ __all__ = ("CONTAINER", "Shape", "model_names", "parts_of_type", "shape_in", "sh
 _LITERALS: Final = re.compile(
     r"^    openapi_types = \{(.*?)    \}\n\n    attribute_map = \{(.*?)    \}\n", re.DOTALL | re.MULTILINE
 )
-_ENTRY: Final = re.compile(r"^ +'(.+)': '(.+)',?$", re.MULTILINE)  # a third of the time that ast.literal_eval takes
+_ENTRY: Final = re.compile(r"^ +'(.+)': '(.+)',?$", re.MULTILINE)  # takes a third of the time of ast.literal_eval
 _IMPORT: Final = re.compile(r"^from kubernetes_asyncio\.client\.models\.(\w+) import (\w+)$", re.MULTILINE)
 _WORD: Final = re.compile(r"\w+")
 
-#: A type that holds others.
+#: A type that contains another type.
 CONTAINER: Final = re.compile(r"list\[(?P<item>.+)\]|dict\(str, (?P<value>.+)\)")
 
 
@@ -33,8 +33,9 @@ class Shape(NamedTuple):
     """
     The fields of one model, in the order of its constructor.
 
-    :param types: attribute name to type, in OpenAPI generator's words: ``list[V1Container]``, ``dict(str, str)``
-    :param json_names: attribute name to the name in JSON
+    :param types: the types by attribute name, in OpenAPI generator's notation: ``list[V1Container]``, ``dict(str,
+        str)``
+    :param json_names: the names in JSON by attribute name
     """
 
     types: dict[str, str]
@@ -46,14 +47,14 @@ def shape_of(model: str) -> Shape:
     """
     The fields of a model.
 
-    :raises KeyError: if kubernetes_asyncio has no model of that name
+    :raises KeyError: if kubernetes_asyncio has no model with this name
     """
     file = _files()[model]
     return shape_in((_folder() / f"{file}.py").read_text(encoding="utf-8")) or _asked(model)
 
 
 def shape_in(source: str) -> Shape | None:
-    """The fields that the source text of a model tells; None if it does not do so in the form that is known here."""
+    """Read the fields from the source text of a model; None if it has another form than is known here."""
     found = _LITERALS.search(source)
     if found is None:
         return None
@@ -65,12 +66,12 @@ def shape_in(source: str) -> Shape | None:
 
 
 def model_names() -> Collection[str]:
-    """Every model that kubernetes_asyncio has."""
+    """The names of all models of kubernetes_asyncio."""
     return _files().keys()
 
 
 def parts_of_type(type_: str) -> list[str]:
-    """The names in a type: ``dict(str, V1Pod)`` has ``V1Pod`` in it, and two that are no models."""
+    """The words in a type: ``dict(str, V1Pod)`` contains ``V1Pod``, and two words that are not models."""
     return _WORD.findall(type_)
 
 

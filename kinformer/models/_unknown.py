@@ -1,4 +1,4 @@
-"""Which fields of plain dicts a type does not know: the misspelt ones in somebody's YAML, by their paths."""
+"""Unknown fields: finds fields of plain dicts that a type does not have, such as typing errors in YAML."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ __all__ = ("unknown_fields",)
 
 def unknown_fields(type_: Any, value: Any) -> list[str]:
     """
-    The fields that are in `value` and not in `type_`: ``spec.containrs (is it containers?)``.
+    The fields that are in `value` and not in `type_`, with a suggestion: ``spec.containrs (is it containers?)``.
 
-    Where a type says nothing about fields (dicts, Any), all are known.
+    If a type does not declare fields (dicts, Any), all fields count as known.
     """
     return list(_unknown(type_, value, ""))
 
@@ -50,7 +50,7 @@ def _options(type_: Any) -> tuple[Any, ...]:
 
 
 def _struct_in(type_: Any) -> type[msgspec.Struct] | None:
-    """The one Struct that a value can be; None where it can be several, or something else that has fields."""
+    """The one Struct type that a value can have; None if there are several, or another type that has fields."""
     options = [option for option in _options(type_) if option is not type(None)]
     match options:
         case [type() as only] if issubclass(only, msgspec.Struct) and not only.__struct_config__.array_like:
@@ -67,7 +67,7 @@ def _held_by(type_: Any, container: type) -> Any:
 
 @cache
 def _fields_of(struct: type[msgspec.Struct]) -> dict[str, Any]:
-    """The types of a Struct's fields by their names in JSON, behind lazy ones, too."""
+    """The types of a Struct's fields by their names in JSON, including lazy fields."""
     found = {field.encode_name: field.type for field in msgspec.structs.fields(struct)}
     if issubclass(struct, Model):
         for field in struct.__lazy_fields__.values():

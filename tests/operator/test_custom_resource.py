@@ -63,7 +63,7 @@ def test_a_base_without_a_resource_is_served_nowhere() -> None:
     class Base(CustomResource[WebAppSpec, WebAppStatus]):
         pass
 
-    with pytest.raises(LookupError, match="Base is served by no resource"):
+    with pytest.raises(LookupError, match="Base has no known resource"):
         resource_for(Base)
 
 
