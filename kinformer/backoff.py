@@ -1,11 +1,11 @@
-"""Backoff: how long to wait before the next try of what just failed.
+"""Backoff: computes how long to wait before the next try of something that has failed.
 
-Reflectors, watches that break and clients that are told to come back ask for the next wait after each failure:
-seconds come out, growing by a factor up to a maximum, each with a random share on top so that a thousand clients
-that lost one server do not return to it together. Nothing here sleeps; who asked does, on the same clock.
+Reflectors, broken watches and clients that must come back later ask for the next wait after each failure. The waits are
+seconds, and grow by a factor up to a maximum. Each has a random part on top, so that a thousand clients that lost one
+server do not return to it at the same time. A backoff does not sleep; its caller does, on the same clock.
 
-A backoff that nobody asked for a while starts over. Nobody has to tell it of a success, so it works around calls that
-only end when they fail, as a watch does.
+A backoff that was not used for a while starts again. It need not be told of a success. So it also fits calls that end
+only when they fail, like a watch.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ __all__ = ("Backoff", "jittered")
 
 def jittered(seconds: float, jitter: float, random: Callable[[], float] = _random.random) -> float:
     """
-    A time drawn evenly from `seconds` to `seconds` and the share `jitter` of it more.
+    Draw a time evenly between `seconds` and `seconds * (1 + jitter)`.
 
-    :param jitter: the largest share to add: 1.0 for up to twice the time; none or less adds nothing
+    :param jitter: the largest share to add: 1.0 for up to twice the time; 0 or less adds nothing
     :param random: draws from [0, 1)
     """
     return seconds + random() * jitter * seconds if jitter > 0 else seconds
@@ -32,19 +32,19 @@ def jittered(seconds: float, jitter: float, random: Callable[[], float] = _rando
 @dataclass(eq=False, slots=True)
 class Backoff:
     """
-    Exponential backoff with jitter that starts over by itself, by default as client-go's Reflector has it.
+    Exponential backoff with jitter, which starts again by itself. The defaults are those of client-go's Reflector.
 
-    The jitter is not compounded: what grows is the wait without it, and `maximum` bounds that one too, so that a wait
-    may be as long as ``maximum * (1 + jitter)``. The first wait is `initial` even if that is more than `maximum`.
+    Only the wait without jitter grows, and only that wait is limited by `maximum`. So a wait with jitter may be as long
+    as ``maximum * (1 + jitter)``. The first wait is `initial`, even if that is more than `maximum`.
 
     :param initial: seconds of the first wait
-    :param maximum: seconds up to which it grows
-    :param factor: what a wait is multiplied with for the next one; 0 leaves it as it is
-    :param jitter: the largest share that chance adds to a wait
-    :param reset_after: start over when more than so many seconds passed since the wait before was asked for (as
-        client-go's ExponentialBackoffManager); None: never for this reason
-    :param reset_every: start over when more than so many seconds passed since it last did, however often it was asked
-        in between (client-go's DelayWithReset, which the Reflector of 1.36 uses); None: never for this reason
+    :param maximum: seconds up to which the wait grows
+    :param factor: a wait is multiplied by this to get the next one; 0 leaves it as it is
+    :param jitter: the largest random share that is added to a wait
+    :param reset_after: start again if more than this many seconds passed since the last wait was asked for (client-go's
+        ExponentialBackoffManager); None: never for this reason
+    :param reset_every: start again if more than this many seconds passed since the last start, however often a wait was
+        asked for (client-go's DelayWithReset, which the Reflector of 1.36 uses); None: never for this reason
     :param random: draws from [0, 1)
     """
 
@@ -65,7 +65,7 @@ class Backoff:
         self._asked = self._started = self.clock.monotonic()
 
     def next(self) -> float:
-        """The seconds to wait now; the wait after it will be longer."""
+        """The seconds to wait now. The next wait will be longer."""
         now = self.clock.monotonic()
         if (self.reset_after is not None and now - self._asked > self.reset_after) or (
             self.reset_every is not None and now - self._started > self.reset_every
@@ -80,6 +80,6 @@ class Backoff:
         return jittered(current, self.jitter, self.random)
 
     def reset(self) -> None:
-        """Start over: the next wait is the initial one again."""
+        """Start again: the next wait is the initial one."""
         self._current = self.initial
         self._started = self.clock.monotonic()

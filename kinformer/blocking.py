@@ -1,11 +1,12 @@
-"""Finding out who blocks the event loop, while it is blocked.
+"""Blocking: detects code that blocks the event loop, while it blocks it.
 
-Everything of kinformer runs in the event loop's thread, users' handlers and syncs included. One that calls
-``time.sleep()``, or a client that is not async, stops watches, timers and the renewal of leases, and nothing says so.
-While an informer or a controller runs, one thread for each loop asks the loop twice a second for a turn. If it does not
-get one for a second (a tenth of one in asyncio's debug mode), a warning shows what the loop's thread is doing.
+All of kinformer runs in the event loop's thread, including users' handlers and syncs. A handler that calls
+``time.sleep()``, or uses a client that is not async, stops watches, timers and the renewal of leases, without any
+error. While an informer or a controller runs, one thread for each event loop asks the loop for a turn, twice within the
+limit. The limit is one second, or a tenth of a second in asyncio's debug mode. If the loop does not turn within the
+limit, a warning shows what the loop's thread is doing.
 
-``KINFORMER_BLOCKED_LOOP_SECONDS`` sets another time; 0 switches it off.
+``KINFORMER_BLOCKED_LOOP_SECONDS`` sets another limit. 0 switches the check off.
 """
 
 from __future__ import annotations
@@ -27,11 +28,12 @@ __all__ = ("Blocks", "blocked_seconds", "warn_when_blocked")
 
 log = get_logger(__name__)
 
-#: Seconds without a turn of the loop after which somebody is told, and those in asyncio's debug mode.
+#: Seconds without a turn of the event loop after which a warning is logged; the second value is for asyncio's debug
+#: mode.
 BLOCKED_AFTER: Final = 1.0
 BLOCKED_AFTER_IN_DEBUG: Final = 0.1
 
-#: Seconds for which the same task is not told of again.
+#: Seconds for which no further warning is logged about the same task.
 _QUIET: Final = 60.0
 
 _watched: dict[asyncio.AbstractEventLoop, _Watch] = {}
@@ -39,7 +41,7 @@ _watched: dict[asyncio.AbstractEventLoop, _Watch] = {}
 
 @contextmanager
 def warn_when_blocked() -> Iterator[None]:
-    """Watch over the running event loop. Several of these share one thread."""
+    """Watch the running event loop. Several users of one loop share one thread."""
     loop = asyncio.get_running_loop()
     watch = _watched.get(loop)
     if watch is None:
@@ -60,36 +62,37 @@ def warn_when_blocked() -> Iterator[None]:
 
 def blocked_seconds(within: float) -> float:
     """
-    For how many of the last `within` seconds the running loop was blocked, as far as somebody watched over it.
+    The number of seconds for which the running event loop was blocked, of the last `within` seconds.
 
-    Only what was long enough to be warned of counts. At most the last 256 times are known.
+    Only blocks that were long enough for a warning count, and only while the loop was watched. At most the last 256 are
+    known.
     """
     watch = _watched.get(asyncio.get_running_loop())
     return watch.blocks.seconds(within, time.monotonic()) if watch is not None else 0.0
 
 
 class Blocks:
-    """When a loop was blocked. The thread that watches over it writes, the loop's own thread reads."""
+    """The times at which a loop was blocked. The watching thread writes, and the loop's own thread reads."""
 
     def __init__(self) -> None:
         self._past: deque[tuple[float, float]] = deque(maxlen=256)
         self._since: float | None = None
 
     def begin(self, since: float) -> None:
-        """The loop has not turned since then."""
+        """Note that the loop has not turned since then."""
         self._since = since
 
     def end(self, at: float) -> None:
-        """It turns again."""
+        """Note that the loop turns again."""
         if self._since is not None:
             self._past.append((self._since, at))
             self._since = None
 
     def seconds(self, within: float, now: float) -> float:
-        """How many of the `within` seconds before `now` it was blocked."""
+        """The seconds of the `within` seconds before `now` in which it was blocked."""
         since = self._since
         spans = list(self._past)
-        # It may have been noted while we looked: the same start twice is one span.
+        # The end may have been noted meanwhile: two spans with the same start are one.
         if since is not None and not (spans and spans[-1][0] == since):
             spans.append((since, now))
         return sum(max(0.0, min(end, now) - max(start, now - within)) for start, end in spans)
@@ -97,7 +100,7 @@ class Blocks:
 
 def _limit(loop: asyncio.AbstractEventLoop) -> float:
     if getattr(loop, "is_simulated", False):
-        return 0.0  # its time does not pass while something runs
+        return 0.0  # the time of a simulated loop does not pass while something runs
     default = BLOCKED_AFTER_IN_DEBUG if loop.get_debug() else BLOCKED_AFTER
     asked = os.environ.get("KINFORMER_BLOCKED_LOOP_SECONDS", "")
     try:
@@ -108,7 +111,7 @@ def _limit(loop: asyncio.AbstractEventLoop) -> float:
 
 
 class _Watch:
-    """A thread that watches over one loop, from its making in the loop's thread until :meth:`stop`."""
+    """A thread that watches one loop, from its creation in the loop's thread until :meth:`stop`."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, limit: float) -> None:
         self.users = 0
@@ -133,7 +136,8 @@ class _Watch:
                 self._loop.call_soon_threadsafe(self._turned.set)
             except RuntimeError:  # the loop is closed
                 return
-            # Asked twice: who held the interpreter's lock, and lets the loop turn now, leaves nothing to be seen.
+            # Waits twice: if the loop was only kept waiting for the GIL, it turns at once now, and nothing is to be
+            # shown.
             if self._turned.wait(self._limit) or self._turned.wait(self._limit / 100) or self._stopped.is_set():
                 continue
             self.blocks.begin(asked)
@@ -158,7 +162,7 @@ class _Watch:
     def _task(self) -> str:
         try:
             task = asyncio.current_task(self._loop)
-        except Exception:  # of another thread's loop: whatever that version of Python makes of it
+        except Exception:  # the loop is another thread's, for which versions of Python raise different errors
             return ""
         return task.get_name() if task is not None else ""
 
@@ -167,7 +171,7 @@ class _Watch:
         if frame is None:
             return ""
         calls = traceback.extract_stack(frame)
-        # From the loop's call of the task on: what is before it says where the program was started.
+        # Only the frames after the loop's call of the task. Those before it show where the program was started.
         for at in range(len(calls) - 1, -1, -1):
             if calls[at].name == "_run" and calls[at].filename.endswith("events.py"):
                 calls = traceback.StackSummary.from_list(calls[at + 1 :])

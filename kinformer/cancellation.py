@@ -1,8 +1,8 @@
-"""Telling whose cancellation a ``CancelledError`` is: this task's, or that of something else that it awaited.
+"""Cancellation: tells whether a ``CancelledError`` cancels this task, or something else that the task awaited.
 
-A function of a user may await a task or a future that somebody else has cancelled. What comes out of it is the same
-exception that ends the task itself; let out of a worker it ends that worker, and the task group takes it for an
-orderly end. So whatever calls functions of users in a loop asks here first.
+A user's function may await a task or a future that other code has cancelled. It then raises the same exception that
+ends the task itself. If a worker does not catch it, the worker ends, and the task group takes that for an orderly end.
+So code that calls users' functions in a loop must use these functions first.
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ __all__ = ("CancelledElsewhere", "cancellations_as_errors", "ends_this_task", "e
 
 
 class CancelledElsewhere(RuntimeError):
-    """Something that was awaited has been cancelled, by somebody who did not mean the one who awaited it."""
+    """Something that was awaited was cancelled by other code, which did not mean to cancel the waiting task."""
 
 
 def ends_this_task(error: BaseException) -> bool:
     """
-    Whether an exception that was caught has to be let out, as it ends the task or the process.
+    Whether a caught exception must be raised again, because it ends the task or the process.
 
-    That is so for the interpreter's own (Ctrl-C, ``sys.exit()``, a coroutine that is closed), alone or in a group, and
-    for a cancellation when the running task is being cancelled. Any other concerns only what was called.
+    This holds for the interpreter's own exceptions (Ctrl-C, ``sys.exit()``, a closed coroutine), alone or in a group.
+    It also holds for a cancellation if the running task is being cancelled. Any other exception concerns only the
+    function that was called.
     """
     if isinstance(error, (KeyboardInterrupt, SystemExit, GeneratorExit)):
         return True
@@ -40,11 +41,11 @@ def ends_this_task(error: BaseException) -> bool:
 
 def is_stray(error: BaseException) -> bool:
     """
-    Whether an exception that was caught is a cancellation which nobody wanted who may want it.
+    Whether a caught exception is a cancellation that no cancel scope around this task has requested.
 
-    For tasks of a task group, of which nobody else has the handle: they are to end when a cancel scope around them is
-    cancelled, and not because a function that they called has cancelled its own task. A task that was so is made whole
-    again: its next await is not cancelled, too.
+    This is for tasks of a task group, to which no other code has a reference. They must end if a cancel scope around
+    them is cancelled, and not because a function that they called has cancelled its own task. In that case the task's
+    cancellation is undone here, so that its next await is not cancelled as well.
     """
     if not isinstance(error, asyncio.CancelledError) or anyio.current_effective_deadline() == -inf:
         return False
@@ -54,10 +55,10 @@ def is_stray(error: BaseException) -> bool:
 
 def ends_worker(error: BaseException) -> bool:
     """
-    Whether an exception of a function that such a task has called has to be let out.
+    Whether an exception of a function that such a task has called must be raised again.
 
-    Only Ctrl-C, a coroutine that is closed, and cancellations that are meant have to be. Not ``sys.exit()``, which may
-    end a program and not one that others are part of.
+    Only Ctrl-C, a closed coroutine, and cancellations of this task must be. ``sys.exit()`` must not: it may end a
+    program, but not one that has other parts.
     """
     if isinstance(error, Exception):
         return False
@@ -77,9 +78,9 @@ def _uncancel() -> None:
 @contextmanager
 def cancellations_as_errors(what: str) -> Iterator[None]:
     """
-    Have a cancellation that is not this task's come out as an exception, which nobody takes for an orderly end.
+    Raise an error in place of a cancellation that is not this task's. Otherwise it would look like an orderly end.
 
-    :param what: what is awaited here, as the error should call it
+    :param what: the name of what is awaited, for the error
     :raises CancelledElsewhere: in place of such a cancellation
     """
     try:
@@ -87,4 +88,4 @@ def cancellations_as_errors(what: str) -> Iterator[None]:
     except asyncio.CancelledError as error:
         if ends_this_task(error):
             raise
-        raise CancelledElsewhere(f"{what} awaited something that somebody else has cancelled") from error
+        raise CancelledElsewhere(f"{what} awaited something that other code has cancelled") from error

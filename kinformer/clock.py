@@ -1,10 +1,10 @@
-"""Time, as everything here asks for it: a clock that runs by itself, and one that tests turn.
+"""Clocks: a real one, and one that tests turn. All of kinformer reads the time from a clock.
 
-Queues that delay, informers that resync, leases that expire and limiters that refill take a :class:`Clock` and never
-ask the operating system or the event loop on their own. With a :class:`FakeClock` in its place an hour passes in
-microseconds, and two runs of a test are the same run.
+Queues with delays, informers with resyncs, leases and rate limiters take a :class:`Clock`. They never ask the operating
+system or the event loop directly. With a :class:`FakeClock`, an hour passes in microseconds, and every run of a test is
+the same.
 
-Seconds are floats. ``monotonic()`` is for distances, ``now()`` for what is written into objects.
+Seconds are floats. ``monotonic()`` is for intervals, ``now()`` for times that are written into objects.
 """
 
 from __future__ import annotations
@@ -25,34 +25,34 @@ __all__ = ("Clock", "FakeClock", "RealClock", "Timer", "sleep_by_timer")
 
 
 class Timer(Protocol):
-    """A call that is due at some time and can be called off until then."""
+    """A call that is due at some time and can be cancelled until then."""
 
     def cancel(self) -> None:
-        """Call it off. Cancelling one that has fired, or was cancelled, does nothing."""
+        """Cancel the call. This has no effect if it has fired or was cancelled."""
 
 
 class Clock(Protocol):
-    """Where time comes from."""
+    """A source of time."""
 
     def monotonic(self) -> float:
-        """Seconds since some fixed moment; never goes back."""
+        """Seconds since some fixed moment. They never go back."""
 
     def now(self) -> datetime:
         """The time of day, in UTC."""
 
     def call_later(self, seconds: float, callback: Callable[[], object]) -> Timer:
         """
-        Have `callback` called from the event loop once so many seconds have passed.
+        Call `callback` from the event loop after this many seconds.
 
-        Must be called from the event loop's thread.
+        This must be called from the event loop's thread.
         """
 
     async def sleep(self, seconds: float) -> None:
-        """Return once so many seconds have passed; at once, but not before others had their turn, for none or less."""
+        """Return after this many seconds. For 0 or less, return after other tasks have had their turn."""
 
 
 async def sleep_by_timer(clock: Clock, seconds: float) -> None:
-    """Sleep on a clock whose time is not the event loop's: what the ``sleep`` of such a clock does."""
+    """Sleep on a clock whose time is not the event loop's. The ``sleep`` of such clocks calls this."""
     if seconds <= 0:
         await anyio.lowlevel.checkpoint()
         return
@@ -67,7 +67,7 @@ async def sleep_by_timer(clock: Clock, seconds: float) -> None:
 class RealClock:
     """The operating system's time and the running event loop's timers."""
 
-    # Itself, not a method that calls it: it is read with every notification of an informer.
+    # The function itself, not a method that calls it: it is called for every notification of an informer.
     monotonic = staticmethod(time.monotonic)
 
     def now(self) -> datetime:
@@ -94,7 +94,7 @@ _EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 @dataclass(eq=False, slots=True)
 class FakeClock:
     """
-    A clock that stands still until it is turned.
+    A clock for tests. It stands still until it is turned.
 
     :param start: the time of day at which it starts
     """
@@ -120,16 +120,16 @@ class FakeClock:
 
     @property
     def next_due(self) -> float | None:
-        """Seconds until the next timer fires, None when there is none: what a test asserts instead of waiting."""
+        """Seconds until the next timer fires, None if there is none. Tests can assert this instead of waiting."""
         while self._due and self._due[0][2].callback is None:
             heapq.heappop(self._due)
         return self._due[0][0] - self._elapsed if self._due else None
 
     def turn(self, seconds: float) -> None:
         """
-        Let so many seconds pass: every timer that falls due fires, in its order, each at its own time.
+        Let this many seconds pass. Every timer that falls due fires, in order, each at its own time.
 
-        Tasks that were woken run when the caller next awaits; :meth:`advance` awaits them.
+        Tasks that are woken run when the caller next awaits; :meth:`advance` waits for them.
         """
         end = self._elapsed + seconds
         while (wait := self.next_due) is not None and self._elapsed + wait <= end:
@@ -138,9 +138,9 @@ class FakeClock:
 
     async def advance(self, seconds: float) -> None:
         """
-        Let so many seconds pass, and after each timer wait until every task of the loop has done what it could.
+        Let this many seconds pass. After each timer, wait until every task of the event loop waits again.
 
-        A task that sleeps again and again within these seconds wakes each time. Only for tests without real I/O:
+        A task that sleeps several times within these seconds wakes each time. Use this only in tests without real I/O:
         bytes on their way through a socket are not waited for.
         """
         await self.settle()
@@ -152,12 +152,12 @@ class FakeClock:
 
     async def settle(self) -> None:
         """
-        Let every task of the loop do what it can at this time.
+        Wait until every task of the event loop waits: for the clock, for I/O, or for another task.
 
         Bytes on their way through a socket are not waited for.
         """
-        # anyio's wait_all_tasks_blocked() asks again after 0.1 real seconds. asyncio's own loop tells at once: when
-        # this task runs and nothing else is ready, everybody waits. On other loops anyio's way has to do.
+        # anyio's wait_all_tasks_blocked() checks again after 0.1 real seconds. asyncio's own loop shows it at once: if
+        # only this task is ready to run, all others wait. On other loops, anyio's function must do.
         ready = getattr(asyncio.get_running_loop(), "_ready", None)
         if ready is None:
             await anyio.wait_all_tasks_blocked()

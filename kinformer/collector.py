@@ -1,20 +1,20 @@
-"""What a program with large caches may do about Python's cycle collector: one call, which is the program's to make.
+"""Collector: a setting of Python's cycle collector for programs with large caches.
 
-A cache holds many objects for long, and a watch replaces them at a high rate. The collector's defaults are made for
-neither: it starts each time that 700 (2,000 since Python 3.12) more containers were made than freed, which decoding a
-few events does, and every so often goes through everything that is alive. None of it is of use to a cache: objects of
-the API are trees, freed the moment that nobody refers to them.
+A cache holds many objects for a long time, and a watch replaces them at a high rate. The collector's defaults do not
+fit this. It starts each time that 700 (2,000 since Python 3.12) more containers were made than freed, which the
+decoding of a few events does. Now and then it goes through everything that is alive. This does not help a cache:
+objects of the API are trees, and are freed as soon as the last reference to them is gone.
 
-:func:`relax` lets :data:`THRESHOLD` containers come together before the collector looks at them. Cycles are still
-found; some 10 MB of them may come together first. It changes the whole process, so no part of the library calls it: the
-command ``kinformer`` does, and the ``main()`` of a controller of your own may::
+:func:`relax` lets :data:`THRESHOLD` containers accumulate before the collector runs. Cycles are still found, but some
+10 MB of them may accumulate first. This changes the whole process, so no part of the library calls it. The command
+``kinformer`` calls it, and the ``main()`` of your own controller may::
 
     from kinformer.collector import relax
 
     relax()
     anyio.run(main)
 
-``KINFORMER_GC=default`` in the environment has it leave the collector as it is.
+With ``KINFORMER_GC=default`` in the environment, it leaves the collector as it is.
 """
 
 from __future__ import annotations
@@ -24,19 +24,18 @@ import os
 
 __all__ = ("THRESHOLD", "relax")
 
-#: Containers made and not freed again after which the collector looks at the youngest of them.
+#: The number of containers that are made and not freed before the collector examines the youngest of them.
 THRESHOLD = 100_000
 
 
 def relax() -> None:
     """
-    Have the collector start less often, for the rest of the process.
+    Make the collector start less often, for the rest of the process.
 
-    A collector that was switched off, or that has a higher threshold, is left as it is. Calling it twice is calling it
-    once.
+    A collector that is switched off, or has a higher threshold, is not changed. A second call has no effect.
     """
     youngest, *older = gc.get_threshold()
-    # A threshold of 0 switches the collector off, as gc.disable() does: whoever did that knows why.
+    # A threshold of 0 switches the collector off, like gc.disable(). That is left as it is.
     off = not gc.isenabled() or youngest == 0
     if not off and youngest < THRESHOLD and os.environ.get("KINFORMER_GC", "") != "default":
         gc.set_threshold(THRESHOLD, *older)

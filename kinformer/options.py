@@ -1,6 +1,6 @@
-"""Options: what a controller can be told, declared once in a dataclass beside it.
+"""Options: the settings of a controller, declared once in a dataclass beside it.
 
-The command line's flags, their help, and what a manager hands to the controller are all made from that::
+The flags of the command line, their help, and the values that a manager passes to the controller are all made from it::
 
     @dataclass(frozen=True)
     class FleetOptions:
@@ -9,10 +9,10 @@ The command line's flags, their help, and what a manager hands to the controller
 
     make_controller = Deferred("my_package.controller:make_controller", FleetOptions, permissions=PERMISSIONS)
 
-Here ``make_controller`` is what the entry point names. It imports ``my_package.controller`` only when the controller is
-made, so that ``kinformer manager --help`` knows the options of all controllers and has loaded none of them. A field's
-name is the flag's, ``--concurrent-fleet-syncs``; two controllers that share an option declare it in the same way.
-``PERMISSIONS`` is what the controller may do at the server (:mod:`kinformer.permissions`).
+Here ``make_controller`` is the object that the entry point names. It imports ``my_package.controller`` only when the
+controller is made. So ``kinformer manager --help`` knows the options of all controllers without loading any of them.
+The name of a field is the name of its flag, ``--concurrent-fleet-syncs``. Two controllers that share an option declare
+it in the same way. ``PERMISSIONS`` are the controller's permissions at the server (:mod:`kinformer.permissions`).
 """
 
 from __future__ import annotations
@@ -39,26 +39,26 @@ __all__ = (
 T = TypeVar("T")
 V = TypeVar("V", bool, int, float, str)
 
-#: The group of entry points where packages put their controllers.
+#: The group of entry points in which packages declare their controllers.
 CONTROLLERS: Final = "kinformer.controllers"
 
 _METADATA: Final = "kinformer.option"
 
 
 class OptionError(ValueError):
-    """An option has a value of the wrong type, or there is no such option."""
+    """An option has a value of the wrong type or out of range, or there is no such option."""
 
 
 class Option(NamedTuple):
     """
     One option of a controller.
 
-    :param name: in Python's spelling: ``concurrent_rc_syncs``
-    :param default: what it is when nobody says; its type is the option's
-    :param minimum: the least that it may be, if that is limited
-    :param maximum: the most
-    :param choices: all that it may be, if not everything
-    :param is_duration: a float that is a number of seconds, and on the command line a duration like ``5m0s``
+    :param name: the name in Python's spelling: ``concurrent_rc_syncs``
+    :param default: the default value; its type is the option's type
+    :param minimum: the least value, if it is limited
+    :param maximum: the greatest value, if it is limited
+    :param choices: the values that are allowed; empty for all
+    :param is_duration: whether it is a float of seconds, which the command line writes as a duration like ``5m0s``
     """
 
     name: str
@@ -75,9 +75,9 @@ class Option(NamedTuple):
 
     def check(self, value: Any) -> Any:
         """
-        The value, in the option's type.
+        Check a value, and return it in the option's type.
 
-        :raises OptionError: if it is of another type, out of range, or none of the choices
+        :raises OptionError: if it is of another type, out of range, or not one of the choices
         """
         want = type(self.default)
         if want is float and type(value) is int:
@@ -95,41 +95,41 @@ class Option(NamedTuple):
 
 def option(
     default: V,
-    help: str,  # noqa: A002 - what click and argparse call it
+    help: str,  # noqa: A002 - the name in click and argparse
     *,
     minimum: float | None = None,
     maximum: float | None = None,
     choices: tuple[str, ...] = (),
 ) -> V:
-    """A field of an options dataclass."""
+    """Declare a field of an options dataclass."""
     declared: V = _field(Option("", default, help, minimum, maximum, choices))
     return declared
 
 
-def duration(seconds: float, help: str, *, minimum: float = 0.0) -> float:  # noqa: A002
-    """A field that is a number of seconds."""
+def duration(seconds: float, help: str, *, minimum: float = 0.0) -> float:  # noqa: A002 - as above
+    """Declare a field that is a number of seconds."""
     declared: float = _field(Option("", float(seconds), help, minimum, is_duration=True))
     return declared
 
 
 def workers(default: int, what: str) -> int:
-    """A field that says how many of something are synced at once."""
+    """Declare a field for the number of workers, which is the number of objects that are synced at once."""
     declared: int = _field(Option("", default, f"{what} synced at once.", 1))
     return declared
 
 
 def options_of(type_: type[Any]) -> tuple[Option, ...]:
     """
-    The options that a dataclass declares, in its order.
+    The options that a dataclass declares, in their order.
 
-    :raises TypeError: if a field of it was not made by one of this module's functions
+    :raises TypeError: if a field was not made by one of this module's functions
     """
     declared = []
     for it in fields(type_):
         found = it.metadata.get(_METADATA)
         if found is None:
             raise TypeError(
-                f"{type_.__qualname__}.{it.name} is no option: want option(...), duration(...) or workers(...)"
+                f"{type_.__qualname__}.{it.name} is not an option: want option(...), duration(...) or workers(...)"
             )
         declared.append(found._replace(name=it.name))
     return tuple(declared)
@@ -137,7 +137,7 @@ def options_of(type_: type[Any]) -> tuple[Option, ...]:
 
 def read_options(type_: type[T], values: Mapping[str, Any]) -> T:
     """
-    The options with what `values` says of them; what it does not name, or calls None, has its default.
+    Make the options from values. An option that is missing or None has its default.
 
     :raises OptionError: if a value does not fit its option
     """
@@ -151,11 +151,11 @@ def read_options(type_: type[T], values: Mapping[str, Any]) -> T:
 
 class Deferred(Generic[T]):
     """
-    A function that is imported when it is called for the first time, the options that it takes, and what it needs.
+    A function that is imported at its first call, with its options and its permissions.
 
     :param target: ``module:function``
     :param options: the dataclass of its options; None if it has none
-    :param permissions: what it needs to be allowed at the server; None if it does not say
+    :param permissions: the permissions that it needs at the server; None if it does not declare them
     """
 
     def __init__(
@@ -173,9 +173,9 @@ class Deferred(Generic[T]):
 
     def load(self) -> Callable[..., T]:
         """
-        Import it.
+        Import the function.
 
-        :raises ImportError: if there is no such module, or it lacks the function
+        :raises ImportError: if there is no such module, or the module has no such function
         """
         module, _, name = self.target.partition(":")
         loaded = importlib.import_module(module)

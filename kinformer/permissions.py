@@ -1,7 +1,7 @@
-"""Permissions: what a controller may do at the server, declared once in a tuple beside its options.
+"""Permissions: the rights of a controller at the server, declared once in a tuple beside its options.
 
-From it come the RBAC manifests that ``kinformer rbac`` prints, and the questions that ``kinformer manager --dry-run``
-asks the server::
+The RBAC manifests that ``kinformer rbac`` prints are made from it, and the checks that ``kinformer manager --dry-run``
+makes at the server::
 
     PERMISSIONS = (
         allow("list watch", "fleets.example.com", "pods"),
@@ -12,9 +12,9 @@ asks the server::
 
     make_controller = Deferred("my_package.controller:make_controller", FleetOptions, permissions=PERMISSIONS)
 
-Resources are written as kubectl writes them: ``pods``, ``deployments.apps``, ``deployments.apps/status``; ``*`` stands
-for all resources or all groups (``*.*``, ``*.*/scale``). An informer needs ``list watch``. The rules are to be the
-least with which the controller works: whoever has its credentials can do as much.
+Resources are written as in kubectl: ``pods``, ``deployments.apps``, ``deployments.apps/status``. ``*`` stands for all
+resources or all groups (``*.*``, ``*.*/scale``). An informer needs ``list watch``. Declare the fewest permissions with
+which the controller works, because an attacker with its credentials has the same rights.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _VERB = re.compile(r"[a-z]+|\*")
 
 class Permission(NamedTuple):
     """
-    One verb on one resource, which is what the server is asked about.
+    One verb on one resource, in the form in which the server checks it.
 
     :param group: empty for the core group
-    :param resource: the plural, as in a path
+    :param resource: the plural name, as in a path
     :param part: the subresource; empty for the resource itself
-    :param namespace: where; empty for everywhere
-    :param name: of which object; empty for all
+    :param namespace: the namespace; empty for all
+    :param name: the object's name; empty for all objects
     """
 
     verb: str
@@ -59,13 +59,13 @@ class Permission(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Rule:
     """
-    Some verbs on some resources. :func:`allow` makes one in fewer characters.
+    Some verbs on some resources. :func:`allow` is a shorter way to make one.
 
-    :param resources: as kubectl writes them: ``deployments.apps/status``
-    :param names: of the only objects that are meant; empty for all. What has no name yet (``create``, ``list`` without
-        a field selector) cannot be limited so
-    :param namespace: the only one that is meant, whatever the manager works for; empty for all that it works for
-    :raises ValueError: if there is no verb, no resource, or one that is none
+    :param resources: the resources, written as in kubectl: ``deployments.apps/status``
+    :param names: the names of the only objects that are allowed; empty for all. Requests without a name (``create``,
+        and ``list`` without a field selector) cannot be limited in this way
+    :param namespace: the only namespace that is allowed; empty for all namespaces that the manager works for
+    :raises ValueError: if there is no verb or no resource, or one of them is invalid
     """
 
     verbs: tuple[str, ...]
@@ -84,14 +84,14 @@ class Rule:
                 raise ValueError(f"{resource!r} is not a resource: want one like 'pods' or 'deployments.apps/status'")
 
     def permissions(self) -> Iterator[Permission]:
-        """What it permits, one by one."""
+        """The single permissions of this rule."""
         for group, resource, part in self._parsed():
             for verb in self.verbs:
                 for name in self.names or ("",):
                     yield Permission(verb, group, resource, part, self.namespace, name)
 
     def policy(self) -> Iterator[dict[str, Any]]:
-        """The same as rules of a Role: one for each API group."""
+        """The rule as rules of a Role, one for each API group."""
         by_group: dict[str, list[str]] = {}
         for group, resource, part in self._parsed():
             by_group.setdefault(group, []).append(f"{resource}/{part}" if part else resource)
@@ -110,23 +110,23 @@ class Rule:
 
 def allow(verbs: str, *resources: str, names: Iterable[str] = (), namespace: str = "") -> Rule:
     """
-    A rule.
+    Make a rule.
 
-    :param verbs: with spaces between: ``"list watch"``
+    :param verbs: verbs separated by spaces: ``"list watch"``
     :raises ValueError: as :class:`Rule` does
     """
     return Rule(tuple(verbs.split()), resources, tuple(names), namespace)
 
 
-#: What every controller needs that records Events (:meth:`kinformer.manager.ControllerContext.recorder`).
+#: The permissions of a controller that records Events (:meth:`kinformer.manager.ControllerContext.recorder`).
 RECORD_EVENTS: Final = allow("create patch", "events")
 
 
 def permissions_of(rules: Iterable[Rule]) -> list[Permission]:
-    """What some rules permit, one by one, each once."""
+    """The single permissions of several rules, each once."""
     return list(dict.fromkeys(one for rule in rules for one in rule.permissions()))
 
 
 def policy_rules(rules: Iterable[Rule]) -> list[dict[str, Any]]:
-    """Some rules as the ``rules`` of a Role or ClusterRole; their namespaces are not in there."""
+    """Several rules as the ``rules`` of a Role or ClusterRole. Their namespaces are not included."""
     return [part for rule in rules for part in rule.policy()]

@@ -44,7 +44,7 @@ async def test_the_tasks_own_cancellation_ends_it() -> None:
 async def test_another_ones_cancellation_can_be_had_as_an_error_and_the_tasks_own_as_it_is() -> None:
     future = asyncio.get_running_loop().create_future()
     future.cancel()
-    why = "the recount awaited something that somebody else has cancelled"
+    why = "the recount awaited something that other code has cancelled"
     with pytest.raises(CancelledElsewhere, match=why), cancellations_as_errors("the recount"):
         await future
 

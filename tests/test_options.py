@@ -59,7 +59,7 @@ def test_a_field_that_is_no_option_is_named() -> None:
     class Odd:
         size: int = 3
 
-    with pytest.raises(TypeError, match=r"Odd\.size is no option"):
+    with pytest.raises(TypeError, match=r"Odd\.size is not an option"):
         options_of(Odd)
 
 
