@@ -20,7 +20,8 @@ from __future__ import annotations
 
 import inspect
 from collections import deque
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterator
+from contextlib import suppress
 from itertools import islice
 from operator import length_hint
 from typing import Any, Final, Generic, TypeVar
@@ -31,7 +32,7 @@ from anyio.lowlevel import checkpoint
 
 from kinformer.cache.handlers import ResourceEventHandler, name_for_handler
 from kinformer.cache.metrics import handler_errors_total, track_pending
-from kinformer.cache.starting import SyncGate
+from kinformer.cache.starting import InformerStateError, SyncGate
 from kinformer.cancellation import ends_this_task
 from kinformer.clock import Clock
 from kinformer.logs import get_logger
@@ -44,7 +45,7 @@ log = get_logger(__name__)
 
 # A notification is a plain tuple: the kind of change, and one or two values. All listeners share one tuple.
 Notification = tuple[int, Any, Any]
-ADD, UPDATE, DELETE, SYNCED, LISTED = range(5)
+ADD, UPDATE, DELETE, SYNCED, LISTED, REACHED = range(6)
 
 #: Seconds for which a listener goes on calling its handler before it lets other tasks run.
 _TURN = 0.005
@@ -65,15 +66,20 @@ class ProcessorListener(Generic[T]):
     :param is_started: whether the informer runs, or has run
     :param requested_resync_period: seconds between resyncs, as asked for
     :param resync_period: seconds between resyncs, as they take place; 0 for never
+    :param cache_reaches: returns once the informer's cache shows everything up to a version of a namespace, which may
+        be empty for all; the third argument is the number of seconds after which it raises
+        :exc:`~kinformer.cache.CacheBehind`
     """
 
     __slots__ = (
         "__weakref__",
+        "_cache_reaches",
         "_clock",
         "_idle",
         "_listed",
         "_removed",
         "_synced",
+        "_waiters",
         "_wanted",
         "handler",
         "handler_name",
@@ -94,6 +100,7 @@ class ProcessorListener(Generic[T]):
         is_started: Callable[[], bool],
         requested_resync_period: float,
         resync_period: float,
+        cache_reaches: Callable[[str, str, float], Awaitable[None]],
         clock: Clock,
     ):
         self.handler = handler
@@ -107,6 +114,9 @@ class ProcessorListener(Generic[T]):
         self.resyncing = True
         #: The ring buffer. To notify the handler, append to it and then call :meth:`wake`.
         self.pending: deque[Notification] = deque()
+        self._cache_reaches = cache_reaches
+        #: Those that wait until all notifications before them have been handled; also in `pending`.
+        self._waiters: set[anyio.Event] = set()
         self._clock = clock
         #: Objects that were there before this listener, and for which there is no notification yet.
         self._listed: Iterator[T] = iter(())
@@ -131,6 +141,52 @@ class ProcessorListener(Generic[T]):
         """
         await self._synced.wait()
 
+    async def wait_for_version(
+        self, resource_version: str, *, namespace: str = "", timeout: float | None = None
+    ) -> None:
+        """
+        Return once the handler has been called for everything up to a version, and has returned from these calls.
+
+        The informer's own :meth:`~kinformer.cache.SharedIndexInformer.wait_for_version` waits for the cache only, and
+        handlers are called a little later. Not to be awaited by the handler itself: it would wait for its own end.
+
+        :param resource_version: of a write of the informer's resource
+        :param namespace: of the object that was written; an informer of several namespaces should know it
+        :param timeout: seconds after which to give up; None means 10
+        :raises CacheBehind: if the handler has not come so far by then
+        :raises InformerStateError: if the informer does not run, or it ends or the handler is removed meanwhile
+        """
+        from kinformer.cache.freshness import CATCH_UP_TIMEOUT, CacheBehind
+
+        seconds = CATCH_UP_TIMEOUT if timeout is None else timeout
+        ends = self._clock.monotonic() + seconds
+        await self._cache_reaches(resource_version, namespace, seconds)
+        self._check_not_removed(resource_version)
+        handled = anyio.Event()
+        self._waiters.add(handled)
+        marker = (REACHED, handled, None)
+        self.pending.append(marker)
+        self.wake()
+        with anyio.CancelScope() as waiting:
+            deadline = self._clock.call_later(ends - self._clock.monotonic(), waiting.cancel)
+            try:
+                await handled.wait()
+            finally:
+                deadline.cancel()
+                self._waiters.discard(handled)
+        if waiting.cancelled_caught:
+            with suppress(ValueError):
+                self.pending.remove(marker)
+            raise CacheBehind(
+                f"{self.name} has not been called up to version {resource_version} after {seconds:g} s: "
+                f"{self.untold} notifications wait"
+            )
+        self._check_not_removed(resource_version)
+
+    def _check_not_removed(self, resource_version: str) -> None:
+        if self._removed:
+            raise InformerStateError(f"{self.name} has ended: it is not called up to version {resource_version}")
+
     @property
     def untold(self) -> int:
         """Number of notifications that the handler has not been called with yet."""
@@ -154,6 +210,8 @@ class ProcessorListener(Generic[T]):
         self.pending.clear()
         self._listed = iter(())
         self._synced.close()
+        for waiter in self._waiters:
+            waiter.set()
         self.wake()
 
     async def wait_idle(self) -> None:
@@ -194,6 +252,9 @@ class ProcessorListener(Generic[T]):
                 elif kind == LISTED:
                     self._go_on_with_listed()
                     return
+                elif kind == REACHED:
+                    one.set()
+                    continue
                 else:
                     self._synced.sync()
                     continue

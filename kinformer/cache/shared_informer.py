@@ -251,6 +251,9 @@ class SharedIndexInformer(Generic[T]):
             raise InformerStateError(f"informer {self.name} is not running: its cache reaches no new version")
         await wait_for_version(self, resource_version, namespace, timeout, self._clock)
 
+    async def _reaches(self, resource_version: str, namespace: str, timeout: float) -> None:
+        await self.wait_for_version(resource_version, namespace=namespace, timeout=timeout)
+
     @property
     def is_following(self) -> bool:
         """
@@ -332,6 +335,7 @@ class SharedIndexInformer(Generic[T]):
             is_started=self._is_started,
             requested_resync_period=requested,
             resync_period=self._effective_resync_period(requested),
+            cache_reaches=self._reaches,
             clock=self._clock,
         )
         if self._held is None:

@@ -11,8 +11,9 @@ import pytest
 from prometheus_client import REGISTRY
 from structlog.testing import capture_logs
 
-from kinformer.cache import metrics
+from kinformer.cache import InformerStateError, metrics
 from kinformer.cache import processor as processor_module
+from kinformer.cache.freshness import CacheBehind
 from kinformer.cache.handlers import ResourceEventHandlerFuncs
 from kinformer.cache.processor import ADD, DELETE, SYNCED, UPDATE, ProcessorListener, SharedProcessor
 from kinformer.cache.shared_informer import SharedIndexInformer
@@ -24,12 +25,17 @@ from tests.cache.scripted import obj
 A = obj("a", 1)
 
 
+async def at_once(resource_version: str, namespace: str, timeout: float) -> None:
+    """A cache that has come to every version."""
+
+
 def listener_of(handler: Any, clock: FakeClock | None = None, **options: Any) -> ProcessorListener[Any]:
     settings = {
         "informer_name": "pods",
         "is_started": lambda: True,
         "requested_resync_period": 0.0,
         "resync_period": 0.0,
+        "cache_reaches": at_once,
     } | options
     return ProcessorListener(handler, clock=clock or FakeClock(), **settings)
 
@@ -532,3 +538,68 @@ def test_informers_take_handlers_for_the_same_whether_there_are_few_or_many() ->
     added(1000)
 
     assert added(100) <= few * 1.1
+
+
+async def test_a_version_is_waited_for_until_the_handler_has_returned_from_all_calls_before_it() -> None:
+    clock, told, over = FakeClock(), list[str](), list[str]()
+
+    async def slow_add(o: Any) -> None:
+        await clock.sleep(1)
+        told.append(o["metadata"]["name"])
+
+    listener = listener_of(ResourceEventHandlerFuncs(add=slow_add), clock)
+
+    async def wait() -> None:
+        await listener.wait_for_version("2")
+        over.append("waited")
+
+    listener.tell_of_all([obj(f"listed-{number}", 1) for number in range(3)])
+    async with running(listener.run), anyio.create_task_group() as tasks:
+        tell(listener, (ADD, A, False))
+        tasks.start_soon(wait)
+        await clock.advance(3.5)
+        assert (told, over) == (["listed-0", "listed-1", "listed-2"], [])
+
+        tell(listener, (ADD, obj("b", 3), False))  # after that version
+        await clock.advance(1)
+        assert (told[3:], over) == (["a"], ["waited"])
+
+
+async def test_a_handler_that_does_not_come_so_far_in_time_is_named_with_what_waits_for_it() -> None:
+    clock, errors = FakeClock(), list[str]()
+
+    async def endless(_: Any) -> None:
+        await clock.sleep(3600)
+
+    listener = listener_of(ResourceEventHandlerFuncs(add=endless), clock)
+
+    async def wait() -> None:
+        with pytest.raises(CacheBehind) as late:
+            await listener.wait_for_version("2", timeout=5)
+        errors.append(str(late.value))
+
+    async with running(listener.run), anyio.create_task_group() as tasks:
+        tell(listener, (ADD, A, False), (ADD, A, False))
+        tasks.start_soon(wait)
+        await clock.advance(5)
+    assert len(errors) == 1
+    assert errors[0].startswith("pods + event handler tests.cache.test_processor.")
+    assert errors[0].endswith("has not been called up to version 2 after 5 s: 1 notifications wait")
+
+
+async def test_whoever_waits_for_a_handler_that_is_removed_is_told_so() -> None:
+    clock, errors = FakeClock(), list[str]()
+    listener = listener_of(ResourceEventHandlerFuncs(), clock)
+
+    async def wait() -> None:
+        with pytest.raises(InformerStateError) as gone:
+            await listener.wait_for_version("2")
+        errors.append(str(gone.value))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(wait)
+        await clock.settle()
+        listener.remove()
+        await clock.settle()
+        tasks.start_soon(wait)
+    assert [error.endswith("has ended: it is not called up to version 2") for error in errors] == [True, True]

@@ -10,6 +10,7 @@ import anyio
 import pytest
 import structlog.testing
 
+from kinformer.cache import ResourceEventHandlerFuncs
 from kinformer.cache.freshness import CATCH_UP_TIMEOUT, CacheBehind
 from kinformer.client import Client, connect
 from kinformer.clock import FakeClock
@@ -130,6 +131,32 @@ async def test_an_informer_can_be_waited_for_until_it_shows_a_write() -> None:
             await turn(clock, 1)
 
         assert maps.indexer.get_by_key("default/c") is not None
+
+
+async def test_a_handler_can_be_waited_for_until_it_was_called_for_a_write() -> None:
+    clock, told = FakeClock(), list[str]()
+
+    async def slowly(obj: V1ConfigMap) -> None:
+        await clock.sleep(0.5)
+        told.append(obj.metadata.name)
+
+    async with world(clock) as (_, client, informers):
+        maps = informers.informer_for(V1ConfigMap)
+        handler = maps.add_event_handler(ResourceEventHandlerFuncs(add=slowly))
+        informers.start()
+        await informers.wait_for_cache_sync()
+        written = await client.resource(V1ConfigMap).create(config_map("c", a="1"))
+
+        async def wait() -> None:
+            await handler.wait_for_version(written.metadata.resource_version or "", namespace="default")
+            assert told == ["c"]
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(wait)
+            await turn(clock, 0.4)
+            assert maps.indexer.get_by_key("default/c") is not None
+            assert told == []
+            await turn(clock, 1)
 
 
 async def test_an_informer_that_does_not_come_to_a_version_says_where_it_is() -> None:
