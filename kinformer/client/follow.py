@@ -9,13 +9,14 @@ that was seen.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from kinformer.backoff import Backoff
 from kinformer.client.errors import ApiError, ClientError, ConfigError, DecodeError, Expired, TooManyRequests
-from kinformer.client.types import BOOKMARK, ListOptions
+from kinformer.client.types import BOOKMARK, ListOptions, WatchEvent
 from kinformer.meta import accessor_for
 
 if TYPE_CHECKING:
@@ -51,13 +52,10 @@ async def follow(resource: Resource[T], namespace: str, options: ListOptions, cl
     """
     accessor = accessor_for(resource.type)
     known: dict[str, T] = {}
-    version = ""
-    backoff = Backoff(clock=clock)
-    while True:
-        try:
-            if not version:
-                listed = await resource.list(namespace, options)
-                found = {accessor.key(obj): obj for obj in listed.items}
+    async with aclosing(_lists_and_events(resource, namespace, options, clock)) as news:
+        async for one in news:
+            if isinstance(one, list):
+                found = {accessor.key(obj): obj for obj in one}
                 for key in known.keys() - found.keys():
                     yield Change("DELETED", known.pop(key), None)
                 for key, obj in found.items():
@@ -67,28 +65,15 @@ async def follow(resource: Resource[T], namespace: str, options: ListOptions, cl
                         yield Change("ADDED", obj, None)
                     elif not accessor.same_version(old, obj):
                         yield Change("MODIFIED", obj, old)
-                version = listed.resource_version
-            since = replace(options, resource_version=version, allow_watch_bookmarks=True)
-            async with resource.watch(namespace, since) as batches:
-                async for batch in batches:
-                    for event in batch:
-                        obj = event.object
-                        version = accessor.resource_version(obj) or version
-                        if event.type == BOOKMARK:
-                            continue
-                        key = accessor.key(obj)
-                        old = known.pop(key, None)
-                        if event.type == "DELETED":
-                            yield Change("DELETED", obj, old)
-                            continue
-                        known[key] = obj
-                        yield Change("ADDED" if old is None else "MODIFIED", obj, old)
-        except Expired:
-            version = ""
-        except ClientError as error:
-            if not passes(error):
-                raise
-            await resource.reachability.wait(backoff.next())
+                continue
+            obj = one.object
+            key = accessor.key(obj)
+            old = known.pop(key, None)
+            if one.type == "DELETED":
+                yield Change("DELETED", obj, old)
+                continue
+            known[key] = obj
+            yield Change("ADDED" if old is None else "MODIFIED", obj, old)
 
 
 async def until(
@@ -105,26 +90,41 @@ async def until(
     """
     options = ListOptions(field_selector=f"metadata.name={name}")
     accessor = accessor_for(resource.type)
+    async with aclosing(_lists_and_events(resource, namespace, options, clock)) as news:
+        async for one in news:
+            if isinstance(one, list):
+                current = next((obj for obj in one if accessor.name(obj) == name), None)
+            else:
+                current = None if one.type == "DELETED" else one.object
+            if condition(current):
+                return current
+    raise AssertionError("it goes on until somebody is content")
+
+
+async def _lists_and_events(
+    resource: Resource[T], namespace: str, options: ListOptions, clock: Clock
+) -> AsyncGenerator[list[T] | WatchEvent[T], None]:
+    """
+    All objects as a list, then each event after it; again a list whenever the server has forgotten the history between.
+
+    :raises ClientError: if it is not one that passes by itself
+    """
+    accessor = accessor_for(resource.type)
     version = ""
     backoff = Backoff(clock=clock)
     while True:
         try:
             if not version:
                 listed = await resource.list(namespace, options)
-                current = next((obj for obj in listed.items if accessor.name(obj) == name), None)
-                if condition(current):
-                    return current
+                yield listed.items
                 version = listed.resource_version
             since = replace(options, resource_version=version, allow_watch_bookmarks=True)
             async with resource.watch(namespace, since) as batches:
                 async for batch in batches:
                     for event in batch:
                         version = accessor.resource_version(event.object) or version
-                        if event.type == BOOKMARK:
-                            continue
-                        current = None if event.type == "DELETED" else event.object
-                        if condition(current):
-                            return current
+                        if event.type != BOOKMARK:
+                            yield event
         except Expired:
             version = ""
         except ClientError as error:
