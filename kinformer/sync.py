@@ -37,7 +37,7 @@ from kinformer.client.types import WatchEvent as _WatchEvent
 if TYPE_CHECKING:
     from kinformer.client.follow import Change
     from kinformer.client.pod_logs import LogOptions
-    from kinformer.client.remote_command import CommandResult
+    from kinformer.client.remote_command import CommandResult, RunOptions
     from kinformer.meta import GroupKind, GroupVersionKind, GroupVersionResource
     from kinformer.models import V1Scale
 
@@ -397,18 +397,9 @@ class Resource(Generic[T]):
         """
         return self._call.iterate(lambda: self.aio.logs(name, namespace, **options))
 
-    def run(
-        self,
-        name: str,
-        command: Sequence[str],
-        namespace: str,
-        *,
-        container: str = "",
-        input: bytes | None = None,  # noqa: A002  # as in subprocess.run
-        check: bool = False,
-    ) -> CommandResult:
+    def run(self, name: str, command: Sequence[str], namespace: str, **options: Unpack[RunOptions]) -> CommandResult:
         """Run a command in a container to its end; see :meth:`kinformer.client.Resource.run`."""
-        return self._call(self.aio.run, name, command, namespace, container=container, input=input, check=check)
+        return self._call(partial(self.aio.run, name, command, namespace, **options))
 
     @contextmanager
     def local_port(self, name: str, port: int, namespace: str, *, local_port: int = 0) -> Iterator[int]:

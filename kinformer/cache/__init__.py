@@ -40,6 +40,7 @@ from kinformer.cache.keys import (
     ObjectKeyError,
     deletion_handling_key,
     deletion_handling_object_name,
+    last_state,
     meta_namespace_key_func,
 )
 from kinformer.cache.listers import list_all, list_all_by_namespace
@@ -149,6 +150,7 @@ __all__ = (
     "deletion_handling_object_name",
     "index_func_to_key_func",
     "is_as_new_as",
+    "last_state",
     "list_all",
     "list_all_by_namespace",
     "meta_namespace_index_func",

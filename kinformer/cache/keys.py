@@ -24,6 +24,7 @@ __all__ = (
     "deletion_handling_key",
     "deletion_handling_object_name",
     "key_func",
+    "last_state",
     "meta_namespace_key_func",
 )
 
@@ -79,6 +80,15 @@ def meta_namespace_key_func(obj: Any) -> str:
         return accessor_of(obj).key(obj)
     except (TypeError, AttributeError) as exc:
         raise ObjectKeyError(obj, exc) from exc
+
+
+def last_state(obj: T | DeletedFinalStateUnknown[T]) -> T | None:
+    """
+    The object in the argument of a delete handler: the object itself, or the last state in a tombstone.
+
+    A tombstone's state may be old. It is None if no state was seen.
+    """
+    return obj.obj if isinstance(obj, DeletedFinalStateUnknown) else obj
 
 
 def deletion_handling_key(obj: Any) -> str:

@@ -83,9 +83,11 @@ from kinformer.client.reachability import (
 )
 from kinformer.client.remote_command import (
     CommandFailed,
+    CommandOptions,
     CommandOutput,
     CommandResult,
     CommandSession,
+    RunOptions,
 )
 from kinformer.client.resource import (
     Resource,
@@ -134,6 +136,7 @@ __all__ = (
     "Client",
     "ClientError",
     "CommandFailed",
+    "CommandOptions",
     "CommandOutput",
     "CommandResult",
     "CommandSession",
@@ -172,6 +175,7 @@ __all__ = (
     "Reachability",
     "RequestEntityTooLarge",
     "Resource",
+    "RunOptions",
     "ResourceVersionMatch",
     "ServerTimeout",
     "ServerUnreachable",

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypedDict
 
 from kinformer.client.errors import ClientError, DecodeError
+from kinformer.client.keywords import check_names
 
 if TYPE_CHECKING:
     from kinformer.client.transport import BodyStream
@@ -49,8 +50,10 @@ def log_params(options: LogOptions) -> dict[str, str]:
     """
     The options as parameters of the API.
 
+    :raises TypeError: for an option that there is not
     :raises ValueError: if both `since_seconds` and `since_time` are given, or `since_time` has no time zone
     """
+    check_names(options, LogOptions)
     params: dict[str, str] = {}
     if container := options.get("container"):
         params["container"] = container

@@ -11,14 +11,17 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
+from kinformer.client.keywords import check_names
 from kinformer.client.pod_logs import LogOptions, LogStream, log_params
 from kinformer.client.port_forward import PROTOCOL as PORT_FORWARD
 from kinformer.client.port_forward import PortForward, forward_listener
 from kinformer.client.remote_command import (
     PROTOCOLS,
     CommandFailed,
+    CommandOptions,
     CommandResult,
     CommandSession,
+    RunOptions,
     command_params,
     run_command,
 )
@@ -89,12 +92,7 @@ class PodVerbs:
         name: str,
         command: Sequence[str],
         namespace: str,
-        *,
-        container: str = "",
-        stdin: bool = False,
-        stdout: bool = True,
-        stderr: bool = True,
-        tty: bool = False,
+        **options: Unpack[CommandOptions],
     ) -> CommandSession:
         """
         Start a command in a container, and talk to it while it runs::
@@ -107,32 +105,19 @@ class PodVerbs:
             print(session.exit_code)
 
         :param command: its words; there is no shell that would split them
-        :param container: may be left out where the pod has only one
-        :param tty: give it a terminal; stdout and stderr are one stream then
+        :param options: see :class:`CommandOptions`
         :raises ValueError: if `command` is a string, or no stream is asked for
         """
-        params = command_params(
-            command=command, container=container, stdin=stdin, stdout=stdout, stderr=stderr, tty=tty
-        )
+        params = command_params(options, command)
         return CommandSession(partial(self._open_socket, namespace, name, "exec", params, PROTOCOLS))
 
-    def attach(
-        self,
-        name: str,
-        namespace: str,
-        *,
-        container: str = "",
-        stdin: bool = False,
-        stdout: bool = True,
-        stderr: bool = True,
-        tty: bool = False,
-    ) -> CommandSession:
+    def attach(self, name: str, namespace: str, **options: Unpack[CommandOptions]) -> CommandSession:
         """
         Talk to the process that a container runs already. What it wrote before is in its log.
 
-        :param tty: as the container was started: its own `tty`
+        :param options: see :class:`CommandOptions`; `tty` has to be as the container was started
         """
-        params = command_params(container=container, stdin=stdin, stdout=stdout, stderr=stderr, tty=tty)
+        params = command_params(options)
         return CommandSession(partial(self._open_socket, namespace, name, "attach", params, PROTOCOLS))
 
     async def run(
@@ -140,23 +125,21 @@ class PodVerbs:
         name: str,
         command: Sequence[str],
         namespace: str,
-        *,
-        container: str = "",
-        input: bytes | None = None,  # noqa: A002  # as in subprocess.run
-        check: bool = False,
+        **options: Unpack[RunOptions],
     ) -> CommandResult:
         """
         Run a command in a container to its end, as :func:`subprocess.run` does here.
 
-        :param input: all of its standard input; None if it has none
-        :param check: whether another exit code than 0 is an error
+        :param options: see :class:`RunOptions`
         :raises CommandFailed: with `check`
         :raises ConnectionLost: if the connection broke before the command had ended
         :raises ClientError: for `input`, if the server speaks an old protocol in which the end of it cannot be told
         """
-        session = self.exec(name, command, namespace, container=container, stdin=input is not None)
-        result = await run_command(session, input)
-        if check and result.exit_code:
+        check_names(options, RunOptions)
+        given = options.get("input")
+        session = self.exec(name, command, namespace, container=options.get("container", ""), stdin=given is not None)
+        result = await run_command(session, given)
+        if options.get("check") and result.exit_code:
             raise CommandFailed(command, result)
         return result
 

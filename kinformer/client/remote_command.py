@@ -11,12 +11,13 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypedDict
 
 import anyio
 import msgspec
 
 from kinformer.client.errors import ClientError, ConnectionLost, DecodeError, Status, error_from_status
+from kinformer.client.keywords import check_names
 
 if TYPE_CHECKING:
     from kinformer.client.websocket import WebSocket
@@ -25,8 +26,10 @@ __all__ = (
     "PROTOCOLS",
     "CommandFailed",
     "CommandOutput",
+    "CommandOptions",
     "CommandResult",
     "CommandSession",
+    "RunOptions",
     "command_params",
     "run_command",
 )
@@ -76,20 +79,50 @@ class CommandResult:
     exit_code: int
 
 
-def command_params(
-    *, command: Sequence[str] = (), container: str, stdin: bool, stdout: bool, stderr: bool, tty: bool
-) -> list[tuple[str, str]]:
+class CommandOptions(TypedDict, total=False):
+    """
+    How to talk to a process: in which container, and by which streams.
+
+    `container` may be left out if the pod has only one. `stdin` is off by default, `stdout` and `stderr` are on. `tty`
+    gives it a terminal; stdout and stderr are then one stream.
+    """
+
+    container: str
+    stdin: bool
+    stdout: bool
+    stderr: bool
+    tty: bool
+
+
+class RunOptions(TypedDict, total=False):
+    """
+    How to run a command to its end.
+
+    `container` may be left out if the pod has only one. `input` is all of its standard input; None if it has none.
+    `check` says whether another exit code than 0 is an error; it is not by default.
+    """
+
+    container: str
+    input: bytes | None
+    check: bool
+
+
+def command_params(options: CommandOptions, command: Sequence[str] = ()) -> list[tuple[str, str]]:
     """
     The parameters of an exec or attach request.
 
+    :raises TypeError: for an option that there is not
     :raises ValueError: if no stream is requested, or the command is a string
     """
+    check_names(options, CommandOptions)
     if isinstance(command, str):
         raise ValueError(f'a command is a list of words: ["sh", "-c", {command!r}]')  # noqa: TRY004 - callers catch ValueError for all of these
+    stdin, tty = options.get("stdin", False), options.get("tty", False)
+    stdout, stderr = options.get("stdout", True), options.get("stderr", True)
     if not (stdin or stdout or stderr):
         raise ValueError("at least one of stdin, stdout and stderr is needed")
     params = [("command", word) for word in command]
-    if container:
+    if container := options.get("container"):
         params.append(("container", container))
     flags = {"stdin": stdin, "stdout": stdout, "stderr": stderr and not tty, "tty": tty}
     return params + [(name, "true") for name, value in flags.items() if value]

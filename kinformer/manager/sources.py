@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from kinformer.cache import DeletedFinalStateUnknown
+from kinformer.cache import last_state
 from kinformer.manager.predicates import Predicate, resource_version_changed
 from kinformer.meta import GroupKind, GroupVersion, accessor_for, accessor_of, get_controller_of
 
@@ -66,8 +66,7 @@ class EnqueueKeys:
         self._enqueue(old, new, add)
 
     def on_delete(self, obj: Any, /) -> None:
-        if isinstance(obj, DeletedFinalStateUnknown):
-            obj = obj.obj
+        obj = last_state(obj)
         if obj is not None:
             self._enqueue(obj, None, self._add)
 

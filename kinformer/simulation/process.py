@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 import anyio
 import anyio.lowlevel
 
-from kinformer.cache import DeletedFinalStateUnknown, ResourceEventHandler, SharedIndexInformer
+from kinformer.cache import ResourceEventHandler, SharedIndexInformer, last_state
 from kinformer.client import Client, endpoint_from_url
 from kinformer.client.transport import Transport
 from kinformer.clock import Timer
@@ -505,6 +505,6 @@ class _NotedHandler:
         return self.__wrapped__.on_update(old, new)
 
     def on_delete(self, obj: Any, /) -> object:
-        found = obj.obj if isinstance(obj, DeletedFinalStateUnknown) else obj
+        found = last_state(obj)
         self._note(self._life, self._resource, found, f"delete {self._name}")
         return self.__wrapped__.on_delete(obj)

@@ -9,6 +9,7 @@ from kinformer.cache import (
     ObjectKeyError,
     deletion_handling_key,
     deletion_handling_object_name,
+    last_state,
     meta_namespace_key_func,
 )
 from kinformer.meta import ObjectName, split_key
@@ -92,3 +93,12 @@ def test_without_a_key_function_objects_of_any_kind_have_their_usual_keys() -> N
     with pytest.raises(ObjectKeyError) as caught:
         indexer.add(7)
     assert caught.value.obj == 7
+
+
+def test_what_a_delete_handler_is_given_leads_to_the_last_state_that_was_seen() -> None:
+    pod = {"metadata": {"name": "a", "namespace": "default"}}
+
+    assert last_state(pod) is pod
+    assert last_state(DeletedFinalStateUnknown("default/a", pod)) is pod
+    unseen: DeletedFinalStateUnknown[dict[str, object]] = DeletedFinalStateUnknown("default/a")
+    assert last_state(unseen) is None

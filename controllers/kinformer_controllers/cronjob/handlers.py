@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kinformer.cache import DeletedFinalStateUnknown, Indexer
+from kinformer.cache import Deleted, Indexer, deletion_handling_key, last_state
 from kinformer.clock import Clock
 from kinformer.logs import get_logger
 from kinformer.meta import meta_namespace_key
@@ -45,8 +45,8 @@ class CronJobHandler:
             return
         self._queue.add_after(key, seconds_to_next_run(new, self._clock.now(), schedule))
 
-    def on_delete(self, obj: V1CronJob | DeletedFinalStateUnknown[V1CronJob], /) -> None:
-        self._queue.add(obj.key if isinstance(obj, DeletedFinalStateUnknown) else meta_namespace_key(obj))
+    def on_delete(self, obj: Deleted[V1CronJob], /) -> None:
+        self._queue.add(deletion_handling_key(obj))
 
 
 class JobHandler:
@@ -67,8 +67,8 @@ class JobHandler:
             self._wake(old.metadata.namespace, old_reference)
         self._wake(new.metadata.namespace, reference)
 
-    def on_delete(self, obj: V1Job | DeletedFinalStateUnknown[V1Job], /) -> None:
-        job = obj.obj if isinstance(obj, DeletedFinalStateUnknown) else obj
+    def on_delete(self, obj: Deleted[V1Job], /) -> None:
+        job = last_state(obj)
         if job is not None:
             self._wake(job.metadata.namespace, controller_of(job))
 

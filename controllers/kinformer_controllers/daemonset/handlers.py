@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kinformer.cache import NAMESPACE_INDEX, DeletedFinalStateUnknown, Indexer, SharedIndexInformer
+from kinformer.cache import NAMESPACE_INDEX, Deleted, Indexer, SharedIndexInformer, last_state
 from kinformer.manager import Controller
 from kinformer.meta import Selector, SelectorError, label_selector_as_selector, meta_namespace_key
 from kinformer.models import V1ControllerRevision, V1DaemonSet, V1Node, V1Pod
@@ -91,8 +91,8 @@ class RevisionHandler:
         elif before is not None or (old.metadata.labels or {}) != (new.metadata.labels or {}):
             self._offer(new)
 
-    def on_delete(self, obj: V1ControllerRevision | DeletedFinalStateUnknown[V1ControllerRevision], /) -> None:
-        revision = obj.obj if isinstance(obj, DeletedFinalStateUnknown) else obj
+    def on_delete(self, obj: Deleted[V1ControllerRevision], /) -> None:
+        revision = last_state(obj)
         if revision is not None:
             self._wake(revision)
 

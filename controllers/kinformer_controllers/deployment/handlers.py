@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kinformer.cache import DeletedFinalStateUnknown, Indexer
+from kinformer.cache import Deleted, Indexer, last_state
 from kinformer.meta import SelectorError, label_selector_as_selector
 from kinformer.models import V1Deployment, V1Pod, V1ReplicaSet
 from kinformer_controllers.deployment.limits import RECREATE, strategy_of
@@ -41,8 +41,8 @@ class LastPodHandler:
     def on_update(self, old: V1Pod, new: V1Pod, /) -> None:
         """It is the ReplicaSet's to tell."""
 
-    def on_delete(self, obj: V1Pod | DeletedFinalStateUnknown[V1Pod], /) -> None:
-        pod = obj.obj if isinstance(obj, DeletedFinalStateUnknown) else obj
+    def on_delete(self, obj: Deleted[V1Pod], /) -> None:
+        pod = last_state(obj)
         deployment = self._deployment_of(pod) if pod is not None else None
         if deployment is None or strategy_of(deployment) != RECREATE:
             return

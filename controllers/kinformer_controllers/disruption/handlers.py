@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kinformer.cache import DeletedFinalStateUnknown
+from kinformer.cache import Deleted, deletion_handling_key, last_state
 from kinformer.clock import Clock
 from kinformer.meta import meta_namespace_key
 from kinformer.models import V1Pod, V1PodDisruptionBudget
@@ -29,12 +29,9 @@ class BudgetHandler:
             self._budgets.forget(old)
         self._queue.add(meta_namespace_key(new))
 
-    def on_delete(self, obj: V1PodDisruptionBudget | DeletedFinalStateUnknown[V1PodDisruptionBudget], /) -> None:
-        if isinstance(obj, DeletedFinalStateUnknown):
-            self._queue.add(obj.key)
-        else:
-            self._queue.add(meta_namespace_key(obj))
-        budget = obj.obj if isinstance(obj, DeletedFinalStateUnknown) else obj
+    def on_delete(self, obj: Deleted[V1PodDisruptionBudget], /) -> None:
+        self._queue.add(deletion_handling_key(obj))
+        budget = last_state(obj)
         if budget is not None:
             self._budgets.forget(budget)
 
@@ -71,8 +68,8 @@ class PodHandler:
             self._enqueue_budget_of(old)
         self._seen(new)
 
-    def on_delete(self, obj: V1Pod | DeletedFinalStateUnknown[V1Pod], /) -> None:
-        pod = obj.obj if isinstance(obj, DeletedFinalStateUnknown) else obj
+    def on_delete(self, obj: Deleted[V1Pod], /) -> None:
+        pod = last_state(obj)
         if pod is not None:
             self._enqueue_budget_of(pod)
 

@@ -6,7 +6,7 @@ them right.
 
 from __future__ import annotations
 
-from kinformer.cache import DeletedFinalStateUnknown, Store
+from kinformer.cache import Deleted, Store, deletion_handling_key
 from kinformer.models import V1Endpoints, V1Service
 from kinformer.workqueue import Queue
 from kinformer_controllers.shared.waiting.consistency import ConsistencyStore
@@ -42,11 +42,8 @@ class EndpointsHandler:
         if self._seen.caught_up(key):
             self._queue.add(key)
 
-    def on_delete(self, endpoints: V1Endpoints | DeletedFinalStateUnknown[V1Endpoints], /) -> None:
-        if isinstance(endpoints, DeletedFinalStateUnknown):
-            key = endpoints.key
-        else:
-            key = f"{endpoints.metadata.namespace}/{endpoints.metadata.name}"
+    def on_delete(self, endpoints: Deleted[V1Endpoints], /) -> None:
+        key = deletion_handling_key(endpoints)
         # Those of a service that is gone are gone as they should be.
         if self._services.get_by_key(key) is not None:
             self._queue.add(key)

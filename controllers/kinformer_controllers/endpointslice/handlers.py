@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kinformer.cache import DeletedFinalStateUnknown
+from kinformer.cache import Deleted, last_state
 from kinformer.models import V1EndpointSlice
 from kinformer.workqueue import DelayingQueue
 from kinformer_controllers.endpointslice.endpoints import SliceViews
@@ -67,8 +67,8 @@ class SliceHandler:
         elif is_managed(new) and self._tracker.is_news(new):
             self._enqueue(new)
 
-    def on_delete(self, slice_: V1EndpointSlice | DeletedFinalStateUnknown[V1EndpointSlice], /) -> None:
-        known = slice_.obj if isinstance(slice_, DeletedFinalStateUnknown) else slice_
+    def on_delete(self, slice_: Deleted[V1EndpointSlice], /) -> None:
+        known = last_state(slice_)
         if known is None:
             return
         self._wake(known)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kinformer.cache import DeletedFinalStateUnknown, ResourceEventHandlerFuncs
+from kinformer.cache import ResourceEventHandlerFuncs, last_state
 from kinformer.client import Client, DeleteOptions, Preconditions
 from kinformer.client.errors import Conflict, NotFound, has_status_cause
 from kinformer.clock import Clock, RealClock
@@ -177,8 +177,7 @@ class MirroringController:
             )
 
     def _slice_changed(self, slice_: Any) -> None:
-        if isinstance(slice_, DeletedFinalStateUnknown):
-            slice_ = slice_.obj
+        slice_ = last_state(slice_)
         for key in _mirrored_for(slice_) if slice_ is not None else ():
             self.controller.queue.add_after(key, self._batch_period)
 

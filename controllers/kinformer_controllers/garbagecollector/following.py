@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from kinformer.cache import DeletedFinalStateUnknown, ResourceEventHandler, SharedIndexInformer
+from kinformer.cache import ResourceEventHandler, SharedIndexInformer, last_state
 from kinformer.client import Served
 from kinformer.client.discovery import ApiResource
 from kinformer.deletion.graph import Graph, Kind
@@ -99,7 +99,6 @@ class GraphFeeder:
         self._see(self._kind, *seen)
 
     def on_delete(self, obj: Any, /) -> None:
-        if isinstance(obj, DeletedFinalStateUnknown):
-            obj = obj.obj
+        obj = last_state(obj)
         if obj is not None:
             self._graph.gone(self._kind, *self._read(obj)[:3])

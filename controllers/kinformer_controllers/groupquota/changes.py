@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kinformer.cache import DeletedFinalStateUnknown
+from kinformer.cache import Deleted, DeletedFinalStateUnknown, last_state
 from kinformer.meta import GroupResource, accessor_of
 from kinformer.models import V1Namespace
 from kinformer_controllers.groupquota.accessor import GroupQuotaAccessor
@@ -179,8 +179,8 @@ class NamespaceHandler:
         if before != after:
             self._changes.relabelled(before, after)
 
-    def on_delete(self, namespace: V1Namespace | DeletedFinalStateUnknown[V1Namespace], /) -> None:
-        known = namespace.obj if isinstance(namespace, DeletedFinalStateUnknown) else namespace
+    def on_delete(self, namespace: Deleted[V1Namespace], /) -> None:
+        known = last_state(namespace)
         self._changes.relabelled((known.metadata.labels if known is not None else None) or {}, None)
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import anyio
 
-from kinformer.cache import DeletedFinalStateUnknown, SharedIndexInformer
+from kinformer.cache import Deleted, SharedIndexInformer, deletion_handling_key
 from kinformer.client import Client
 from kinformer.clock import Clock, RealClock
 from kinformer.informers import SharedInformerFactory
@@ -297,8 +297,8 @@ class _QuotaHandler:
             self._controller._enqueue(new["metadata"]["name"])
         self._look_at_record(new)
 
-    def on_delete(self, quota: dict[str, Any] | DeletedFinalStateUnknown[dict[str, Any]], /) -> None:
-        name = quota.key if isinstance(quota, DeletedFinalStateUnknown) else quota["metadata"]["name"]
+    def on_delete(self, quota: Deleted[dict[str, Any]], /) -> None:
+        name = deletion_handling_key(quota)
         self._controller._enqueue(name)
 
     def _look_at_record(self, quota: Mapping[str, Any]) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Protocol
 
-from kinformer.cache import DeletedFinalStateUnknown, Indexer
+from kinformer.cache import Deleted, Indexer, deletion_handling_key, last_state
 from kinformer.clock import Clock
 from kinformer.meta import meta_namespace_key
 from kinformer.models import V1Job, V1OwnerReference, V1Pod
@@ -81,11 +81,8 @@ class JobHandler:
             self._add(key)
         self._mind_deadline(key, old, new)
 
-    def on_delete(self, obj: V1Job | DeletedFinalStateUnknown[V1Job], /) -> None:
-        if isinstance(obj, DeletedFinalStateUnknown):
-            self._gone(obj.key, obj.obj)
-        else:
-            self._gone(meta_namespace_key(obj), obj)
+    def on_delete(self, obj: Deleted[V1Job], /) -> None:
+        self._gone(deletion_handling_key(obj), last_state(obj))
 
     def _gone(self, key: str, job: V1Job | None) -> None:
         self._add(key)
@@ -159,9 +156,9 @@ class PodHandler:
             self._shown(job, new)
             self._wake(job)
 
-    def on_delete(self, obj: V1Pod | DeletedFinalStateUnknown[V1Pod], /) -> None:
+    def on_delete(self, obj: Deleted[V1Pod], /) -> None:
         # A tombstone's state may be an old one; whose pod it has become since hears of it from its next sync.
-        pod = obj.obj if isinstance(obj, DeletedFinalStateUnknown) else obj
+        pod = last_state(obj)
         if pod is not None:
             count_tracked_terminated_pod(pod, None)
             self._going(pod, final=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kinformer.cache import DeletedFinalStateUnknown
+from kinformer.cache import last_state
 from kinformer.client import Client
 from kinformer.client.errors import (
     ClientError,
@@ -155,7 +155,7 @@ class NodeHandler:
         self._add(new.metadata.name)
 
     def on_delete(self, obj: Any, /) -> None:
-        node = obj.obj if isinstance(obj, DeletedFinalStateUnknown) else obj
+        node = last_state(obj)
         if node is not None:
             self._pools.release(node.metadata.uid)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kinformer.cache import DeletedFinalStateUnknown
+from kinformer.cache import deletion_handling_key
 from kinformer.meta import meta_namespace_key
 from kinformer.models import V1Node, V1Pod
 
@@ -31,7 +31,7 @@ class NodeHandler:
         self._add(new.metadata.name)
 
     def on_delete(self, obj: Any, /) -> None:
-        self._forget(obj.key if isinstance(obj, DeletedFinalStateUnknown) else obj.metadata.name)
+        self._forget(deletion_handling_key(obj))
 
 
 class PodHandler:

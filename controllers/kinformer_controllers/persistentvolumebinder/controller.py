@@ -11,7 +11,7 @@ from typing import Any
 
 import anyio
 
-from kinformer.cache import DeletedFinalStateUnknown, ResourceEventHandlerFuncs
+from kinformer.cache import ResourceEventHandlerFuncs, deletion_handling_key, last_state
 from kinformer.client import Client
 from kinformer.clock import Clock, RealClock
 from kinformer.informers import SharedInformerFactory
@@ -180,10 +180,7 @@ class _Handler:
         self._add(meta_namespace_key(new))
 
     def on_delete(self, obj: Any, /) -> None:
-        if isinstance(obj, DeletedFinalStateUnknown):
-            self._gone(obj.key, obj.obj)
-        else:
-            self._gone(meta_namespace_key(obj), obj)
+        self._gone(deletion_handling_key(obj), last_state(obj))
 
 
 def _leave(claim: Claim) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kinformer.cache import DeletedFinalStateUnknown
+from kinformer.cache import last_state
 from kinformer.client import Client, PatchType
 from kinformer.client.errors import NotFound
 from kinformer.clock import Clock
@@ -99,8 +99,7 @@ class PodHandler:
             self._freed(old)  # nobody will tell of its end
 
     def on_delete(self, obj: Any, /) -> None:
-        if isinstance(obj, DeletedFinalStateUnknown):
-            obj = obj.obj
+        obj = last_state(obj)
         if obj is not None:
             self._freed(obj)
 

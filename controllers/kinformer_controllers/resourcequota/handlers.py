@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kinformer.cache import NAMESPACE_INDEX, DeletedFinalStateUnknown, Indexer
+from kinformer.cache import NAMESPACE_INDEX, Deleted, Indexer, deletion_handling_key
 from kinformer.logs import get_logger
 from kinformer.meta import GroupResource, QuantityError
 from kinformer.meta.resourcelist import load
@@ -104,8 +104,8 @@ class QuotaHandler:
         ):
             self._queues.add(new)
 
-    def on_delete(self, obj: V1ResourceQuota | DeletedFinalStateUnknown[V1ResourceQuota], /) -> None:
-        self._queues.add_key(obj.key if isinstance(obj, DeletedFinalStateUnknown) else key_of(obj))
+    def on_delete(self, obj: Deleted[V1ResourceQuota], /) -> None:
+        self._queues.add_key(deletion_handling_key(obj))
 
 
 def _differ(one: dict[str, str] | None, other: dict[str, str] | None) -> bool:

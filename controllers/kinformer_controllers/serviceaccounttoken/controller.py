@@ -12,7 +12,7 @@ from typing import Any
 
 import anyio
 
-from kinformer.cache import DeletedFinalStateUnknown
+from kinformer.cache import last_state
 from kinformer.client import Client, DeleteOptions, Preconditions
 from kinformer.client.errors import Conflict, NotFound
 from kinformer.clock import Clock
@@ -207,7 +207,6 @@ class _Handler:
         self._changed(new)
 
     def on_delete(self, obj: Any, /) -> None:
-        if isinstance(obj, DeletedFinalStateUnknown):
-            obj = obj.obj
+        obj = last_state(obj)
         if obj is not None:
             self._changed(obj)

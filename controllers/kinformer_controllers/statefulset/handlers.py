@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kinformer.cache import DeletedFinalStateUnknown
+from kinformer.cache import Deleted, last_state
 from kinformer.meta import SelectorError, label_selector_as_selector
 from kinformer.models import V1PersistentVolumeClaim, V1Pod, V1StatefulSet
 from kinformer_controllers.statefulset.identity import parent_and_ordinal
@@ -31,8 +31,8 @@ class ClaimHandler:
     def on_update(self, old: V1PersistentVolumeClaim, new: V1PersistentVolumeClaim, /) -> None:
         """Nor does a changed one."""
 
-    def on_delete(self, obj: V1PersistentVolumeClaim | DeletedFinalStateUnknown[V1PersistentVolumeClaim], /) -> None:
-        claim = obj.obj if isinstance(obj, DeletedFinalStateUnknown) else obj
+    def on_delete(self, obj: Deleted[V1PersistentVolumeClaim], /) -> None:
+        claim = last_state(obj)
         if claim is None:
             return
         for reference in claim.metadata.owner_references or ():

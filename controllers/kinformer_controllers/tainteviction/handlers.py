@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kinformer.cache import DeletedFinalStateUnknown, Indexer
+from kinformer.cache import Indexer, deletion_handling_key
 from kinformer.meta import meta_namespace_key
 from kinformer.models import V1Node, V1Pod
 from kinformer_controllers.shared.nodes.taints import no_execute_taints
@@ -32,7 +32,7 @@ class PodHandler:
             self._add(meta_namespace_key(new))
 
     def on_delete(self, obj: Any, /) -> None:
-        self._add(obj.key if isinstance(obj, DeletedFinalStateUnknown) else meta_namespace_key(obj))
+        self._add(deletion_handling_key(obj))
 
 
 class NodeHandler:

@@ -12,7 +12,7 @@ from kinformer.operator.webhooks.certificates import (
     service_hosts,
 )
 from kinformer.operator.webhooks.configurations import Address, Registration, configurations
-from kinformer.operator.webhooks.hooks import AdmissionRequest, Denied, Hook, Webhooks
+from kinformer.operator.webhooks.hooks import AdmissionRequest, Denied, Hook, HookOptions, Webhooks
 from kinformer.operator.webhooks.reviews import BadReview, RawRequest, UserInfo
 from kinformer.operator.webhooks.server import WebhookServer, WebhookServerError
 
@@ -26,6 +26,7 @@ __all__ = (
     "ClusterCertificate",
     "Denied",
     "Hook",
+    "HookOptions",
     "RawRequest",
     "Registration",
     "UserInfo",

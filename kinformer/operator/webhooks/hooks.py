@@ -29,8 +29,9 @@ import copy
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Generic, TypeVar, cast
+from typing import Any, Final, Generic, TypedDict, TypeVar, Unpack, cast
 
+from kinformer.client.keywords import check_names
 from kinformer.logs import get_logger
 from kinformer.meta import GroupVersion
 from kinformer.models import ObjectDecodeError, ResourceInfo, decode, encode, resource_for, to_dict
@@ -45,7 +46,7 @@ from kinformer.operator.webhooks.reviews import (
     not_converted,
 )
 
-__all__ = ("AdmissionRequest", "Denied", "Hook", "Webhooks")
+__all__ = ("AdmissionRequest", "Denied", "Hook", "HookOptions", "Webhooks")
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -103,6 +104,28 @@ class AdmissionRequest(Generic[T]):
 Function = Callable[[AdmissionRequest[Any]], Any]
 
 
+class HookOptions(TypedDict, total=False):
+    """
+    What a function is asked about, and how.
+
+    `operations` are some of ``CREATE``, ``UPDATE``, ``DELETE``, ``CONNECT``, or ``*``; by default the first two.
+    `subresources` are names such as ``status``, ``""`` for the object itself, or ``*``; by default the object alone.
+    `failure_policy` is ``Fail`` or ``Ignore``: what happens to a request while the webhook cannot be asked; by default
+    it fails. `side_effects` is ``None``, or ``NoneOnDryRun`` if the function changes something outside the cluster.
+    `timeout` is the number of seconds that the API server waits: 10 by default, 30 at most. `match_conditions` are CEL
+    expressions by name; the webhook is asked only if all of them hold. `path` is where it is asked; by default it is
+    made of the type.
+    """
+
+    operations: Sequence[str]
+    subresources: Sequence[str]
+    failure_policy: str
+    side_effects: str
+    timeout: int
+    match_conditions: Mapping[str, str] | None
+    path: str
+
+
 @dataclass(frozen=True, slots=True)
 class Hook:
     """
@@ -142,44 +165,22 @@ class Webhooks:
     def validating(
         self,
         type_: type[T],
-        *,
-        operations: Sequence[str] = _WRITES,
-        subresources: Sequence[str] = ("",),
-        failure_policy: str = "Fail",
-        side_effects: str = "None",
-        timeout: int = 10,
-        match_conditions: Mapping[str, str] | None = None,
-        path: str = "",
+        **options: Unpack[HookOptions],
     ) -> Callable[[Callable[[AdmissionRequest[T]], S]], Callable[[AdmissionRequest[T]], S]]:
         """
         Register a function that says whether an object may be written: it raises :exc:`Denied` if not.
 
         :param type_: a model, a custom resource, or another type that says where its objects are served
-        :param operations: of ``CREATE``, ``UPDATE``, ``DELETE``, ``CONNECT``, or ``*``
-        :param subresources: ``""`` for the object itself, ``"status"``, ``"*"``
-        :param failure_policy: ``Fail`` or ``Ignore``: what happens to a request while the webhook cannot be asked
-        :param side_effects: ``None``, or ``NoneOnDryRun`` if the function changes something outside
-        :param timeout: seconds that the API server waits, 30 at most
-        :param match_conditions: CEL expressions by name, all of which must hold for the webhook to be asked
-        :param path: where it is asked; made of the type if empty
+        :param options: see :class:`HookOptions`
         :raises ValueError: if there is a webhook at that path already, or an operation is none
         :raises LookupError: if it is not known where objects of the type are served
         """
-        return self._register(
-            type_, False, operations, subresources, failure_policy, side_effects, timeout, match_conditions, path
-        )
+        return self._register(type_, False, options)
 
     def mutating(
         self,
         type_: type[T],
-        *,
-        operations: Sequence[str] = _WRITES,
-        subresources: Sequence[str] = ("",),
-        failure_policy: str = "Fail",
-        side_effects: str = "None",
-        timeout: int = 10,
-        match_conditions: Mapping[str, str] | None = None,
-        path: str = "",
+        **options: Unpack[HookOptions],
     ) -> Callable[[Callable[[AdmissionRequest[T]], S]], Callable[[AdmissionRequest[T]], S]]:
         """
         Register a function that returns the object as it is to be, or None to leave it as it is.
@@ -189,9 +190,7 @@ class Webhooks:
 
         The parameters are those of :meth:`validating`.
         """
-        return self._register(
-            type_, True, operations, subresources, failure_policy, side_effects, timeout, match_conditions, path
-        )
+        return self._register(type_, True, options)
 
     def converting(self, from_type: type[T], to_type: type[S]) -> Callable[[Callable[[T], S]], Callable[[T], S]]:
         """
@@ -223,18 +222,13 @@ class Webhooks:
         return bool(self._conversions)
 
     def _register(
-        self,
-        type_: type[Any],
-        mutates: bool,
-        operations: Sequence[str],
-        subresources: Sequence[str],
-        failure_policy: str,
-        side_effects: str,
-        timeout: int,
-        match_conditions: Mapping[str, str] | None,
-        path: str,
+        self, type_: type[Any], mutates: bool, options: HookOptions
     ) -> Callable[[Callable[..., S]], Callable[..., S]]:
+        check_names(options, HookOptions)
         resource = resource_for(type_)
+        operations, timeout = options.get("operations", _WRITES), options.get("timeout", 10)
+        failure_policy = options.get("failure_policy", "Fail")
+        side_effects = options.get("side_effects", "None")
         if unknown := [operation for operation in operations if operation not in _OPERATIONS]:
             raise ValueError(f"{unknown[0]!r} is no operation: want some of {', '.join(sorted(_OPERATIONS))}")
         for value, known, what in (
@@ -245,7 +239,7 @@ class Webhooks:
                 raise ValueError(f"{value!r} is no {what}: want {' or '.join(known)}")
         if not 1 <= timeout <= 30:
             raise ValueError(f"the timeout is {timeout} s: want 1 to 30")
-        at = path or _path_of(resource, "mutate" if mutates else "validate")
+        at = options.get("path") or _path_of(resource, "mutate" if mutates else "validate")
         if at in self.hooks:
             raise ValueError(f"there is a webhook at {at} already: give one of them a path of its own")
 
@@ -256,11 +250,11 @@ class Webhooks:
                 resource,
                 mutates,
                 tuple(operations),
-                tuple(subresources),
+                tuple(options.get("subresources", ("",))),
                 failure_policy,
                 side_effects,
                 timeout,
-                tuple((match_conditions or {}).items()),
+                tuple((options.get("match_conditions") or {}).items()),
                 at,
             )
             return function

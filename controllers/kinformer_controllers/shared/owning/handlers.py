@@ -6,7 +6,7 @@ the kubelet.
 
 from __future__ import annotations
 
-from kinformer.cache import DeletedFinalStateUnknown
+from kinformer.cache import Deleted, last_state
 from kinformer.meta import meta_namespace_key
 from kinformer.models import V1Pod
 from kinformer.workqueue import RateLimitingQueue
@@ -67,10 +67,10 @@ class PodHandler:
         elif reference is None and (labels_changed or old_reference is not None):
             self._offer(new)
 
-    def on_delete(self, obj: V1Pod | DeletedFinalStateUnknown[V1Pod], /) -> None:
+    def on_delete(self, obj: Deleted[V1Pod], /) -> None:
         # The state in a tombstone may be old. An owner that adopted the pod later learns of its deletion in its next
         # sync.
-        pod = obj.obj if isinstance(obj, DeletedFinalStateUnknown) else obj
+        pod = last_state(obj)
         if pod is not None:
             self._on_gone(pod)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kinformer.cache import DeletedFinalStateUnknown
+from kinformer.cache import deletion_handling_key, last_state
 from kinformer.meta import meta_namespace_key
 
 __all__ = ("OwnerHandler",)
@@ -33,10 +33,7 @@ class OwnerHandler:
         self._add(meta_namespace_key(new))
 
     def on_delete(self, obj: Any, /) -> None:
-        if isinstance(obj, DeletedFinalStateUnknown):
-            self._gone(obj.key, obj.obj)
-        else:
-            self._gone(meta_namespace_key(obj), obj)
+        self._gone(deletion_handling_key(obj), last_state(obj))
 
     def _gone(self, key: str, obj: Any) -> None:
         uid = obj.metadata.uid or "" if obj is not None else ""

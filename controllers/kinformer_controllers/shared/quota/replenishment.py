@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import anyio
 
-from kinformer.cache import DeletedFinalStateUnknown, SharedIndexInformer
+from kinformer.cache import SharedIndexInformer, deletion_handling_key
 from kinformer.informers import SharedInformerFactory
 from kinformer.logs import get_logger
 from kinformer.meta import GroupKind, GroupResource, accessor_of
@@ -107,10 +107,7 @@ class ReplenishmentHandler:
             self._replenish(self.resource, accessor.namespace(new))
 
     def on_delete(self, obj: Any, /) -> None:
-        if isinstance(obj, DeletedFinalStateUnknown):
-            namespace, _, _ = obj.key.rpartition("/")
-        else:
-            namespace = accessor_of(obj).namespace(obj)
+        namespace, _, _ = deletion_handling_key(obj).rpartition("/")
         self._replenish(self.resource, namespace)
 
 

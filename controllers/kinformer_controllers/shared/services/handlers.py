@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kinformer.cache import DeletedFinalStateUnknown
+from kinformer.cache import Deleted, deletion_handling_key
 from kinformer.models import V1Pod, V1Service
 from kinformer.workqueue import DelayingQueue
 from kinformer_controllers.shared.services.pod import EndpointPod, EndpointPods, differs
@@ -33,11 +33,8 @@ class ServiceHandler:
     def on_update(self, old: V1Service, new: V1Service, /) -> None:
         self.on_add(new, False)
 
-    def on_delete(self, service: V1Service | DeletedFinalStateUnknown[V1Service], /) -> None:
-        if isinstance(service, DeletedFinalStateUnknown):
-            key = service.key
-        else:
-            key = f"{service.metadata.namespace}/{service.metadata.name}"
+    def on_delete(self, service: Deleted[V1Service], /) -> None:
+        key = deletion_handling_key(service)
         self._selection.drop_service(key)
         self._queue.add(key)
 
@@ -68,11 +65,8 @@ class PodHandler:
         now = self._pods.read(new)
         self._changed(self._selection.set_pod(now), now)
 
-    def on_delete(self, pod: V1Pod | DeletedFinalStateUnknown[V1Pod], /) -> None:
-        if isinstance(pod, DeletedFinalStateUnknown):
-            key = pod.key
-        else:
-            key = f"{pod.metadata.namespace}/{pod.metadata.name}"
+    def on_delete(self, pod: Deleted[V1Pod], /) -> None:
+        key = deletion_handling_key(pod)
         gone = self._selection.drop_pod(key)
         if gone is not None:
             self._pods.forget(gone)
