@@ -245,6 +245,11 @@ class Process:
         return self.life.manager if self.life is not None else None
 
     @property
+    def is_gone(self) -> bool:
+        """Whether it has ended for good."""
+        return self.life is None and not self._is_wanted
+
+    @property
     def leads(self) -> bool:
         """Whether it has won an election, as far as it knows, and its controllers work."""
         manager = self.manager

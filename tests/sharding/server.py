@@ -1,54 +1,41 @@
-"""A server of Leases in memory, behind a client's transport: with delays, lost requests, lost answers and outages.
+"""A server of Leases in memory, behind a client's transport, and a clock that can be stopped: for single members.
 
-It knows what a group of members asks of an API server: lists by label, and writes on condition of a version. Other
-paths are writes of a sync, ``/keys/NAME``, and are told to whoever looks on.
+The server knows what a group of members asks of an API server: lists by label, and writes on condition of a version.
 """
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from types import SimpleNamespace
-from typing import Any, Protocol
+from typing import Any
 
 import anyio
 import msgspec
 
 from kinformer.client import Client, ServerUnreachable, Status
-from kinformer.client.errors import ConnectionLost, error_from_status
+from kinformer.client.errors import error_from_status
 from kinformer.client.permission import ask_permission
-from kinformer.clock import Clock, Timer
+from kinformer.clock import Clock, FakeClock, Timer, sleep_by_timer
 
-__all__ = ("LeaseServer", "Line", "SocketClock")
+__all__ = ("LeaseServer", "Line", "OwnClock")
 
 _decode = msgspec.json.decode
 _encode = msgspec.json.encode
 
 
-class SocketClock(Clock, Protocol):
-    """A process's clock, and its sockets."""
-
-    def arrive_later(self, seconds: float, callback: Callable[[], object]) -> Timer:
-        """Have something arrive at the process."""
-
-
 @dataclass(eq=False)
 class LeaseServer:
     """
-    :param compares: whether it refuses a write that expects another version
-    :ivar wrote: told of each write of a sync when it arrives: the member and the key
+    :ivar leases: by name
     """
 
-    compares: bool = True
     leases: dict[str, dict[str, Any]] = field(default_factory=dict)
     version: int = 0
-    wrote: Callable[[str, str], None] = lambda member, key: None
-    requests: int = 0
 
     def serve(self, method: str, path: str, params: Mapping[str, str], body: bytes | None) -> Any:
         """One request at the moment that it arrives. Raises an ApiError."""
-        self.requests += 1
         name = path.rpartition("/leases")[2].strip("/")
         if method == "GET" and not name:
             label, _, value = params["labelSelector"].partition("=")
@@ -67,7 +54,7 @@ class LeaseServer:
         given = _decode(body) if body else {}
         expected = (given.get("preconditions") if method == "DELETE" else given["metadata"]) or {}
         wanted = expected.get("resourceVersion")
-        if self.compares and wanted and wanted != there["metadata"]["resourceVersion"]:
+        if wanted and wanted != there["metadata"]["resourceVersion"]:
             raise _error(409, "Conflict")
         if method == "DELETE":
             del self.leases[name]
@@ -86,18 +73,11 @@ class Line:
     """
     One member's line to the server, in the place of a client's transport.
 
-    :param clock: the world's, by which requests travel, whatever happens to the member
-    :param own: the member's, by which it notices anything
-    :param trouble: how likely it is that something happens to a request
+    :param own: the member's clock
     """
 
     server: LeaseServer
-    member: str
-    clock: Clock
-    own: SocketClock
-    random: random.Random
-    trouble: float = 0.0
-    slowest: float = 5.0
+    own: Clock
     is_cut: bool = False
     endpoint: Any = field(default_factory=lambda: SimpleNamespace(server="memory"))
 
@@ -106,75 +86,71 @@ class Line:
         return Client(self)  # type: ignore[arg-type]
 
     async def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        params: Mapping[str, str] | None = None,
-        body: bytes | None = None,
-        reader: Any = None,
-        **_: Any,
+        self, method: str, path: str, *, params: Mapping[str, str] | None = None, body: bytes | None = None, **_: Any
     ) -> bytes:
-        """A request, which may be long on its way, get lost, or lose its answer."""
-        draw = self.random
-        is_sync = path.startswith("/keys/")
-        if draw.random() < self.trouble:
-            await self.own.sleep(draw.random() * 0.5)  # for a turn, for a connection
+        """A request, which does not get through while the line is cut."""
         ask_permission()
-        lost = draw.random() < self.trouble * 0.3 or self.is_cut
-        unanswered = draw.random() < self.trouble * 0.3
-        # A sync's write that is on its way when its sender's lease ends has a while to arrive. Others need no time.
-        there, back = self._delay(is_sync), self._delay(is_sync)
-        if not (there or back or lost or unanswered):
-            await anyio.lowlevel.checkpoint()
-            return self._arrive(method, path, params or {}, body, is_sync)
-        if lost:
+        if self.is_cut:
             await self.own.sleep(0.3)
             raise ServerUnreachable("memory", "no route")
-        return await self._travel(method, path, params or {}, body, is_sync, there, back, unanswered)
-
-    def _delay(self, is_sync: bool) -> float:
-        luck = self.random.random()
-        if luck < self.trouble:
-            return self.random.random() * (0.4 if is_sync else self.slowest)
-        return self.random.random() * 0.4 if luck < self.trouble * 5 else 0.0
-
-    def _arrive(self, method: str, path: str, params: Mapping[str, str], body: bytes | None, is_sync: bool) -> bytes:
-        if is_sync:
-            self.server.wrote(self.member, path.removeprefix("/keys/"))
-            return b"{}"
-        return _encode(self.server.serve(method, path, params, body))
-
-    async def _travel(
-        self,
-        method: str,
-        path: str,
-        params: Mapping[str, str],
-        body: bytes | None,
-        is_sync: bool,
-        there: float,
-        back: float,
-        unanswered: bool,
-    ) -> bytes:
-        answered = anyio.Event()
-        answer: list[bytes | Exception] = []
-
-        def arrive() -> None:
-            try:
-                answer.append(self._arrive(method, path, params, body, is_sync))
-            except Exception as error:
-                answer.append(error)
-            if unanswered:
-                answer[:] = [ConnectionLost("memory", "reset")]
-            self.own.arrive_later(back, answered.set)
-
-        # On its way: nobody can call it back.
-        self.clock.call_later(there, arrive)
-        await answered.wait()
-        if isinstance(answer[0], Exception):
-            raise answer[0]
-        return answer[0]
+        await anyio.lowlevel.checkpoint()
+        return _encode(self.server.serve(method, path, params or {}, body))
 
 
 def _error(code: int, reason: str) -> Exception:
     return error_from_status(Status(code=code, reason=reason))
+
+
+class OwnClock:
+    """A member's clock: the world's, but for a process that can be stopped for a while."""
+
+    def __init__(self, world: FakeClock) -> None:
+        self._world = world
+        self._missed: list[Callable[[], object]] | None = None
+        self.monotonic = world.monotonic
+
+    def now(self) -> datetime:
+        return self._world.now()
+
+    def call_later(self, seconds: float, callback: Callable[[], object]) -> Timer:
+        timer = _OwnTimer(callback)
+
+        def fire() -> None:
+            if self._missed is not None:
+                self._missed.append(timer.fire)
+            else:
+                timer.fire()
+
+        timer.timer = self._world.call_later(seconds, fire)
+        return timer
+
+    async def sleep(self, seconds: float) -> None:
+        await sleep_by_timer(self, seconds)
+
+    def stop(self) -> None:
+        """As SIGSTOP does."""
+        if self._missed is None:
+            self._missed = []
+
+    def go_on(self) -> None:
+        missed, self._missed = self._missed, None
+        for fire in missed or ():
+            fire()
+
+
+class _OwnTimer:
+    __slots__ = ("callback", "timer")
+
+    def __init__(self, callback: Callable[[], object]) -> None:
+        self.callback: Callable[[], object] | None = callback
+        self.timer: Timer | None = None
+
+    def fire(self) -> None:
+        callback, self.callback = self.callback, None
+        if callback is not None:
+            callback()
+
+    def cancel(self) -> None:
+        self.callback = None
+        if self.timer is not None:
+            self.timer.cancel()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -26,8 +25,7 @@ from kinformer.sharding import (
     assignment,
 )
 from kinformer.sharding.leases import LeaseGone, MemberLock
-from tests.sharding.server import LeaseServer, Line
-from tests.sharding.simulation import OwnClock
+from tests.sharding.server import LeaseServer, Line, OwnClock
 
 GROUP = "kinformer-manager-shards"
 
@@ -68,7 +66,7 @@ class Group:
         work: Callable[[], Awaitable[object]] = anyio.sleep_forever,
     ) -> ShardMember:
         own = self.clocks[name] = OwnClock(self.clock)
-        line = self.lines[name] = Line(self.server, name, self.clock, own, random.Random(0))
+        line = self.lines[name] = Line(self.server, own)
         caches = self.caches[name] = InstantCaches()
         member = ShardMember(
             Sharding(), line.client, caches, ranges=Ranges(count), clock=own, random=lambda: 0.5, name=name
@@ -249,7 +247,7 @@ async def test_a_member_whose_lease_somebody_deletes_ends_and_is_waited_out_all_
 async def test_a_lease_is_made_once_and_one_of_the_same_name_that_comes_later_is_not_taken_for_it() -> None:
     clock = FakeClock()
     server = LeaseServer()
-    line = Line(server, "a", clock, OwnClock(clock), random.Random(0))
+    line = Line(server, OwnClock(clock))
     gone: list[str] = []
     lock = MemberLock(line.client, "kube-system", GROUP, "a", on_gone=lambda: gone.append("a"))
     record = ElectionRecord("a", 15, clock.now(), clock.now())

@@ -1,0 +1,73 @@
+"""Managers that share the keys out, in simulated worlds by seeds, and the same with parts of the protocol taken out.
+
+Here it is the whole manager that runs: informers, queues, workers, and an API server. Single members are tried in
+`test_member.py`, one situation at a time.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from kinformer.sharding import RangeGate, Table
+from kinformer.sharding.leases import Seen
+from kinformer.sharding.member import MemberGuard, ShardMember
+from kinformer.sharding.sightings import Sightings
+from kinformer.simulation import Faults, Trial, World, explore, simulate
+from tests.sharding.worlds import FAULTS, OPTIONS, come_and_go, table_is_deleted
+from tests.simulation.ledger import CHECKS
+
+# Nothing here looks at the time of day. But one takes seconds of CPU, and the machine may have much other work.
+pytestmark = pytest.mark.timeout(300)
+
+
+@simulate(seeds=3, faults=FAULTS, checks=CHECKS, options=OPTIONS)
+async def test_no_key_is_ever_in_two_running_syncs_and_all_is_served_in_the_end(world: World) -> None:
+    await come_and_go(world)
+
+
+@simulate(seeds=1, faults=Faults.only(), checks=CHECKS, options=OPTIONS)
+async def test_a_group_whose_table_and_owner_are_deleted_is_not_taken_for_a_new_one(world: World) -> None:
+    await table_is_deleted(world)
+
+
+# --- what is found if a part is taken out
+
+
+def found(seeds: int) -> set[str]:
+    """The oracles that speak up in the first run in which one does."""
+    report = explore(Trial(come_and_go, CHECKS, OPTIONS), range(seeds), faults=FAULTS, shrinking=0)
+    return {violation.oracle for failure in report.failures for violation in failure.violations}
+
+
+def test_a_member_without_a_guard_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MemberGuard, "is_open", True)
+
+    assert "syncs" in found(seeds=10)
+
+
+def test_it_is_found_if_running_syncs_are_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RangeGate, "drained", RangeGate.draining)
+
+    assert not {"syncs", "leader"}.isdisjoint(found(seeds=40))
+
+
+def test_it_is_found_if_the_lease_of_the_dead_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    is_over = Sightings.is_over
+    monkeypatch.setattr(Sightings, "is_over", lambda self, name, now: is_over(self, name, now + 3))
+
+    assert not {"syncs", "leader"}.isdisjoint(found(seeds=60))
+
+
+def test_it_is_found_if_a_deleted_table_is_taken_for_a_new_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    checked = ShardMember._checked
+
+    def forgets_whom_it_has_seen(self: ShardMember, seen: Seen) -> Table:
+        if seen.table is not None:
+            return checked(self, seen)
+        others = {member.name for member in seen.members} - {self.name}
+        return Table.empty(len(self.ranges), waits=bool(others))
+
+    monkeypatch.setattr(ShardMember, "_checked", forgets_whom_it_has_seen)
+    report = explore(Trial(table_is_deleted, CHECKS, OPTIONS), range(20), faults=Faults.only(), shrinking=0)
+
+    assert {violation.oracle for violation in report.failures[0].violations} >= {"leader", "syncs"}
