@@ -20,11 +20,13 @@ import statistics
 import time
 import tracemalloc
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from kinformer.manager import Controller, ControllerContext
 from kinformer.models import V1ConfigMap, V1Pod, V1ReplicationController
 from kinformer.simulation import Plan, RunResult, World, run_world
+from kinformer.simulation.oracles import Reference
 
 EVENTS = 500
 CONTROLLER: dict[str, Any] = {
@@ -52,11 +54,18 @@ async def up_and_down(world: World) -> None:
     assert not await world.list(V1Pod)
 
 
+@cache
+def undisturbed() -> Reference:
+    """What the runs with faults are compared with."""
+    return checked(run_world(up_and_down)).reference
+
+
 def with_two_faults(seed: int) -> RunResult:
     draw = random.Random(seed)
     kill = f"crash(manager,write={draw.randint(1, 6)},lost)"
     hide = f"hide(manager,replicationcontrollers/default/web,event={draw.randint(1, 3)})"
-    return checked(run_world(up_and_down, Plan.parse(f"seed={seed} {kill} {hide}")))
+    plan = Plan.parse(f"seed={seed} {kill} {hide}")
+    return checked(run_world(up_and_down, plan, reference=undisturbed()))
 
 
 def many_events(seed: int) -> RunResult:

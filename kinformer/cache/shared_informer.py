@@ -460,7 +460,8 @@ class SharedIndexInformer(Generic[T]):
             with warn_when_blocked():
                 async with plain_task_group() as tasks:
                     self._processor.start(tasks)
-                    tasks.start_soon(self._detector.run, name=f"{self.name} mutation detector")
+                    if self._detector.enabled:
+                        tasks.start_soon(self._detector.run, name=f"{self.name} mutation detector")
                     await self._feeds.run()
         finally:
             self._processor.stop()

@@ -19,6 +19,7 @@ import socket
 from typing import Any, Final, Protocol
 
 import aiohttp
+import anyio
 
 from kinformer.client.dechunker import Piece
 from kinformer.client.permission import ask_permission
@@ -83,15 +84,19 @@ class Connector(aiohttp.TCPConnector):
 class Body(Protocol):
     """The body of a response, as it arrives."""
 
-    async def read(self) -> list[Piece]:
+    async def read(self) -> list[Piece] | None:
         """
         Return everything that has arrived and was not read yet, in the pieces in which it came.
 
-        It waits until there is something. The result is empty at the end of the body.
+        It waits until there is something. The result is empty at the end of the body, and None if the
+        wait was interrupted.
 
         :raises aiohttp.ClientError: if the connection broke, after everything before was read
         :raises OSError: likewise
         """
+
+    def interrupt(self) -> None:
+        """Have a :meth:`read` that waits return None."""
 
     @property
     def has_unread(self) -> bool:
@@ -106,14 +111,21 @@ def body_of(response: aiohttp.ClientResponse) -> Body:
 class _ParsedBody:
     """A body as aiohttp's own parser returns it."""
 
-    __slots__ = ("_content",)
+    __slots__ = ("_content", "_waiting")
 
     def __init__(self, content: aiohttp.StreamReader):
         self._content = content
+        self._waiting = anyio.CancelScope()
 
-    async def read(self) -> list[Piece]:
-        data = await self._content.readany()
-        return [data] if data else []
+    async def read(self) -> list[Piece] | None:
+        with anyio.CancelScope() as self._waiting:
+            data = await self._content.readany()
+            return [data] if data else []
+        return None
+
+    def interrupt(self) -> None:
+        if not self.has_unread:
+            self._waiting.cancel()
 
     @property
     def has_unread(self) -> bool:

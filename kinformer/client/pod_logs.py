@@ -144,7 +144,7 @@ class LogStream:
                 raise RuntimeError(f"the log of {self._url} was not opened: {_HOW_TO_READ}")
             raise ClientError(f"the log of {self._url} is closed")
         try:
-            pieces = await self._stream.read()
+            pieces = await self._stream.read() or ()
         except ClientError as error:
             self._failure = error
             return

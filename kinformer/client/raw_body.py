@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+from collections.abc import Callable
 from typing import Any, Final
 
 import aiohttp
@@ -40,8 +41,9 @@ def speak_raw(connector: aiohttp.TCPConnector) -> bool:
     if _BASE is object or not hasattr(connector, "_factory"):
         return False
     # aiohttp declares the exact class of this attribute.
-    # One buffer for each loop: two loops may run in two threads, and decryption releases the GIL.
-    buffer = memoryview(bytearray(_DECRYPTED_AT_ONCE))
+    # One buffer for each loop: two loops may run in two threads, and decryption releases the GIL. Without TLS there is
+    # none.
+    buffer = functools.cache(lambda: memoryview(bytearray(_DECRYPTED_AT_ONCE)))
     connector._factory = functools.partial(  # type: ignore[assignment]
         _Handler, loop=asyncio.get_running_loop(), buffer=buffer
     )
@@ -68,7 +70,7 @@ _BASE = _handler_class()
 class _Handler(_BASE):  # type: ignore[misc,valid-type]  # the base class is found at run time
     """aiohttp's protocol, in which the body of a chunked response bypasses the parser if that was requested."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, buffer: memoryview):
+    def __init__(self, loop: asyncio.AbstractEventLoop, buffer: Callable[[], memoryview]):
         super().__init__(loop)
         self._decrypted_here = buffer
         self.raw: RawChunkedBody | None = None
@@ -101,7 +103,7 @@ class _Handler(_BASE):  # type: ignore[misc,valid-type]  # the base class is fou
             self.raw.feed(body)
             transport = self.transport
             if transport is not None and transport.get_extra_info("ssl_object") is not None:
-                transport.set_protocol(_Decrypted(self, self.raw, self._decrypted_here))
+                transport.set_protocol(_Decrypted(self, self.raw, self._decrypted_here()))
         else:
             super().data_received(data)
 
@@ -168,7 +170,7 @@ class RawChunkedBody:
         self._arrived: list[bytes] = []
         self._size = 0
         self._paused = False
-        self._waiter: asyncio.Future[None] | None = None
+        self._waiter: asyncio.Future[bool] | None = None  # whether it was interrupted
         self._ended = False
         self._error: BaseException | None = None
         self._dechunker = Dechunker()
@@ -191,13 +193,18 @@ class RawChunkedBody:
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
+            self._waiter.set_result(False)
 
     @property
     def has_unread(self) -> bool:
         return bool(self._arrived) or self._ended or self._dechunker.finished
 
-    async def read(self) -> list[Piece]:
+    def interrupt(self) -> None:
+        """Have a read that waits return None."""
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(True)
+
+    async def read(self) -> list[Piece] | None:
         while not self._dechunker.finished:
             if self._arrived:
                 if pieces := self._take():
@@ -207,9 +214,11 @@ class RawChunkedBody:
             else:
                 self._waiter = asyncio.get_running_loop().create_future()
                 try:
-                    await self._waiter
+                    is_interrupted = await self._waiter
                 finally:
                     self._waiter = None
+                if is_interrupted and not self.has_unread:
+                    return None
         return []
 
     def _take(self) -> list[Piece]:

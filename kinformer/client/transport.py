@@ -15,7 +15,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
 from typing import Any, Final
-from urllib.parse import urlencode
 
 import aiohttp
 import anyio
@@ -31,6 +30,7 @@ from kinformer.client.dechunker import Piece
 from kinformer.client.errors import ClientError, ConfigError, ConnectionLost, DecodeError
 from kinformer.client.flow_control import MAX_IN_FLIGHT, RateLimiter
 from kinformer.client.metrics import HostMetrics
+from kinformer.client.queries import query_of
 from kinformer.client.reachability import OutageOptions, Reachability
 from kinformer.client.status import About
 from kinformer.client.tries import CONNECT_TIMEOUT, MAX_RETRIES, Tries
@@ -178,7 +178,7 @@ class Transport:
         :raises ConnectionLost: if the connection breaks before the answer is complete
         :raises DecodeError: if the response is not valid HTTP, is compressed wrongly, or is too large
         """
-        clock = self.clock
+        clock, in_flight = self.clock, self._in_flight
         started = clock.monotonic()
         if body is not None and (headers is None or "Content-Type" not in headers):
             headers = {"Content-Type": _JSON, **(headers or {})}
@@ -186,9 +186,15 @@ class Transport:
         try:
             while True:
                 try:
-                    async with self._in_flight:
+                    if in_flight.value:
+                        in_flight.acquire_nowait()  # to wait, be it for nothing, is a dozen calls
+                    else:
+                        await in_flight.acquire()
+                    try:
                         response = await tries.send(headers, body)
                         data = await read_body(response, reader, self._max_answer, compressed=self.compression)
+                    finally:
+                        in_flight.release()
                 except BROKEN as error:
                     await tries.broken(error)
                     continue
@@ -310,7 +316,7 @@ class Transport:
         self._made_for = identity
 
     def _url(self, path: str, params: Mapping[str, str] | Sequence[tuple[str, str]] | None) -> URL:
-        query = f"?{urlencode(params)}" if params else ""
+        query = f"?{query_of(params)}" if params else ""
         return URL(f"{self.endpoint.server}{path}{query}", encoded=True)
 
 
@@ -328,10 +334,10 @@ class BodyStream:
         self._response = response
         self._body: Body = body_of(response)
 
-    async def read(self) -> list[Piece]:
+    async def read(self) -> list[Piece] | None:
         """
         Return everything that has arrived, in pieces. It waits until there is something. The result is empty at the
-        end.
+        end, and None if the wait was interrupted.
 
         :raises ConnectionLost: if the connection broke, after everything that came before was read
         """
@@ -339,6 +345,10 @@ class BodyStream:
             return await self._body.read()
         except BROKEN as error:
             raise ConnectionLost(self.url, cause_of(error)) from error
+
+    def interrupt(self) -> None:
+        """Have a :meth:`read` that waits return None."""
+        self._body.interrupt()
 
     @property
     def has_unread(self) -> bool:

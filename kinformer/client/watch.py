@@ -29,8 +29,6 @@ from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeVar
 
-import anyio
-
 from kinformer.client.codec import ObjectCodec
 from kinformer.client.errors import (
     ApiError,
@@ -127,7 +125,7 @@ class WatchStream(Generic[T]):
         self._heard = 0.0
         self._ends: float | None = None
         self._timer: Timer | None = None
-        self._waiting: anyio.CancelScope | None = None
+        self._waiting: BodyStream | None = None
 
     async def __aenter__(self) -> WatchStream[T]:
         self._entered = True
@@ -241,13 +239,13 @@ class WatchStream(Generic[T]):
                 raise RuntimeError(f"the watch of {self._opener.url} was not opened: {_HOW_TO_WATCH}")
             if stream is None:
                 raise ConnectionLost(self._opener.url, "the watch is closed")
-            if stream.has_unread:
-                return await stream.read()
-            with anyio.CancelScope() as self._waiting:
-                try:
-                    return await stream.read()
-                finally:
-                    self._waiting = None
+            self._waiting = stream
+            try:
+                pieces = await stream.read()
+            finally:
+                self._waiting = None
+            if pieces is not None:
+                return pieces
             await self._doubt(stream)
 
     def _arm(self) -> None:
@@ -272,7 +270,7 @@ class WatchStream(Generic[T]):
             self._arm()
         elif self._waiting is not None:
             self._timer = None
-            self._waiting.cancel()
+            self._waiting.interrupt()
         else:
             # The reader is busy with the last batch. When it reads again, it shows whether the server is silent.
             self._timer = self._clock.call_later(1.0, self._listen)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 __all__ = ("WHATS", "History", "Record", "What")
 
@@ -35,8 +35,7 @@ What: TypeAlias = Literal[
 WHATS: frozenset[str] = frozenset(get_args(What))
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):
     """
     One thing that happened.
 

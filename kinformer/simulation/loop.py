@@ -27,7 +27,11 @@ import socket
 from collections import deque
 from collections.abc import Callable, Coroutine
 from contextvars import Context, ContextVar
+from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from kinformer.simulation.handles import SimulatedHandle, SimulatedTask, SimulatedTimer
 
 if TYPE_CHECKING:
     from kinformer.simulation.network import Network
@@ -45,6 +49,8 @@ _LATER: Final = 0.1
 _TICK: Final = 1e-6
 #: Turns in which no time passes, after which somebody must be asking for turns for ever.
 _TURNS_WITHOUT_TIME: Final = 200_000
+
+_FIRST: Final = itemgetter(0)
 
 
 class Deadlock(RuntimeError):
@@ -89,10 +95,12 @@ class SimulatedLoop(asyncio.BaseEventLoop):
 
     #: Looked at by what would watch over a loop from another thread.
     is_simulated: Final = True
+    #: It never debugs. asyncio asks so often that no function of Python's is called for it.
+    get_debug = staticmethod(bool)
 
     def __init__(self, seed: object) -> None:
         super().__init__()
-        self.set_debug(False)
+        self.create_future = partial(asyncio.Future, loop=self)  # type: ignore[method-assign]
         #: Connections, and who listens for them.
         self.network: Network | None = None
         self.errors: list[dict[str, Any]] = []
@@ -100,11 +108,11 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self.steps = 0
         self._random = random.Random(f"order {seed}")
         self._now = 0.0
-        self._ready: deque[asyncio.Handle] = deque()
-        self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
+        self._ready: deque[Any] = deque()
+        self._timers: list[tuple[float, int, SimulatedTimer]] = []
         self._timer_numbers = itertools.count()
         self._cancelled_timers = 0
-        self._task_numbers = itertools.count()
+        self.task_numbers = itertools.count()
         self._owners_held: set[Owner] = set()
         self._turns = 0
         self.set_exception_handler(_note_error)
@@ -123,54 +131,42 @@ class SimulatedLoop(asyncio.BaseEventLoop):
 
     def call_at(  # type: ignore[override]
         self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
-    ) -> asyncio.TimerHandle:
-        timer = asyncio.TimerHandle(when, callback, args, self, context)
-        timer._scheduled = True  # type: ignore[attr-defined]
+    ) -> SimulatedTimer:
+        timer = SimulatedTimer(when, callback, args, self, context)
         heapq.heappush(self._timers, (when, next(self._timer_numbers), timer))
         return timer
 
     def call_later(  # type: ignore[override]
         self, delay: float, callback: Callable[..., object], *args: Any, context: Context | None = None
-    ) -> asyncio.TimerHandle:
+    ) -> SimulatedTimer:
         # Work takes no time here: who wakes up a rounding error too early and sleeps again would do so for ever.
-        return self.call_at(self.time() + (max(delay, _TICK) if delay > 0 else 0.0), callback, *args, context=context)
+        delay = 0.0 if delay <= 0 else delay if delay > _TICK else _TICK
+        return self.call_at(self.time() + delay, callback, *args, context=context)
 
-    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
+    def note_cancelled_timer(self) -> None:
+        """A timer was cancelled: once most of them are, they are thrown out."""
         self._cancelled_timers += 1
         if self._cancelled_timers > 100 and self._cancelled_timers * 2 > len(self._timers):
-            self._timers = [entry for entry in self._timers if not entry[2].cancelled()]
+            self._timers = [entry for entry in self._timers if not entry[2]._cancelled]
             heapq.heapify(self._timers)
             self._cancelled_timers = 0
-
-    @property
-    def next_timer(self) -> float | None:
-        """When the next timer is due; None if there is none."""
-        timers = self._timers
-        while timers and timers[0][2].cancelled():
-            heapq.heappop(timers)
-            self._cancelled_timers -= 1
-        return timers[0][0] if timers else None
 
     # -- turns ------------------------------------------------------------------------------------------------------
 
     def call_soon(  # type: ignore[override]
         self, callback: Callable[..., object], *args: Any, context: Context | None = None
-    ) -> asyncio.Handle:
-        handle = asyncio.Handle(callback, args, self, context)
+    ) -> SimulatedHandle:
+        handle = SimulatedHandle(callback, args, self, context)
         self._ready.append(handle)
         return handle
 
     def call_soon_threadsafe(  # type: ignore[override]
         self, callback: Callable[..., object], *args: Any, context: Context | None = None
-    ) -> asyncio.Handle:
+    ) -> SimulatedHandle:
         return self.call_soon(callback, *args, context=context)
 
     def create_task(self, coro: Coroutine[Any, Any, T], **options: Any) -> asyncio.Task[T]:  # type: ignore[override]
-        number = next(self._task_numbers)
-        task: asyncio.Task[T] = asyncio.Task(coro, loop=self, **options)
-        # Known by this number wherever an order is needed: the address differs from run to run.
-        task.kinformer_number = number  # type: ignore[attr-defined]
-        return task
+        return SimulatedTask(coro, loop=self, **options)
 
     def run_and_close(self, main: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """
@@ -195,7 +191,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         for owner in list(self._owners_held):
             self.release(owner)
             self.release_timers(owner)
-        tasks = sorted(asyncio.all_tasks(self), key=lambda task: getattr(task, "kinformer_number", -1))
+        tasks = sorted(asyncio.all_tasks(self), key=lambda task: getattr(task, "number", -1))
         for task in tasks:
             task.cancel()
         for coroutine in (_until_done(tasks), self.shutdown_asyncgens()):
@@ -207,20 +203,22 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self.errors = told
 
     def _run_once(self) -> None:
-        ready = self._ready
-        when = self.next_timer
+        ready, timers = self._ready, self._timers
+        while timers and timers[0][2]._cancelled:
+            heapq.heappop(timers)
+            self._cancelled_timers -= 1
         self._turns += 1
         if self._turns > _TURNS_WITHOUT_TIME:
             raise Livelock(f"no time passes at {self._now:.3f} s: {_names(ready)} ask for one more turn for ever")
-        if not ready:
-            if when is None:
-                if not self._stopping:  # type: ignore[attr-defined]
-                    raise Deadlock(f"everybody waits at {self._now:.3f} s, and there is no timer")
-            elif when > self._now:
+        if timers:
+            when = timers[0][0]
+            if not ready and when > self._now:
                 self._now = when
                 self._turns = 0
-        if when is not None and when <= self._now:
-            self._take_due()
+            if when <= self._now:
+                self._take_due()
+        elif not ready and not self._stopping:  # type: ignore[attr-defined]
+            raise Deadlock(f"everybody waits at {self._now:.3f} s, and there is no timer")
         turn = list(ready)
         ready.clear()
         if self._owners_held:
@@ -229,18 +227,23 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             self._shuffle(turn)
         self.steps += len(turn)
         for handle in turn:
+            # What asyncio.Handle._run does, without a call for each.
             if not handle._cancelled:
-                handle._run()
+                try:
+                    handle._context.run(handle._callback, *handle._args)
+                except (SystemExit, KeyboardInterrupt):
+                    raise
+                except BaseException as error:
+                    name = getattr(handle._callback, "__qualname__", "callback")
+                    self.call_exception_handler({"message": f"Exception in callback {name}", "exception": error})
 
     def _take_due(self) -> None:
         timers, now = self._timers, self._now
         while timers and timers[0][0] <= now:
             timer = heapq.heappop(timers)[2]
-            if timer.cancelled():
+            if timer._cancelled:
                 self._cancelled_timers -= 1
-                continue
-            timer._scheduled = False  # type: ignore[attr-defined]
-            if self._owners_held and (held := self._held_timers_for(timer)) is not None:
+            elif self._owners_held and (held := self._held_timers_for(timer)) is not None:
                 held.append(timer)
             else:
                 self._ready.append(timer)
@@ -250,28 +253,28 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         owner = _owner_of(timer)
         return owner.held_timers if owner is not None and not _is_of_network(timer) else None
 
-    def _shuffle(self, turn: list[asyncio.Handle]) -> None:
+    def _shuffle(self, turn: list[Any]) -> None:
         """Put the tasks' steps into another order, and leave some for later. Callbacks stay where they are."""
         places: list[int] = []
         steps: list[tuple[int, asyncio.Handle]] = []
         for place, handle in enumerate(turn):
-            task = getattr(handle._callback, "__self__", None)  # type: ignore[attr-defined]
-            if isinstance(task, asyncio.Task):
+            task = getattr(handle._callback, "__self__", None)
+            if type(task) is SimulatedTask:
                 places.append(place)
-                steps.append((getattr(task, "kinformer_number", -1), handle))
+                steps.append((task.number, handle))
         if len(steps) < 2:
             return
-        steps.sort(key=_number)
+        steps.sort(key=_FIRST)
         draw = self._random.random
         shuffled = [(draw(), number, handle) for number, handle in steps]
         shuffled.sort()
-        # The first one runs in any case, so that no turn is empty.
-        later = [entry for entry in shuffled[1:] if entry[0] > 1.0 - _LATER]
         for place, (_, _, handle) in zip(places, shuffled, strict=True):
             turn[place] = handle
-        if later:
-            self._ready.extendleft(handle for _, _, handle in later)
-            left = {id(handle) for _, _, handle in later}
+        # The first one runs in any case, so that no turn is empty.
+        if shuffled[-1][0] > 1.0 - _LATER:
+            later = [entry[2] for entry in shuffled[1:] if entry[0] > 1.0 - _LATER]
+            self._ready.extendleft(later)
+            left = set(map(id, later))
             turn[:] = [handle for handle in turn if id(handle) not in left]
 
     # -- owners -----------------------------------------------------------------------------------------------------
@@ -376,10 +379,6 @@ class SimulatedLoop(asyncio.BaseEventLoop):
 async def _until_done(tasks: list[asyncio.Task[Any]]) -> None:
     if tasks:
         await asyncio.wait(tasks, timeout=60)
-
-
-def _number(step: tuple[int, asyncio.Handle]) -> int:
-    return step[0]
 
 
 def _owner_of(handle: asyncio.Handle) -> Owner | None:

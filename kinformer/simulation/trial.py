@@ -67,7 +67,6 @@ class Trial:
         error = result.error
         if error is not None and not isinstance(error, AssertionError | Deadlock | Livelock):
             raise ScenarioError(f"the scenario fails without any fault: {_one_line(error)}") from error
-        assert result.reference is not None
         return self._outcome(result), result.reference
 
     @property

@@ -24,7 +24,7 @@ import random
 from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Final, TypeAlias
 
 import anyio
@@ -99,26 +99,32 @@ class RunResult:
     :param plan: what went wrong, so that it can be played again without rates
     :param final_state: the objects in the end, by the names that records give them
     :param violations: what oracles and the scenario's own assertions have found
-    :param reference: what other runs of the scenario are compared with
     :param counts: how often each point was passed at which something can go wrong, as the injector counts them
     :param error: what ended the scenario, None if nothing did; a Deadlock or a Livelock if everything stood still
     :param errors: what nobody caught: in tasks, callbacks and processes
     :param orphans: tasks that were left when all had ended
     :param seconds: of virtual time
     :param steps: how many callbacks and steps of tasks have run
+    :param refer: makes what :attr:`reference` is
     """
 
     plan: Plan
     history: History
     final_state: dict[str, dict[str, Any]] = field(default_factory=dict)
     violations: list[Violation] = field(default_factory=list)
-    reference: Reference | None = None
     counts: Mapping[Hashable, int] = field(default_factory=dict)
     error: BaseException | None = None
     errors: list[str] = field(default_factory=list)
     orphans: list[str] = field(default_factory=list)
     seconds: float = 0.0
     steps: int = 0
+    refer: Callable[[], Reference] | None = None
+
+    @cached_property
+    def reference(self) -> Reference:
+        """What other runs of the scenario are compared with. It is made when it is asked for: few runs are."""
+        assert self.refer is not None, "the run is over"
+        return self.refer()
 
 
 class World(User):
@@ -153,6 +159,7 @@ class World(User):
             self,
             _HOST,
             token="simulation",
+            clock=self.clock,
             controllers=options.loops,
             seed=plan.seed,
             plugins=options.plugins,
@@ -535,7 +542,7 @@ def run_world(
     except (Deadlock, Livelock) as error:
         # What happened until then is what a person has to look at.
         result, ending = RunResult(plan, worlds[0].history, error=error), Ending(loop.now, worlds[0].state, False)
-        result.seconds = loop.now
+        result.seconds, result.final_state = loop.now, worlds[0].state.objects()
     finally:
         if collects:
             gc.enable()
@@ -546,7 +553,7 @@ def run_world(
     result.steps = loop.steps
     ending = replace(ending, tasks=result.orphans, exceptions=result.errors)
     result.violations = oracles.finish(ending)
-    result.reference = oracles.reference(ending)
+    result.refer = partial(oracles.reference, result.final_state)
     return result
 
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import anyio
 import pytest
 
+from kinformer.simulation.handles import SimulatedTask
 from kinformer.simulation.loop import OWNER, Deadlock, Livelock, Owner, SimulatedLoop
 
 T = TypeVar("T")
@@ -185,6 +186,51 @@ def test_what_nobody_catches_is_noted() -> None:
     loop.run_and_close(main)
 
     assert [type(each["exception"]) for each in loop.errors] == [ZeroDivisionError]
+
+
+def test_an_error_of_a_callback_names_it_and_nothing_else_that_differs_from_run_to_run() -> None:
+    loop = SimulatedLoop(1)
+
+    async def main() -> None:
+        loop.call_soon(fail, object())
+        await asyncio.sleep(1)
+
+    def fail(_: object) -> None:
+        raise ValueError
+
+    loop.run_and_close(main)
+
+    name = "test_an_error_of_a_callback_names_it_and_nothing_else_that_differs_from_run_to_run.<locals>.fail"
+    assert [each["message"] for each in loop.errors] == [f"Exception in callback {name}"]
+
+
+def test_a_task_begins_at_a_later_turn_also_if_it_is_to_begin_at_once() -> None:
+    ran: list[str] = []
+
+    async def begin() -> None:
+        ran.append("task")
+
+    async def main() -> None:
+        task = SimulatedTask(begin(), loop=asyncio.get_running_loop(), eager_start=True)
+        ran.append("maker")
+        await task
+
+    run(main)
+
+    assert ran == ["maker", "task"]
+
+
+def test_a_cancelled_callback_does_not_run() -> None:
+    async def main() -> list[str]:
+        loop, ran = asyncio.get_running_loop(), list[str]()
+        handles = [loop.call_soon(ran.append, "soon"), loop.call_later(1, ran.append, "later")]
+        for handle in handles * 2:
+            handle.cancel()
+        assert all(handle.cancelled() for handle in handles)
+        await asyncio.sleep(2)
+        return ran
+
+    assert run(main) == []
 
 
 def test_tasks_that_are_left_are_cancelled() -> None:

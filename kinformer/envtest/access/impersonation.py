@@ -30,7 +30,7 @@ def impersonated(headers: Iterable[tuple[str, str]], user: User, authorizer: Aut
     :param headers: of the request, each as often as it was sent
     :raises StatusError: Forbidden, if the user may not be that one; BadRequest for headers without a user
     """
-    said = [(name.lower(), value) for name, value in headers if name.lower().startswith(_PREFIX)]
+    said = [(name.lower(), value) for name, value in headers if name[:1] in "iI" and name.lower().startswith(_PREFIX)]
     if not said:
         return user
     name = next((value for header, value in said if header == "impersonate-user"), "")

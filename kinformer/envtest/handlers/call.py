@@ -153,10 +153,15 @@ def _printable(text: str) -> str:
 
 
 def parse_query(text: str) -> dict[str, str]:
-    if not text:
-        return {}
     # Parameters that are given more than once count once: the first, as in Go.
-    return {key: values[0] for key, values in parse_qs(text, keep_blank_values=True).items()}
+    if "%" in text or "+" in text:
+        return {key: values[0] for key, values in parse_qs(text, keep_blank_values=True).items()}
+    found: dict[str, str] = {}
+    for part in text.split("&"):
+        if part:
+            key, _, value = part.partition("=")
+            found.setdefault(key, value)
+    return found
 
 
 def find_target(registry: Registry, segments: list[str]) -> Target | None:

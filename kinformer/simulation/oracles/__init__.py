@@ -30,7 +30,7 @@ from kinformer.simulation.oracles.churn import Churn
 from kinformer.simulation.oracles.handlers import PossibleHistories
 from kinformer.simulation.oracles.invariants import Invariants
 from kinformer.simulation.oracles.leaders import LeaderAlone
-from kinformer.simulation.oracles.normal import PatternError, check_patterns, normal_form
+from kinformer.simulation.oracles.normal import Objects, PatternError, check_patterns, normal_form
 from kinformer.simulation.oracles.state import FinalState, Leftovers, Quiet, StoresAgree
 from kinformer.simulation.oracles.syncs import NoProgrammingErrors, OneSyncAtATime
 
@@ -144,7 +144,11 @@ class Oracles:
             self.violations += oracle.finish(ending)
         return self.violations
 
-    def reference(self, ending: Ending) -> Reference:
-        """What this run came to, for others to be compared with."""
-        state = normal_form(ending.state.objects(), self.checks.may_differ)
+    def reference(self, objects: Objects) -> Reference:
+        """
+        What this run came to, for others to be compared with.
+
+        :param objects: the state in the end
+        """
+        state = normal_form(objects, self.checks.may_differ)
         return Reference(state, dict(self._churn.made), dict(self._churn.removed))

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
+from fnmatch import translate
 from functools import cache
 from itertools import zip_longest
 from typing import Any, TypeAlias
@@ -22,6 +22,7 @@ from typing import Any, TypeAlias
 __all__ = (
     "LEFT_OUT",
     "MAY_DIFFER",
+    "NO_STATE",
     "Difference",
     "Normal",
     "PatternError",
@@ -37,8 +38,11 @@ Objects: TypeAlias = Mapping[str, Mapping[str, Any]]
 Normal: TypeAlias = dict[str, list[Any]]
 """Normal objects by name. Objects with a generated name share one, with ``*`` for its random end."""
 
-LEFT_OUT = ("events/*", "events.events.k8s.io/*", "leases.coordination.k8s.io/*")
-"""Objects that are no part of the state: what is reported about runs, and who leads."""
+NO_STATE = ("events/", "events.events.k8s.io/", "leases.coordination.k8s.io/")
+"""How the names of objects begin that are no part of the state: what is reported about runs, and who leads."""
+
+LEFT_OUT = tuple(f"{beginning}*" for beginning in NO_STATE)
+"""The same as patterns."""
 
 MAY_DIFFER = (
     "*:metadata.uid",
@@ -112,7 +116,7 @@ def normal_form(objects: Objects, may_differ: Sequence[str] = ()) -> Normal:
     strings = _Strings.of(objects, groups)
     found: Normal = {}
     for name, obj in sorted(objects.items()):
-        fitting = [path for objects_, path in patterns if fnmatchcase(name, objects_)]
+        fitting = [path for fits, path in patterns if fits is None or fits(name)]
         if () in fitting:
             continue
         current = obj.get("metadata", {}).get("generation")
@@ -202,8 +206,8 @@ _STEP = re.compile(r"\[([^\[\]]+)\]|(?:^|\.)([^.\[\]]+)")
 
 
 @cache
-def _parsed(pattern: str) -> tuple[str, tuple[str, ...]]:
-    """Which objects, and which path in them."""
+def _parsed(pattern: str) -> tuple[Callable[[str], object] | None, tuple[str, ...]]:
+    """Which objects, None for all of them, and which path in them."""
     objects, colon, path = pattern.partition(":")
     steps = tuple(match[1] or match[2] for match in _STEP.finditer(path))
     if not objects or ("/" not in objects and objects != "*") or bool(colon) != bool(steps) or _STEP.sub("", path):
@@ -211,7 +215,7 @@ def _parsed(pattern: str) -> tuple[str, tuple[str, ...]]:
             f"{pattern!r} does not name fields: write objects:path, "
             "such as pods/*:status.phase or */default/web:metadata.annotations[example.com/at]"
         )
-    return objects, steps
+    return None if objects == "*" else re.compile(translate(objects)).match, steps
 
 
 # -- differences ------------------------------------------------------------------------------------------------------

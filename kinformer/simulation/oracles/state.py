@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 from kinformer.simulation.history import Record
 from kinformer.simulation.oracles.base import Ending, Oracle, Reference, State, Violation
-from kinformer.simulation.oracles.normal import LEFT_OUT, differences, normal_form
+from kinformer.simulation.oracles.normal import NO_STATE, differences, normal_form
 
 __all__ = ("FinalState", "Leftovers", "Quiet", "StoresAgree")
 
@@ -54,9 +54,8 @@ class Quiet(Oracle):
         self._writes: deque[Record] = deque(maxlen=remembered)
 
     def record(self, record: Record, state: State) -> Sequence[Violation]:
-        if record.actor in ("user", "nodes") or any(fnmatchcase(record.object, pattern) for pattern in LEFT_OUT):
-            return ()
-        self._writes.append(record)
+        if record.actor not in ("user", "nodes") and not record.object.startswith(NO_STATE):
+            self._writes.append(record)
         return ()
 
     def finish(self, ending: Ending) -> Iterator[Violation]:

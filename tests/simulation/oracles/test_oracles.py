@@ -68,7 +68,7 @@ def test_the_run_without_faults_is_what_others_are_compared_with() -> None:
     ending = Ending(time=100.0, state=STATE)
     assert first.finish(ending) == []
 
-    reference = pickle.loads(pickle.dumps(first.reference(ending)))
+    reference = pickle.loads(pickle.dumps(first.reference(ending.state.objects())))
 
     assert reference.made == {"x/default/web": 1}
     assert Oracles(Checks(), reference).finish(ending) == []
