@@ -6,8 +6,9 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 LOWEST := .venv-lowest
+OTHERS := 3.11 3.12 3.13
 
-.PHONY: help demo test lint types contract docs unit simulate lowest sbom format clean
+.PHONY: help demo test lint types contract docs unit simulate pythons lowest sbom format clean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,6 +46,15 @@ unit: $(STAMP)
 simulate: $(STAMP) ## the long search: public bugs, their mended twins, and each controller with a thousand seeds
 	$(BIN)/python -m tests.simulation
 
+pythons: $(STAMP) ## simulated runs, compared between the Pythons that are installed: .venv-3.11, .venv-3.12, .venv-3.13
+	@for version in $(OTHERS); do \
+		python$$version -c '' 2>/dev/null || { echo "there is no python$$version"; continue; }; \
+		python$$version -m venv .venv-$$version || exit 1; \
+		pip=".venv-$$version/bin/python -m pip install -qq --disable-pip-version-check"; \
+		$$pip --require-hashes -r requirements.txt && $$pip --no-deps --editable . || exit 1; \
+	done
+	$(BIN)/python -m pytest -q tests/simulation/test_pythons.py
+
 lowest: $(STAMP) ## the core of the tests, with the lowest versions that pyproject.toml allows
 	@$(PYTHON) -m venv --clear $(LOWEST)
 	@$(BIN)/python scripts/lowest.py > $(LOWEST)/requirements.txt
@@ -63,4 +73,4 @@ format: $(STAMP) ## put the code into the project's format
 	$(BIN)/ruff format .
 
 clean: ## remove what was made
-	rm -rf $(VENV) $(LOWEST) dist build docs/reference .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(LOWEST) $(addprefix .venv-,$(OTHERS)) dist build docs/reference .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

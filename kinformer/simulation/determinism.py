@@ -2,8 +2,8 @@
 
 While the block of :func:`deterministic` runs, these come from its source: the module :mod:`random`, ``os.urandom`` and
 what is built on it (:mod:`uuid`, :mod:`secrets`), a :class:`random.Random` without a seed, the functions of
-:mod:`time`, ``datetime.now()`` and ``utcnow()`` and ``date.today()``, and work that is given to threads. After it
-everything is as before.
+:mod:`time`, ``datetime.now()`` and ``utcnow()`` and ``date.today()``, work that is given to threads. asyncio's
+tasks, ``gather`` and ``wait_for`` are the same on every Python. After it everything is as before.
 
 What it cannot reach: a function that somebody has imported by its name before, such as ``from time import monotonic``
 (code of the project takes a :class:`~kinformer.clock.Clock`), extensions in C that ask the kernel, and the order of
@@ -15,6 +15,7 @@ and the only way: code holds the type by its name, and msgspec and others know t
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
 import datetime as _datetime
 import gc
@@ -30,6 +31,8 @@ import anyio.lowlevel
 import anyio.to_thread
 
 from kinformer.clock import RealClock
+from kinformer.simulation.handles import SimulatedTask
+from kinformer.simulation.waits import gather, wait_for
 
 __all__ = ("Source", "deterministic")
 
@@ -56,7 +59,7 @@ def deterministic(source: Source, seed: object) -> Iterator[None]:
     with ExitStack() as stack:
         stack.callback(random.setstate, state)
         random.seed(f"random {seed}")
-        for owner, name, value in (*_functions_of_time(source), *_functions_of_chance(draw), *_INLINE):
+        for owner, name, value in (*_functions_of_time(source), *_functions_of_chance(draw), *_INLINE, *_OF_ASYNCIO):
             stack.callback(setattr, owner, name, owner.__dict__[name])
             setattr(owner, name, value)
         stack.enter_context(_replaced(_Datetime, _methods_of_datetime(source)))
@@ -139,4 +142,10 @@ def _at_once(func: Callable[..., Any], *args: Any) -> Any:
     return func(*args)
 
 
+#: What differs from Python to Python. aiohttp makes tasks by the class itself, to have them begin at once.
+_OF_ASYNCIO: Final = tuple(
+    (module, name, value)
+    for module in (asyncio, asyncio.tasks)
+    for name, value in (("Task", SimulatedTask), ("gather", gather), ("wait_for", wait_for))
+)
 _INLINE: Final = ((anyio.to_thread, "run_sync", _in_this_thread), (anyio.from_thread, "run_sync", _at_once))

@@ -1,0 +1,65 @@
+"""``asyncio.gather`` and ``asyncio.wait_for``, the same on every Python.
+
+Both were written anew for Python 3.12, and take other turns of the loop there than before. A run is to be the same one
+everywhere, so that the functions of this module stand in for them in a run. They do what those of 3.12 and later do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from typing import Any, Final, TypeVar
+
+__all__ = ("gather", "wait_for")
+
+T = TypeVar("T")
+
+_gather: Final = asyncio.gather
+
+
+def gather(*awaitables: Awaitable[Any], return_exceptions: bool = False) -> asyncio.Future[list[Any]]:
+    """Like :func:`asyncio.gather`: what is known at once is told at once, and not at a later turn."""
+    made: dict[Awaitable[Any], asyncio.Future[Any]] = {}
+    for each in awaitables:
+        if each not in made:
+            made[each] = asyncio.ensure_future(each)
+    children = [made[each] for each in awaitables]
+    failed = None if return_exceptions else next(filter(_has_failed, made.values()), None)
+    if failed is None and not all(child.done() for child in children):
+        return _gather(*children, return_exceptions=return_exceptions)
+    outer: asyncio.Future[list[Any]] = asyncio.get_running_loop().create_future()
+    if failed is None:
+        outer.set_result([_outcome(child) for child in children])
+    else:
+        _gather(*children, return_exceptions=True)  # has looked at the errors of the others when they come
+        outer.set_exception(_outcome(failed))
+    return outer
+
+
+def _has_failed(child: asyncio.Future[Any]) -> bool:
+    return child.done() and (child.cancelled() or child.exception() is not None)
+
+
+def _outcome(child: asyncio.Future[Any]) -> Any:
+    """The result of what is done, or its error."""
+    if child.cancelled():
+        return asyncio.CancelledError()
+    return child.exception() or child.result()
+
+
+async def wait_for(awaitable: Awaitable[T], timeout: float | None) -> T:
+    """
+    Like :func:`asyncio.wait_for`: without a task of its own.
+
+    :raises TimeoutError: if it takes longer
+    """
+    if timeout is not None and timeout <= 0:
+        future = asyncio.ensure_future(awaitable)
+        if not future.done():
+            future.cancel()
+            await asyncio.wait([future])
+        if future.cancelled():
+            raise TimeoutError
+        return future.result()
+    async with asyncio.timeout(timeout):
+        return await awaitable
