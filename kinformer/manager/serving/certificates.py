@@ -13,8 +13,9 @@ import ssl
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
+from kinformer.certificates import CertificatesUnavailable, make_certificate
 from kinformer.client.tls import pem_file
 from kinformer.clock import Clock, RealClock
 from kinformer.logs import get_logger
@@ -26,8 +27,8 @@ log = get_logger(__name__)
 #: Seconds between two looks at the files.
 _LOOK_EVERY: Final = 10.0
 
-#: How long a certificate is good for that was made here, and when the next is made.
-_LIFE: Final = timedelta(days=365)
+#: The common name of a certificate that was made here, and when the next is made.
+_NAME: Final = "kinformer-manager"
 _RENEWED_AFTER: Final = timedelta(days=240)
 
 
@@ -129,49 +130,20 @@ def self_signed(host: str) -> bytes:
     :raises CertificateError: if the package `cryptography` is not installed
     """
     try:
-        from cryptography import x509
-        from cryptography.hazmat.primitives import hashes, serialization
-        from cryptography.hazmat.primitives.asymmetric import ec
-        from cryptography.x509.oid import ExtendedKeyUsageOID
-    except ImportError as error:
-        raise CertificateError(
-            "a certificate is made with the package `cryptography`: pip install 'kinformer[tls]', "
-            "or give --tls-cert-file and --tls-private-key-file"
-        ) from error
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "kinformer-manager")])
-    now = datetime.now(UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        # Some machines' clocks are a little behind.
-        .not_valid_before(now - timedelta(hours=1))
-        .not_valid_after(now + _LIFE)
-        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(x509.SubjectAlternativeName(_names(host)), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    private = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    return certificate.public_bytes(serialization.Encoding.PEM) + private
+        return b"".join(make_certificate(_NAME, datetime.now(UTC), authority=None, hosts=_hosts(host)))
+    except CertificatesUnavailable as error:
+        raise CertificateError(f"{error}, or give --tls-cert-file and --tls-private-key-file") from error
 
 
-def _names(host: str) -> list[Any]:
-    from cryptography import x509
-
-    names: dict[Any, None] = {}
+def _hosts(host: str) -> list[str]:
+    hosts: list[str] = []
     for one in (host, socket.gethostname(), "localhost", "127.0.0.1", "::1"):
         try:
             address = ipaddress.ip_address(one)
         except ValueError:
             if one.isascii() and one:
-                names[x509.DNSName(one)] = None
+                hosts.append(one)
         else:
             if not address.is_unspecified:
-                names[x509.IPAddress(address)] = None
-    return list(names)
+                hosts.append(one)
+    return hosts

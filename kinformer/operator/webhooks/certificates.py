@@ -12,10 +12,20 @@ import base64
 import ssl
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
+from kinformer.certificates import (
+    CertificatesUnavailable,
+    KeyPair,
+    first_of,
+    is_signed_by,
+    make_authority,
+    make_certificate,
+    names_of,
+    validity_of,
+)
 from kinformer.client import AlreadyExists, Client, ClientError, Conflict, NotFound
 from kinformer.client.tls import pem_file
 from kinformer.clock import Clock, RealClock
@@ -27,9 +37,7 @@ __all__ = ("Certificate", "CertificateError", "CertificateFiles", "ClusterCertif
 
 log = get_logger(__name__)
 
-#: How long what is made here is good for, and after how much of that it is made anew.
-_AUTHORITY_LIFE: Final = timedelta(days=3650)
-_LIFE: Final = timedelta(days=365)
+#: After how much of its life a certificate is made anew.
 _RENEWED_AFTER: Final = 2 / 3
 
 #: Seconds between two looks at the Secret.
@@ -81,10 +89,9 @@ def service_hosts(service: str, namespace: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """A certificate and its key in PEM; of the certificate, how long it is good."""
+    """A certificate with its key, and from when to when it is valid."""
 
-    certificate: bytes
-    key: bytes
+    pair: KeyPair
     since: datetime
     until: datetime
 
@@ -174,7 +181,10 @@ class ClusterCertificate:
             except NotFound:
                 secret = None
             held = _data_of(secret)
-            data = _renewed(held, self._hosts, self._clock.now())
+            try:
+                data = _renewed(held, self._hosts, self._clock.now())
+            except CertificatesUnavailable as error:
+                raise CertificateError(f"{error}, or give files") from error
             if data == held:
                 return data
             try:
@@ -206,128 +216,38 @@ def _renewed(held: dict[str, bytes], hosts: tuple[str, ...], now: datetime) -> d
     authority = _pair(held.get("ca.crt", b""), held.get("ca.key", b""))
     certificate = _pair(held.get("tls.crt", b""), held.get("tls.key", b""))
     if authority is None or authority.is_due(now):
-        made = _make_authority(now)
+        # The time is in its name, so that an old and a new one are told apart.
+        made = make_authority(f"webhook-ca@{int(now.timestamp())}", now)
         # The old one vouches for the certificate that replicas show until they have seen the new one.
-        before = authority.certificate if authority is not None and authority.until > now else b""
-        authority, bundle, certificate = made, made.certificate + before, None
+        before = authority.pair.certificate if authority is not None and authority.until > now else b""
+        authority, bundle, certificate = _read(made), made.certificate + before, None
     else:
         bundle = held["ca.crt"]
     if certificate is None or certificate.is_due(now) or not _is_for(certificate, hosts, authority):
-        certificate = _make_certificate(authority, hosts, now)
+        certificate = _read(make_certificate(hosts[0], now, authority=authority.pair, hosts=hosts))
     return {
         "ca.crt": bundle,
-        "ca.key": authority.key,
-        "tls.crt": certificate.certificate,
-        "tls.key": certificate.key,
+        "ca.key": authority.pair.key,
+        "tls.crt": certificate.pair.certificate,
+        "tls.key": certificate.pair.key,
     }
 
 
-# -- with the package `cryptography` ---------------------------------------------------------------------------------
-
-
-def _crypto() -> Any:
-    try:
-        import cryptography.x509 as x509
-    except ImportError as error:
-        raise CertificateError(
-            "certificates are made with the package `cryptography`: pip install 'kinformer[tls]', or give files"
-        ) from error
-    return x509
-
-
-def _pair(certificate: bytes, key: bytes) -> _Pair | None:
-    if not certificate or not key:
+def _pair(certificates: bytes, key: bytes) -> _Pair | None:
+    if not certificates or not key:
         return None
     try:
-        first = _crypto().load_pem_x509_certificates(certificate)[0]
-    except (ValueError, IndexError):
+        return _read(KeyPair(first_of(certificates), key))
+    except ValueError:
         return None
-    from cryptography.hazmat.primitives.serialization import Encoding
 
-    return _Pair(first.public_bytes(Encoding.PEM), key, first.not_valid_before_utc, first.not_valid_after_utc)
+
+def _read(pair: KeyPair) -> _Pair:
+    since, until = validity_of(pair.certificate)
+    return _Pair(pair, since, until)
 
 
 def _is_for(pair: _Pair, hosts: tuple[str, ...], authority: _Pair) -> bool:
     """Whether a certificate is for these hosts, and of that authority."""
-    x509 = _crypto()
-    certificate = x509.load_pem_x509_certificate(pair.certificate)
-    try:
-        certificate.verify_directly_issued_by(x509.load_pem_x509_certificate(authority.certificate))
-        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    except Exception:  # whatever is wrong with it, it is made anew
-        return False
-    return {str(name.value) for name in names} == set(hosts)
-
-
-def _make_authority(now: datetime) -> _Pair:
-    x509 = _crypto()
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    key = ec.generate_private_key(ec.SECP256R1())
-    # The time is in its name, so that an old and a new one are told apart.
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, f"webhook-ca@{int(now.timestamp())}")])
-    builder = _builder(x509, name, name, key.public_key(), key.public_key(), now, _AUTHORITY_LIFE)
-    builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-    return _signed(builder.add_extension(_usage(x509, signs=True), critical=True), key, key)
-
-
-def _make_certificate(authority: _Pair, hosts: tuple[str, ...], now: datetime) -> _Pair:
-    x509 = _crypto()
-    import ipaddress
-
-    from cryptography.hazmat.primitives.asymmetric import ec
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key
-
-    key = ec.generate_private_key(ec.SECP256R1())
-    authority_key: Any = load_pem_private_key(authority.key, None)
-    issuer = x509.load_pem_x509_certificate(authority.certificate).subject
-    # A common name has 64 characters at most; who checks it looks at the names below.
-    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, hosts[0][:64])])
-    names: list[Any] = []
-    for host in hosts:
-        try:
-            names.append(x509.IPAddress(ipaddress.ip_address(host)))
-        except ValueError:
-            names.append(x509.DNSName(host))
-    builder = _builder(x509, subject, issuer, key.public_key(), authority_key.public_key(), now, _LIFE)
-    builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-    builder = builder.add_extension(_usage(x509, signs=False), critical=True)
-    server = x509.oid.ExtendedKeyUsageOID.SERVER_AUTH
-    builder = builder.add_extension(x509.ExtendedKeyUsage([server]), critical=False)
-    return _signed(builder.add_extension(x509.SubjectAlternativeName(names), critical=False), authority_key, key)
-
-
-def _builder(x509: Any, subject: Any, issuer: Any, key: Any, issuers_key: Any, now: datetime, life: timedelta) -> Any:
-    builder = x509.CertificateBuilder().subject_name(subject).issuer_name(issuer).public_key(key)
-    builder = builder.serial_number(x509.random_serial_number())
-    builder = builder.add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
-    issuers = x509.AuthorityKeyIdentifier.from_issuer_public_key(issuers_key)
-    # Some machines' clocks are a little behind.
-    return (
-        builder.add_extension(issuers, critical=False)
-        .not_valid_before(now - timedelta(hours=1))
-        .not_valid_after(now + life)
-    )
-
-
-def _usage(x509: Any, *, signs: bool) -> Any:
-    return x509.KeyUsage(
-        digital_signature=not signs,
-        key_cert_sign=signs,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        crl_sign=False,
-        encipher_only=False,
-        decipher_only=False,
-    )
-
-
-def _signed(builder: Any, signing_key: Any, key: Any) -> _Pair:
-    from cryptography.hazmat.primitives import hashes
-    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-
-    made = builder.sign(signing_key, hashes.SHA256())
-    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    return _Pair(made.public_bytes(Encoding.PEM), private, made.not_valid_before_utc, made.not_valid_after_utc)
+    certificate = pair.pair.certificate
+    return is_signed_by(certificate, authority.pair.certificate) and names_of(certificate) == set(hosts)

@@ -1,0 +1,227 @@
+"""Certificates that are made here: authorities, and what they sign for servers and clients.
+
+Names and a time go in, PEM comes out. The embedded API server, the endpoint of a manager and webhooks have certificates
+of their own when they are given none. All of them are made here, by the package `cryptography`, which is imported when
+the first one is made. Nothing here reads or writes files.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final, NamedTuple
+
+__all__ = (
+    "AUTHORITY_LIFE",
+    "LIFE",
+    "CertificatesUnavailable",
+    "KeyPair",
+    "first_of",
+    "is_signed_by",
+    "make_authority",
+    "make_certificate",
+    "names_of",
+    "validity_of",
+)
+
+#: How long an authority, and a certificate, is valid unless something else is said.
+AUTHORITY_LIFE: Final = timedelta(days=3650)
+LIFE: Final = timedelta(days=365)
+
+#: The clocks of some machines are a little behind.
+_BEHIND: Final = timedelta(hours=1)
+
+#: The longest common name that there can be, in characters. Whoever checks a certificate looks at its other names.
+_LONGEST_NAME: Final = 64
+
+
+class CertificatesUnavailable(Exception):
+    """The package that makes certificates is not installed."""
+
+
+class KeyPair(NamedTuple):
+    """A certificate and its key, in PEM."""
+
+    certificate: bytes
+    key: bytes
+
+
+def make_authority(name: str, now: datetime, life: timedelta = AUTHORITY_LIFE) -> KeyPair:
+    """
+    An authority, which signs certificates and is signed by itself.
+
+    :raises CertificatesUnavailable: if `cryptography` is not installed
+    """
+    x509 = _x509()
+    key = _new_key()
+    subject = _name_of(x509, name)
+    builder = _builder(x509, subject, subject, key.public_key(), key.public_key(), now, life)
+    builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+    return _signed(builder.add_extension(_usage(x509, signs_certificates=True), critical=True), key, key)
+
+
+def make_certificate(
+    name: str,
+    now: datetime,
+    *,
+    authority: KeyPair | None,
+    hosts: Sequence[str] = (),
+    organizations: Sequence[str] = (),
+    life: timedelta = LIFE,
+) -> KeyPair:
+    """
+    A certificate for a server, if it has hosts, or for a client, if it has none.
+
+    :param name: the common name; for a client, its user
+    :param authority: signs it; None: it is signed with its own key
+    :param hosts: names and addresses of the server
+    :param organizations: for a client, its groups
+    :raises CertificatesUnavailable: if `cryptography` is not installed
+    """
+    x509 = _x509()
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    key = _new_key()
+    subject = _name_of(x509, name[:_LONGEST_NAME], organizations)
+    issuer, signing = subject, key
+    if authority is not None:
+        issuer = x509.load_pem_x509_certificate(authority.certificate).subject
+        signing = load_pem_private_key(authority.key, None)
+    builder = _builder(x509, subject, issuer, key.public_key(), signing.public_key(), now, life)
+    builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+    if authority is not None:
+        # One that is signed by itself has no such restriction: who trusts it takes it for its own authority.
+        builder = builder.add_extension(_usage(x509, signs_certificates=False), critical=True)
+    purposes = x509.oid.ExtendedKeyUsageOID
+    purpose = purposes.SERVER_AUTH if hosts else purposes.CLIENT_AUTH
+    builder = builder.add_extension(x509.ExtendedKeyUsage([purpose]), critical=False)
+    if hosts:
+        names = list(dict.fromkeys(_host(x509, host) for host in hosts))
+        builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
+    return _signed(builder, signing, key)
+
+
+def validity_of(certificates: bytes) -> tuple[datetime, datetime]:
+    """
+    When the first of some certificates begins and ends to be valid.
+
+    :raises ValueError: if there is none
+    :raises CertificatesUnavailable: if `cryptography` is not installed
+    """
+    first = _first(certificates)
+    return first.not_valid_before_utc, first.not_valid_after_utc
+
+
+def names_of(certificates: bytes) -> frozenset[str]:
+    """
+    The names and addresses of the server that the first of some certificates is for.
+
+    :raises ValueError: if there is none
+    :raises CertificatesUnavailable: if `cryptography` is not installed
+    """
+    x509 = _x509()
+    try:
+        found = _first(certificates).extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return frozenset()
+    return frozenset(str(name.value) for name in found)
+
+
+def is_signed_by(certificates: bytes, authority: bytes) -> bool:
+    """
+    Whether an authority has signed the first of some certificates.
+
+    :raises ValueError: if one of them is no certificate
+    :raises CertificatesUnavailable: if `cryptography` is not installed
+    """
+    _x509()
+    from cryptography.exceptions import InvalidSignature
+
+    try:
+        _first(certificates).verify_directly_issued_by(_first(authority))
+    except (ValueError, TypeError, InvalidSignature):
+        return False
+    return True
+
+
+def first_of(certificates: bytes) -> bytes:
+    """
+    The first of some certificates alone.
+
+    :raises ValueError: if there is none
+    :raises CertificatesUnavailable: if `cryptography` is not installed
+    """
+    first = _first(certificates)
+    from cryptography.hazmat.primitives.serialization import Encoding
+
+    pem: bytes = first.public_bytes(Encoding.PEM)
+    return pem
+
+
+def _x509() -> Any:
+    try:
+        from cryptography import x509
+    except ImportError as error:
+        raise CertificatesUnavailable(
+            "certificates are made with the package `cryptography`: pip install 'kinformer[tls]'"
+        ) from error
+    return x509
+
+
+def _first(certificates: bytes) -> Any:
+    found = _x509().load_pem_x509_certificates(certificates)
+    if not found:
+        raise ValueError("there is no certificate")
+    return found[0]
+
+
+def _new_key() -> Any:
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    return ec.generate_private_key(ec.SECP256R1())
+
+
+def _name_of(x509: Any, name: str, organizations: Sequence[str] = ()) -> Any:
+    parts = [x509.NameAttribute(x509.NameOID.ORGANIZATION_NAME, one) for one in organizations]
+    return x509.Name([*parts, x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+
+
+def _host(x509: Any, host: str) -> Any:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)
+
+
+def _builder(x509: Any, subject: Any, issuer: Any, key: Any, issuers_key: Any, now: datetime, life: timedelta) -> Any:
+    builder = x509.CertificateBuilder().subject_name(subject).issuer_name(issuer).public_key(key)
+    builder = builder.serial_number(x509.random_serial_number())
+    # RFC 5280 asks for both in all certificates of a chain, and Python does so from 3.13 on.
+    builder = builder.add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
+    issuers = x509.AuthorityKeyIdentifier.from_issuer_public_key(issuers_key)
+    builder = builder.add_extension(issuers, critical=False)
+    return builder.not_valid_before(now - _BEHIND).not_valid_after(now + life)
+
+
+def _usage(x509: Any, *, signs_certificates: bool) -> Any:
+    return x509.KeyUsage(
+        digital_signature=not signs_certificates,
+        key_cert_sign=signs_certificates,
+        crl_sign=signs_certificates,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _signed(builder: Any, signing_key: Any, key: Any) -> KeyPair:
+    from cryptography.hazmat.primitives import hashes
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+    made = builder.sign(signing_key, hashes.SHA256())
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    return KeyPair(made.public_bytes(Encoding.PEM), private)
