@@ -6,7 +6,6 @@ the process. Other parts of the manager add routes of their own.
 
 from __future__ import annotations
 
-import errno
 import ssl
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
@@ -90,6 +89,7 @@ class Endpoint:
         # Imported here: half of aiohttp is its server, and most processes have no use for it.
         from aiohttp import web
 
+        from kinformer.manager.serving.listening import app_runner, listen
         from kinformer.manager.serving.routes import access_rules, health_routes, metrics_routes, status_routes
 
         tls = self._tls()
@@ -103,27 +103,19 @@ class Endpoint:
             app.add_routes(status_routes(self._pages))
         for group in self._groups:
             app.add_routes(group())
-        # A handler whose client is gone is cancelled: one that streams would not notice, and aiohttp forgets it.
-        runner = web.AppRunner(
-            app, access_log=None, handle_signals=False, handler_cancellation=True, shutdown_timeout=0.2
-        )
         try:
-            await runner.setup()
-            site = web.TCPSite(runner, self.host, self.port, ssl_context=tls)
-            try:
-                await site.start()
-            except OSError as error:
-                why = "the port is in use" if error.errno == errno.EADDRINUSE else error.strerror
-                raise EndpointError(f"cannot serve metrics on {self.host}:{self.port}: {why}") from error
-            self.port = runner.addresses[0][1]
-            self.listening.set()
-            log.info("endpoint_listening", host=self.host, port=self.port, tls=tls is not None)
-            if self._certificate is not None:
-                await self._certificate.run()
-            await anyio.sleep_forever()
+            async with app_runner(app) as runner:
+                try:
+                    self.port = await listen(runner, self.host, self.port, tls)
+                except OSError as error:
+                    raise EndpointError(f"cannot serve metrics on {error}") from error
+                self.listening.set()
+                log.info("endpoint_listening", host=self.host, port=self.port, tls=tls is not None)
+                if self._certificate is not None:
+                    await self._certificate.run()
+                await anyio.sleep_forever()
         finally:
             with anyio.CancelScope(shield=True):
-                await runner.cleanup()
                 await at_work.wait_none()
 
     def _tls(self) -> ssl.SSLContext | None:

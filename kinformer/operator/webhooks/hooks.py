@@ -217,6 +217,11 @@ class Webhooks:
         return register
 
     @property
+    def paths(self) -> tuple[str, ...]:
+        """Where the functions are asked."""
+        return tuple(self.hooks)
+
+    @property
     def converts(self) -> bool:
         """Whether there is something to convert."""
         return bool(self._conversions)
@@ -263,10 +268,11 @@ class Webhooks:
 
     # -- answering
 
-    async def answer_admission(self, path: str, asked: RawRequest) -> bytes:
+    async def answer_admission(self, path: str, asked: RawRequest, seconds: float = 0.0) -> bytes:
         """
         Have the function at a path decide.
 
+        :param seconds: how long the API server waits; functions are not told, but cancelled by the server
         :raises KeyError: if there is none
         :raises Exception: whatever the function raises, :exc:`Denied` aside
         """

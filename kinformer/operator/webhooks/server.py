@@ -8,22 +8,28 @@ for a failure of the webhook: its failure policy then decides. So it is with a f
 
 from __future__ import annotations
 
-import errno
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Final
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import anyio
 
 from kinformer.clock import Clock, RealClock
 from kinformer.logs import get_logger
 from kinformer.operator.webhooks.certificates import Certificate
-from kinformer.operator.webhooks.hooks import Webhooks
-from kinformer.operator.webhooks.reviews import BadReview, read_admission, read_conversion, read_timeout, status
+from kinformer.operator.webhooks.reviews import (
+    BadReview,
+    ConversionRequest,
+    RawRequest,
+    read_admission,
+    read_conversion,
+    read_timeout,
+    status,
+)
 
 if TYPE_CHECKING:
     from aiohttp import web
 
-__all__ = ("BODY_LIMIT", "CONVERT_PATH", "WebhookServer", "WebhookServerError")
+__all__ = ("BODY_LIMIT", "CONVERT_PATH", "Answers", "WebhookServer", "WebhookServerError")
 
 log = get_logger(__name__)
 
@@ -42,6 +48,28 @@ class WebhookServerError(Exception):
     """The server cannot listen."""
 
 
+class Answers(Protocol):
+    """What decides about reviews: :class:`~kinformer.operator.webhooks.Webhooks`, or something like it."""
+
+    @property
+    def paths(self) -> Collection[str]:
+        """Where it is asked."""
+
+    @property
+    def converts(self) -> bool:
+        """Whether there is something to convert."""
+
+    async def answer_admission(self, path: str, asked: RawRequest, seconds: float = ..., /) -> bytes:
+        """
+        Decide.
+
+        :param seconds: how long the API server waits
+        """
+
+    def answer_conversion(self, asked: ConversionRequest, /) -> bytes:
+        """Convert objects."""
+
+
 async def _nothing_wrong() -> str:
     return ""
 
@@ -54,9 +82,12 @@ class WebhookServer:
     :ivar listening: is set once it does
     """
 
+    #: Bytes of a review at most.
+    body_limit: int = BODY_LIMIT
+
     def __init__(
         self,
-        webhooks: Webhooks,
+        webhooks: Answers,
         certificate: Certificate | None,
         *,
         host: str = "0.0.0.0",  # API servers are on other machines
@@ -81,73 +112,104 @@ class WebhookServer:
         """
         from aiohttp import web
 
-        context = await self._certificate.context() if self._certificate is not None else None
-        app = web.Application(client_max_size=BODY_LIMIT)
-        app.add_routes([web.post(path, self._decide) for path in self._webhooks.hooks])
+        from kinformer.manager.serving.listening import app_runner
+
+        app = web.Application(client_max_size=self.body_limit)
+        app.add_routes([web.post(path, self._decide) for path in self._webhooks.paths])
         app.add_routes([web.get(path, self._health) for path in ("/healthz", "/readyz")])
         app.add_routes([web.get("/livez", self._live)])
         if self._webhooks.converts:
             app.add_routes([web.post(CONVERT_PATH, self._convert)])
-        runner = web.AppRunner(
-            app, access_log=None, handle_signals=False, shutdown_timeout=0.2, handler_cancellation=True
-        )
+        # No API server compresses a review: one that is compressed is refused, and not unpacked.
+        async with app_runner(app, auto_decompress=False) as runner:
+            await self.serve(runner)
+
+    async def serve(self, runner: web.AppRunner) -> None:
+        """
+        Listen, and keep the certificate up to date, until cancelled.
+
+        To be overridden by a server that has a port or certificates of its own kind.
+        """
+        from kinformer.manager.serving.listening import listen
+
+        context = await self._certificate.context() if self._certificate is not None else None
         try:
-            await runner.setup()
-            site = web.TCPSite(runner, self.host, self.port, ssl_context=context)
-            try:
-                await site.start()
-            except OSError as error:
-                why = "the port is in use" if error.errno == errno.EADDRINUSE else error.strerror or error
-                raise WebhookServerError(f"cannot serve webhooks on {self.host}:{self.port}: {why}") from error
-            self.port = runner.addresses[0][1]
-            self.listening.set()
-            log.info("webhooks_listening", host=self.host, port=self.port, paths=sorted(self._webhooks.hooks))
-            if self._certificate is not None:
-                await self._certificate.run()
-            await anyio.sleep_forever()
-        finally:
-            with anyio.CancelScope(shield=True):
-                await runner.cleanup()
+            self.port = await listen(runner, self.host, self.port, context)
+        except OSError as error:
+            raise WebhookServerError(f"cannot serve webhooks on {error}") from error
+        self.tell_listening()
+        if self._certificate is not None:
+            await self._certificate.run()
+        await anyio.sleep_forever()
+
+    def tell_listening(self) -> None:
+        """Set :attr:`listening`, and write it to the log."""
+        self.listening.set()
+        log.info("webhooks_listening", host=self.host, port=self.port, paths=sorted(self._webhooks.paths))
+
+    def refusal(self, client: Mapping[str, Any] | None) -> str:
+        """
+        Why somebody may not ask; empty for who may. A server that knows its clients overrides it.
+
+        :param client: their certificate, as :meth:`ssl.SSLSocket.getpeercert` gives it; None without one
+        """
+        return ""
 
     async def _decide(self, http: web.Request) -> web.Response:
-        async def decide(body: bytes) -> bytes:
-            return await self._webhooks.answer_admission(http.path, read_admission(body))
+        async def decide(body: bytes, seconds: float) -> bytes:
+            return await self._webhooks.answer_admission(http.path, read_admission(body), seconds)
 
         return await self._answer(http, decide)
 
     async def _convert(self, http: web.Request) -> web.Response:
-        async def convert(body: bytes) -> bytes:
+        async def convert(body: bytes, seconds: float) -> bytes:
             return self._webhooks.answer_conversion(read_conversion(body))
 
         return await self._answer(http, convert)
 
-    async def _answer(self, http: web.Request, answer: Callable[[bytes], Awaitable[bytes]]) -> web.Response:
+    async def _answer(self, http: web.Request, answer: Callable[[bytes, float], Awaitable[bytes]]) -> web.Response:
         from aiohttp import web
 
+        if why := self.refusal(http.transport.get_extra_info("peercert") if http.transport is not None else None):
+            return _status(403, "Forbidden", why)
+        encoding = http.headers.get("Content-Encoding", "identity")
+        if encoding.lower() != "identity":
+            return _status(415, "UnsupportedMediaType", f"the body is encoded ({encoding[:40]!r}): want it as it is")
         try:
-            with anyio.CancelScope() as reading:
-                late = self._clock.call_later(_BODY_TIMEOUT, reading.cancel)
-                try:
-                    body = await http.read()
-                finally:
-                    late.cancel()
-            if reading.cancelled_caught:
+            body = await self._body(http)
+            if body is None:
                 return _status(408, "Timeout", f"the request body did not come within {_BODY_TIMEOUT:g} s")
             seconds = read_timeout(http.query.get("timeout", ""), _TIMEOUT)
             with anyio.CancelScope() as deciding:
                 late = self._clock.call_later(seconds, deciding.cancel)
                 try:
-                    return web.Response(body=await answer(body), content_type=_JSON)
+                    return web.Response(body=await answer(body, seconds), content_type=_JSON)
                 finally:
                     late.cancel()
             return _status(504, "Timeout", f"{http.path} did not answer within {seconds:g} s")
         except web.HTTPRequestEntityTooLarge:
-            return _status(413, "RequestEntityTooLarge", f"the request body is larger than {BODY_LIMIT} bytes")
+            return _status(413, "RequestEntityTooLarge", f"the request body is larger than {self.body_limit} bytes")
         except BadReview as error:
             return _status(400, "BadRequest", str(error))
         except Exception as error:
             log.exception("webhook_failed", path=http.path)
             return _status(500, "InternalError", f"{http.path} failed: {type(error).__name__}")
+
+    async def _body(self, http: web.Request) -> bytes | None:
+        """
+        The body; None if it does not come in time.
+
+        :raises HTTPRequestEntityTooLarge: if it is too large
+        """
+        if http.content.is_eof():
+            return await http.read()
+        with anyio.CancelScope() as reading:
+            late = self._clock.call_later(_BODY_TIMEOUT, reading.cancel)
+            try:
+                return await http.read()
+            finally:
+                late.cancel()
+        return None
 
     async def _health(self, http: web.Request) -> web.Response:
         from aiohttp import web

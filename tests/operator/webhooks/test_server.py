@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import ssl
 from collections.abc import AsyncIterator
@@ -16,7 +17,7 @@ import pytest
 
 from kinformer.client import ApiError, Client, Forbidden, InternalError, connect
 from kinformer.clock import Clock, FakeClock
-from kinformer.envtest import ApiServer
+from kinformer.envtest import ApiServer, running
 from kinformer.models import V1MutatingWebhookConfiguration, V1ObjectMeta, V1Secret, V1ValidatingWebhookConfiguration
 from kinformer.operator import CustomResource, install
 from kinformer.operator.webhooks import (
@@ -230,6 +231,18 @@ async def test_a_port_that_is_taken_is_an_error_that_names_it() -> None:
         with pytest.raises(WebhookServerError, match=f"127.0.0.1:{first.port}: the port is in use"):
             await WebhookServer(of_shops(), None, host="127.0.0.1", port=first.port).run()
         tasks.cancel_scope.cancel()
+
+
+async def test_a_review_that_is_compressed_is_refused_and_not_unpacked() -> None:
+    async with running(WebhookServer(of_shops(), None, host="127.0.0.1", port=0)) as server:
+        await server.listening.wait()
+        url = f"http://127.0.0.1:{server.port}/validate-example-com-v1-webapp"
+        async with (
+            aiohttp.ClientSession() as session,
+            session.post(url, data=gzip.compress(b"{}"), headers={"Content-Encoding": "gzip"}) as answer,
+        ):
+            said = await answer.json()
+    assert (answer.status, said["message"]) == (415, "the body is encoded ('gzip'): want it as it is")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,58 @@
+"""Serving an application of aiohttp on a port: what the manager's endpoint and webhooks have in common.
+
+aiohttp's server is imported here, so this module is imported only by those who serve.
+"""
+
+from __future__ import annotations
+
+import errno
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import anyio
+from aiohttp import web
+
+__all__ = ("app_runner", "listen")
+
+
+@asynccontextmanager
+async def app_runner(app: web.Application, *, auto_decompress: bool = True) -> AsyncIterator[web.AppRunner]:
+    """
+    What runs an application's handlers, as long as the block does. A handler whose client is gone is cancelled.
+
+    :param auto_decompress: whether bodies that are compressed are unpacked
+    """
+    runner = web.AppRunner(
+        app,
+        access_log=None,
+        handle_signals=False,
+        # One that streams would not notice that its client is gone, and aiohttp forgets it.
+        handler_cancellation=True,
+        shutdown_timeout=0.2,
+        auto_decompress=auto_decompress,
+    )
+    try:
+        await runner.setup()
+        yield runner
+    finally:
+        with anyio.CancelScope(shield=True):
+            await runner.cleanup()
+
+
+async def listen(runner: web.AppRunner, host: str, port: int, context: ssl.SSLContext | None) -> int:
+    """
+    Take connections.
+
+    :param port: 0 for any that is free
+    :return: the port
+    :raises OSError: if the port is taken or not to be had; its text says why
+    """
+    site = web.TCPSite(runner, host, port, ssl_context=context)
+    try:
+        await site.start()
+    except OSError as error:
+        why = "the port is in use" if error.errno == errno.EADDRINUSE else error.strerror or str(error)
+        raise OSError(f"{host}:{port}: {why}") from error
+    address: tuple[str, int] = runner.addresses[0]
+    return address[1]
