@@ -16,26 +16,21 @@ import random as _random
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import anyio
 from anyio.abc import TaskGroup
 
 from kinformer.backoff import Backoff
 from kinformer.cache.consistency import InconsistentList, check_consistency, consistency_is_checked
-from kinformer.cache.delta_fifo import DeltaFIFO
-from kinformer.cache.finishing import Finisher
-from kinformer.cache.keys import DeletedFinalStateUnknown
-from kinformer.cache.left_out import LeftOut
+from kinformer.cache.intake import Intake
 from kinformer.cache.listwatch import ListAgain, ListerWatcher, reachability_of
 from kinformer.cache.metrics import failures_total
 from kinformer.cache.pager import DEFAULT_MAX_OBJECTS, DEFAULT_PAGE_SIZE, PagedList, list_in_pages
-from kinformer.cache.real_fifo import RealFIFO
-from kinformer.cache.store import ReflectorStore, TransformFunc
-from kinformer.cache.streaming_list import InitialEvents, StreamingListIgnored, shows_end
+from kinformer.cache.store import ReflectorStore
+from kinformer.cache.streaming_list import InitialEvents, StreamedList, StreamingListIgnored, shows_end
 from kinformer.cache.tasks import plain_task_group
 from kinformer.cache.thread_safe_store import ThreadSafeStore
-from kinformer.cache.undecodable import UndecodableObjects
 from kinformer.cache.watch_errors import (
     ListNotStored,
     RetryWithDeadline,
@@ -57,11 +52,10 @@ from kinformer.client.errors import (
     is_expired,
     is_too_large_resource_version,
 )
-from kinformer.client.types import BOOKMARK, MODIFIED, ListOptions, Undecodable, WatchEvent
+from kinformer.client.types import ListOptions, WatchEvent
 from kinformer.clock import Clock, RealClock
 from kinformer.logs import get_logger
-from kinformer.meta import Accessor, accessor_for, accessor_of
-from kinformer.models import ObjectDecodeError
+from kinformer.meta import Accessor, accessor_for
 
 __all__ = ("DEFAULT_MIN_WATCH_TIMEOUT", "DEFAULT_PAGE_SIZE", "Reflector")
 
@@ -134,30 +128,21 @@ class Reflector(Generic[T]):
         random: Callable[[], float] = _random.random,
     ):
         self.name = name or type_.__name__
-        self._type = type_
         self._lister_watcher = lister_watcher
         self._store = store
-        #: The store's methods to replace and resync in parts, and its transformer, if it has them.
+        #: The store's methods to replace and resync in parts, if it has them.
         self._replacing: Callable[[Sequence[T], str], Iterator[None]] | None = getattr(store, "replacing", None)
         self._resyncing: Callable[[], Iterator[None]] | None = getattr(store, "resyncing", None)
-        self._transformer: TransformFunc[T] | None = getattr(store, "transformer", None)
         self._accessor: Accessor[T] = accessor_for(type_)
-        #: The store's method that takes a key along with the object, if its keys are the ones that are made here.
-        self._update_keyed: Callable[[str, T], object] = self._update
-        if isinstance(store, DeltaFIFO | RealFIFO) and store.key_func is self._accessor.key:
-            self._update_keyed = store.update_keyed
-        self._undecodable: UndecodableObjects[T] = UndecodableObjects(
-            self.name, _known_to_nobody if known is None else known.get
-        )
-        self._finish = Finisher(
+        self._intake: Intake[T] = Intake(
             self.name,
             self._accessor,
-            # With a transformer, the stored object may not be the one that came.
-            known if self._transformer is None else None,
+            store,
+            known,
+            expected_kind=expected_kind,
             keep_managed_fields=keep_managed_fields,
             eager=eager,
         )
-        self._expected_kind = expected_kind if issubclass(type_, dict) else ""
         self._clock = clock or RealClock()
         self._backoff = backoff or Backoff(clock=self._clock, random=random, reset_after=None, reset_every=120.0)
         self._reachability = reachability_of(lister_watcher, self._clock)
@@ -171,24 +156,20 @@ class Reflector(Generic[T]):
         self._max_internal_error_retry = max_internal_error_retry
         self._use_watch_list = use_watch_list and lister_watcher.supports_watch_list and shows_end(self._accessor)
         self._on_batch = on_batch or _nothing
-        self._bookmark: Callable[[str], None] | None = getattr(store, "bookmark", None)
         self._random = random
-        self._last_sync_resource_version = ""
         self._version_unavailable = False
         self._lists = 0
         self._failing_since: float | None = None
         #: Why the last list or watch failed; None while a watch is open.
         self.failure: Exception | None = None
         self._heard_at: float | None = None
-        self._has_seen_bookmark = False
-        self._left_out = LeftOut(self.name)
         #: Set at the end of a running resync. Until then no batch is processed. None while no resync runs.
         self._resync: anyio.Event | None = None
 
     @property
     def last_sync_resource_version(self) -> str:
         """The version of the last list or event that was passed to the store; empty before the first list."""
-        return self._last_sync_resource_version
+        return self._intake.resource_version
 
     @property
     def lists(self) -> int:
@@ -221,7 +202,7 @@ class Reflector(Generic[T]):
         try:
             await self._run()
         finally:
-            self._undecodable.clear()
+            self._intake.undecodable.clear()
 
     async def _run(self) -> None:
         while True:
@@ -270,7 +251,7 @@ class Reflector(Generic[T]):
                 log.debug("streaming_list_failed", reflector=self.name, error=str(error), fallback="list")
         if opened is None:
             await self._list()
-        log.debug("cache_populated", reflector=self.name, resource_version=self._last_sync_resource_version)
+        log.debug("cache_populated", reflector=self.name, resource_version=self._intake.resource_version)
         if tasks is not None:
             tasks.start_soon(self._resync_periodically, tasks.cancel_scope, name=f"{self.name} resync")
         await self._watch(opened)
@@ -326,11 +307,12 @@ class Reflector(Generic[T]):
 
     async def _replace(self, objects: Sequence[T], version: str) -> None:
         """
-        Pass a list to the store.
+        Pass a list to the store, with the last states of the objects that were left out of it.
 
         :raises ListNotStored: if the store raises
         """
-        before = self._last_sync_resource_version
+        before = self._intake.resource_version
+        objects = [*objects, *self._intake.undecodable.end_list()]
         try:
             if self._replacing is not None:
                 for _ in self._replacing(objects, version):
@@ -339,10 +321,10 @@ class Reflector(Generic[T]):
                 self._store.replace(objects, version)
             self._heard_at = self._clock.monotonic()
             # Before the last part is processed, so that the store can be told the version that it has reached.
-            self._last_sync_resource_version = version
+            self._intake.resource_version = version
             await self._on_batch()
         except Exception as error:
-            self._last_sync_resource_version = before
+            self._intake.resource_version = before
             raise ListNotStored(self.name, error) from error
         self._lists += 1
 
@@ -350,39 +332,10 @@ class Reflector(Generic[T]):
         self._store.resync()
         return iter(())
 
-    def _accept(self, obj: T | Undecodable) -> T | None:
-        """The object as a streaming list keeps it, None to leave it out. Made at once, so that memory has no peak."""
-        if isinstance(obj, Undecodable):
-            self._undecodable.note(obj.key, obj.error, listed=True)
-            return None
-        if not self._is_expected(obj):
-            return None
-        if not self._take_in(obj):
-            return None
-        if self._transformer is not None:
-            try:
-                return self._transformer(obj)
-            except Exception:
-                log.debug("object_not_transformed", reflector=self.name)
-                # The store calls the transformer again and reports the failure: it knows whether it has the object.
-        return obj
-
-    def _take_in(self, obj: T) -> bool:
-        """Finish an object of a list at once, so that the list's memory can be freed. False: it is left out."""
-        try:
-            self._finish.one(obj)
-        except ObjectDecodeError as error:  # an eager one
-            self._undecodable.note(self._key_of(obj), error, listed=True)
-            return False
-        except Exception as error:
-            self._left_out.tell("store", self._key_of(obj), error)
-            return False
-        return True
-
     # --- the list
 
     async def _list(self) -> None:
-        self._undecodable.begin_list()
+        self._intake.undecodable.begin_list()
         first_version = self._relist_version()
         page_size = self._limit(first_version)
         try:
@@ -398,11 +351,11 @@ class Reflector(Generic[T]):
             self._paginated = True
         self._version_unavailable = False
         for one in found.left_out:
-            self._undecodable.note(one.key, one.error, listed=True)
-        await self._replace([*found.items, *self._undecodable.end_list()], found.resource_version)
+            self._intake.undecodable.note(one.key, one.error, listed=True)
+        await self._replace(found.items, found.resource_version)
 
     async def _list_at(self, version: str, page_size: int) -> PagedList[T]:
-        return await list_in_pages(self._lister_watcher, version, page_size, self._take_in, self._max_objects)
+        return await list_in_pages(self._lister_watcher, version, page_size, self._intake.take_in, self._max_objects)
 
     def _limit(self, resource_version: str) -> int:
         if self._page_size:
@@ -415,7 +368,7 @@ class Reflector(Generic[T]):
     def _relist_version(self) -> str:
         if self._version_unavailable:
             return ""
-        return self._last_sync_resource_version or "0"
+        return self._intake.resource_version or "0"
 
     # --- the streaming list
 
@@ -430,34 +383,24 @@ class Reflector(Generic[T]):
         while True:
             started = self._clock.monotonic()
             options = ListOptions(
-                resource_version="" if self._version_unavailable else self._last_sync_resource_version,
+                resource_version="" if self._version_unavailable else self._intake.resource_version,
                 resource_version_match="NotOlderThan",
                 allow_watch_bookmarks=True,
                 send_initial_events=True,
                 timeout_seconds=self._watch_timeout(),
             )
             wait = 0.0
-            self._undecodable.begin_list()
+            self._intake.undecodable.begin_list()
             async with AsyncExitStack() as attempt:
                 try:
                     batches = await attempt.enter_async_context(self._lister_watcher.watch(options))
                     initial = InitialEvents(
-                        self.name, self._accessor, self._accept, self._clock, started, self._max_objects
+                        self.name, self._accessor, self._intake.accept, self._clock, started, self._max_objects
                     )
                     found = await initial.read(batches)
                     if found is not None:
                         self._version_unavailable = False
-                        if consistency_is_checked():
-                            await check_consistency(
-                                self.name,
-                                self._lister_watcher,
-                                self._accessor,
-                                found.objects,
-                                found.resource_version,
-                                self._accept,
-                                self._clock,
-                            )
-                        await self._replace([*found.objects, *self._undecodable.end_list()], found.resource_version)
+                        await self._take_streamed(found)
                         return _Opened(attempt.pop_all(), batches, found.rest)
                     self._check_duration(started, initial.received)
                     cuts += 1
@@ -477,6 +420,20 @@ class Reflector(Generic[T]):
             if wait:
                 await self._wait(wait)
 
+    async def _take_streamed(self, found: StreamedList[T]) -> None:
+        """Pass a streaming list to the store. Compare it with a plain list first, if the environment asks for that."""
+        if consistency_is_checked():
+            await check_consistency(
+                self.name,
+                self._lister_watcher,
+                self._accessor,
+                found.objects,
+                found.resource_version,
+                self._intake.accept,
+                self._clock,
+            )
+        await self._replace(found.objects, found.resource_version)
+
     # --- the watch
 
     async def _watch(self, opened: _Opened[T] | None) -> None:
@@ -495,7 +452,7 @@ class Reflector(Generic[T]):
                     batches, rest, in_order = opened.batches, opened.rest, True
                     opened = None
                 else:
-                    version = self._last_sync_resource_version
+                    version = self._intake.resource_version
                     options = ListOptions(
                         resource_version=version, allow_watch_bookmarks=True, timeout_seconds=self._watch_timeout()
                     )
@@ -511,7 +468,7 @@ class Reflector(Generic[T]):
                     # Without a version the server first sends everything it has, in no order of versions.
                     rest, in_order = (), version not in ("", "0")
                 self._failing_since = self.failure = None
-                if not self._has_seen_bookmark:
+                if not self._intake.has_seen_bookmark:
                     self._heard_at = self._clock.monotonic()
                 try:
                     await self._reflect(batches, rest, started, in_order=in_order)
@@ -538,7 +495,7 @@ class Reflector(Generic[T]):
         """Pass what a watch sends to the store, until the watch ends."""
         received = len(rest)
         if rest:
-            in_order = self._apply(rest, in_order)
+            in_order = self._intake.apply(rest, in_order)
             await self._on_batch()
         try:
             async for batch in batches:
@@ -548,112 +505,12 @@ class Reflector(Generic[T]):
                 self._heard_at = self._clock.monotonic()
                 if self._resync is not None:
                     await self._resync.wait()
-                in_order = self._apply(batch, in_order)
+                in_order = self._intake.apply(batch, in_order)
                 await self._on_batch()
         except ConnectionLost as error:
             # Everything before the break is in the store. The next watch goes on from there.
             log.debug("watch_broke", reflector=self.name, error=str(error))
         self._check_duration(started, received)
-
-    def _apply(self, batch: Sequence[WatchEvent[T]], in_order: bool) -> bool:
-        """
-        Put a batch into the store.
-
-        :param in_order: whether the watch has passed the initial events, which are in no order of versions
-        :return: the same, after this batch
-        """
-        # Read first: a transformer may remove the metadata.
-        version = self._version_of(batch[-1].object)
-        store, finish, type_, check_kind = self._store, self._finish, self._type, bool(self._expected_kind)
-        add, update, delete, undecodable = store.add, self._update_keyed, store.delete, self._undecodable.keys
-        key_of, known, begin, succeed = finish.key_of, finish.view(), finish.begin, finish.succeed
-        for event in batch:
-            obj = event.object
-            kind = event.type
-            if kind == BOOKMARK:
-                in_order = self._has_seen_bookmark = True
-                if self._bookmark is not None:
-                    self._bookmark(self._version_of(obj))
-                continue
-            if (check_kind or not isinstance(obj, type_)) and not self._is_expected(obj):
-                if isinstance(obj, Undecodable):
-                    in_order = in_order or kind != "ADDED"
-                    self._leave_out(kind, obj.key, obj.error, batch)
-                continue
-            try:
-                if kind == MODIFIED:
-                    in_order = True
-                    # finish.one(obj), written out: nearly all events come here.
-                    key = key_of(obj)
-                    old = known(key)
-                    if old is None:
-                        begin(obj)
-                    elif old is not obj:
-                        succeed(old, obj)
-                    update(key, obj)
-                elif kind == "ADDED":
-                    finish.one(obj)
-                    add(obj)
-                elif kind == "DELETED":
-                    in_order = True
-                    finish.last(obj)
-                    delete(obj)
-                else:
-                    log.error("watch_event_unknown", reflector=self.name, type=kind)
-                if undecodable:
-                    self._undecodable.forget(self._accessor.key(obj), "object_decodes_again")
-            except ObjectDecodeError as error:  # an eager one
-                self._leave_out(kind, self._key_of(obj), error, batch)
-            except Exception as error:  # of keys or of a transformer: one object that cannot be stored stops no other
-                self._left_out.tell("store", self._key_of(obj), error)
-        if in_order and version:
-            self._last_sync_resource_version = version
-        return in_order
-
-    def _update(self, _: str, obj: T) -> None:
-        self._store.update(obj)
-
-    def _leave_out(self, kind: str, key: str, error: Exception, batch: Sequence[WatchEvent[T]]) -> None:
-        """Leave out an event of an object that does not decode. A deletion is still passed on."""
-        if kind != "DELETED":
-            self._undecodable.note(key, error)
-            return
-        self._undecodable.forget(key, "undecodable_object_is_gone")
-        known = self._undecodable.known(key)
-        # The store has the object, or this batch adds it. Otherwise no handler knows it, and none is called.
-        if known is not None or any(
-            isinstance(event.object, self._type) and self._accessor.key(event.object) == key for event in batch
-        ):
-            self._store.delete(DeletedFinalStateUnknown(key, known))
-
-    def _version_of(self, obj: Any) -> str:
-        """The version of an event's object, empty if it has none. A bookmark's object may be of another type."""
-        try:
-            return accessor_of(obj).resource_version(obj)
-        except (TypeError, AttributeError):
-            return ""
-
-    def _key_of(self, obj: Any) -> str:
-        """An object's key for the log; empty if it has none."""
-        try:
-            return self._accessor.key(obj)
-        except Exception:
-            return ""
-
-    def _is_expected(self, obj: Any) -> bool:
-        """Whether an object is of the expected type and kind. If not, the log says so."""
-        if isinstance(obj, Undecodable):
-            return False
-        if not isinstance(obj, self._type):
-            log.error("watch_event_of_another_type", reflector=self.name, type=type(obj).__name__)
-            return False
-        if not self._expected_kind:
-            return True
-        kind = obj.get("kind", self._expected_kind) if isinstance(obj, dict) else self._expected_kind
-        if kind == self._expected_kind:
-            return True
-        log.error("watch_event_of_another_kind", reflector=self.name, expected=self._expected_kind, kind=kind)
-        return False
 
     def _check_duration(self, started: float, received: int) -> None:
         if not received and self._clock.monotonic() - started < _VERY_SHORT:
@@ -675,10 +532,6 @@ class _Opened(Generic[T]):
     context: AsyncExitStack
     batches: Batches[T]
     rest: Sequence[WatchEvent[T]]
-
-
-def _known_to_nobody(_: str) -> None:
-    """Stands in for `known`: the store's objects are not known."""
 
 
 async def _nothing() -> None:
