@@ -7,11 +7,11 @@ more list each time.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from kinformer.cache.listwatch import ListerWatcher
+from kinformer.cache.switches import is_switched_on
 from kinformer.client.errors import ClientError
 from kinformer.client.types import ListOptions
 from kinformer.clock import Clock
@@ -25,7 +25,6 @@ T = TypeVar("T")
 log = get_logger(__name__)
 
 _ENABLED_BY = "KUBE_WATCHLIST_INCONSISTENCY_DETECTOR"
-_TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 _RETRY = 1.0
 
 
@@ -43,7 +42,7 @@ class InconsistentList(RuntimeError):
 
 def consistency_is_checked() -> bool:
     """Whether the environment variable ``KUBE_WATCHLIST_INCONSISTENCY_DETECTOR`` is true."""
-    return os.environ.get(_ENABLED_BY, "") in _TRUE
+    return is_switched_on(_ENABLED_BY)
 
 
 async def check_consistency(

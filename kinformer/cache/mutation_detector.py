@@ -13,7 +13,6 @@ dicts, and :class:`msgspec.Raw` in a user's Structs. These are compared by their
 from __future__ import annotations
 
 import copy
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -22,6 +21,7 @@ import msgspec
 from anyio.lowlevel import checkpoint
 
 from kinformer.cache.keys import DeletedFinalStateUnknown, ObjectKeyError, meta_namespace_key_func
+from kinformer.cache.switches import is_switched_on
 from kinformer.clock import Clock, RealClock
 from kinformer.logs import get_logger
 from kinformer.models import LazyDict, Model
@@ -39,7 +39,6 @@ __all__ = (
 log = get_logger(__name__)
 
 _ENABLED_BY = "KUBE_CACHE_MUTATION_DETECTOR"
-_TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 
 # Number of objects compared before the event loop has its turn: about 5 ms.
 _SLICE = 200
@@ -115,7 +114,7 @@ def new_mutation_detector(
     :param name: the cache's name in errors
     :param on_mutation: called with each changed object; by default :meth:`CacheMutationDetector.run` raises
     """
-    if os.environ.get(_ENABLED_BY, "") not in _TRUE:
+    if not is_switched_on(_ENABLED_BY):
         return NoMutationDetector()
     log.warning("mutation_detector_enabled", cache=name, cost="keeps a copy of every object for minutes")
     return CacheMutationDetector(name, on_mutation=on_mutation, clock=clock)

@@ -197,11 +197,6 @@ class SharedIndexInformer(Generic[T]):
         return self._indexer.storage.last_store_sync_resource_version()
 
     @property
-    def pending(self) -> int:
-        """Number of queued items (with the queue ``delta``: of objects) that are not in :attr:`indexer` yet."""
-        return self._feeds.queued
-
-    @property
     def lists(self) -> int:
         """How many lists (plain or streaming) have filled the cache. It grows when a watch could not go on."""
         return self._feeds.lists

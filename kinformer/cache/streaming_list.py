@@ -15,7 +15,7 @@ import msgspec
 
 from kinformer.cache.pager import DEFAULT_MAX_OBJECTS
 from kinformer.client.errors import ClientError, ConnectionLost, EndlessList
-from kinformer.client.types import BOOKMARK, INITIAL_EVENTS_ANNOTATION, Undecodable, WatchEvent
+from kinformer.client.types import BOOKMARK, Undecodable, WatchEvent, ends_initial_events
 from kinformer.clock import Clock
 from kinformer.logs import get_logger
 from kinformer.meta import Accessor, accessor_of
@@ -135,7 +135,7 @@ class InitialEvents(Generic[T]):
                 for at, event in enumerate(batch, 1):
                     if event.type != BOOKMARK:
                         self._take(event, found)
-                    elif _ends_initial_events(event):
+                    elif ends_initial_events(event):
                         bookmark = event.object
                         version = accessor_of(bookmark).resource_version(bookmark)
                         return StreamedList(list(found.values()), version, batch[at:])
@@ -165,9 +165,3 @@ class InitialEvents(Generic[T]):
         if self._clock.monotonic() - self._progress >= GIVEN_UP_AFTER:
             self._waiting.cancel()
         self._timer = self._clock.call_later(_PATIENCE, self._due)
-
-
-def _ends_initial_events(bookmark: WatchEvent[T]) -> bool:
-    # A bookmark's object need not be of the requested type.
-    annotations = accessor_of(bookmark.object).annotations(bookmark.object)
-    return annotations.get(INITIAL_EVENTS_ANNOTATION) == "true"

@@ -43,6 +43,7 @@ from kinformer.client.types import (
     WatchEvent,
 )
 from kinformer.meta import accessor_for, accessor_of
+from kinformer.meta.reading import attribute_of, read
 
 __all__ = ("FakeControllerSource", "expired")
 
@@ -323,11 +324,9 @@ def _meta_setter(type_: type[Any]) -> Callable[[Any, str, Any], None]:
         return set_item
 
     def set_attribute(obj: Any, name: str, value: Any) -> None:
-        meta = getattr(obj, _attribute(type(obj), "metadata"))
-        setattr(meta, _attribute(type(meta), name), value)
+        meta = read(obj, "metadata")
+        attribute = attribute_of(type(meta), name)
+        assert attribute is not None, f"{type(meta).__qualname__} has no field {name}"
+        setattr(meta, attribute, value)
 
     return set_attribute
-
-
-def _attribute(struct: type[msgspec.Struct], json_name: str) -> str:
-    return struct.__struct_fields__[struct.__struct_encode_fields__.index(json_name)]

@@ -25,6 +25,7 @@ from kinformer.client.list_reader import ListReader
 from kinformer.client.status import Status, decode_status
 from kinformer.client.types import ObjectList, PartialMeta, PartialObject, Undecodable, WatchEvent
 from kinformer.client.undecodable import decode_each, decode_event, split_items, split_list
+from kinformer.meta.reading import attribute_of
 from kinformer.models import DECODE_ERRORS, Parts, decode, decoder_for, encode, fault_of, lazy_dict
 
 if TYPE_CHECKING:
@@ -296,7 +297,7 @@ def _reader(obj: Any) -> Callable[[str], Any]:
     if isinstance(obj, msgspec.Struct):
 
         def read(json_name: str) -> Any:
-            attribute = _attribute(type(obj), json_name)
+            attribute = attribute_of(type(obj), json_name)
             return getattr(obj, attribute) if attribute is not None else _ABSENT
 
         return read
@@ -322,11 +323,6 @@ def _defaults(struct: type[msgspec.Struct]) -> dict[str, Any]:
     return {field.encode_name: field.default for field in fields(struct) if field.encode_name in _ATTRIBUTES}
 
 
-def _attribute(struct: type[msgspec.Struct], json_name: str) -> str | None:
-    encoded = struct.__struct_encode_fields__
-    return struct.__struct_fields__[encoded.index(json_name)] if json_name in encoded else None
-
-
 def _completer(type_: type[Any], api_version: str, kind: str) -> Callable[[list[Any]], None] | None:
     """A function that sets apiVersion and kind of a list's items; None if they cannot have them."""
     if not kind or not api_version:
@@ -341,7 +337,7 @@ def _completer(type_: type[Any], api_version: str, kind: str) -> Callable[[list[
         return complete_dicts
     if not issubclass(type_, msgspec.Struct) or type_.__struct_config__.frozen:
         return None
-    version_field, kind_field = _attribute(type_, "apiVersion"), _attribute(type_, "kind")
+    version_field, kind_field = attribute_of(type_, "apiVersion"), attribute_of(type_, "kind")
     if (version_field, kind_field) == ("api_version", "kind"):
 
         def complete(items: list[Any]) -> None:

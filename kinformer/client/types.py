@@ -15,7 +15,7 @@ from typing import Any, Final, Generic, Literal, TypedDict, TypeVar
 
 import msgspec
 
-from kinformer.meta import SelectorError, parse_selector
+from kinformer.meta import SelectorError, accessor_of, parse_selector
 from kinformer.meta.fields import parse_field_selector
 from kinformer.meta.shards import ShardSelectorError, parse_shard_selector
 from kinformer.models import ObjectDecodeError
@@ -42,6 +42,7 @@ __all__ = (
     "Undecodable",
     "WatchEvent",
     "WriteOptions",
+    "ends_initial_events",
     "write_params",
 )
 
@@ -301,6 +302,19 @@ class WatchEvent(msgspec.Struct, Generic[T], gc=False):
 
     type: EventType
     object: T
+
+
+def ends_initial_events(event: WatchEvent[Any]) -> bool:
+    """
+    Whether an event is the bookmark that ends the initial events of a streaming list.
+
+    :raises TypeError: if it is a bookmark whose object has no metadata
+    """
+    if event.type != BOOKMARK:
+        return False
+    # A bookmark's object need not be of the requested type.
+    annotations = accessor_of(event.object).annotations(event.object)
+    return annotations.get(INITIAL_EVENTS_ANNOTATION) == "true"
 
 
 def _text(value: object) -> str:

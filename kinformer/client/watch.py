@@ -41,7 +41,7 @@ from kinformer.client.errors import (
     WatchStalled,
     error_from_status,
 )
-from kinformer.client.types import BOOKMARK, INITIAL_EVENTS_ANNOTATION, ListOptions, WatchEvent
+from kinformer.client.types import BOOKMARK, ListOptions, WatchEvent, ends_initial_events
 from kinformer.clock import Clock, Timer
 from kinformer.logs import get_logger
 from kinformer.meta import accessor_of
@@ -228,9 +228,7 @@ class WatchStream(Generic[T]):
             self._idle_timeout = None
 
     def _ends_beginning(self, event: WatchEvent[T]) -> bool:
-        if not self._options.send_initial_events:
-            return True
-        return accessor_of(event.object).annotations(event.object).get(INITIAL_EVENTS_ANNOTATION) == "true"
+        return not self._options.send_initial_events or ends_initial_events(event)
 
     async def _read(self) -> list[Piece]:
         while True:

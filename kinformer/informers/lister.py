@@ -12,7 +12,7 @@ from kinformer.cache import NAMESPACE_INDEX, Indexer
 from kinformer.client import NotFound, Status, StatusDetails
 from kinformer.meta import Accessor, GroupResource, ObjectName, Selector
 
-__all__ = ("Lister", "NamespaceLister")
+__all__ = ("Lister", "NamespaceLister", "not_found")
 
 T = TypeVar("T")
 
@@ -50,15 +50,7 @@ class Lister(Generic[T]):
     def _get(self, name: ObjectName) -> T:
         obj = self._indexer.get_by_key(str(name))
         if obj is None:
-            raise NotFound(
-                Status(
-                    status="Failure",
-                    code=404,
-                    reason="NotFound",
-                    message=f'{self._resource} "{name.name}" not found',
-                    details=StatusDetails(name=name.name, group=self._resource.group, kind=self._resource.resource),
-                )
-            )
+            raise not_found(self._resource, name.name)
         return obj
 
     def _in_namespace(self, namespace: str, selector: Selector | None) -> builtins.list[T]:
@@ -93,3 +85,16 @@ class NamespaceLister(Generic[T]):
         :raises NotFound: if the cache has no such object
         """
         return self._lister._get(ObjectName(self._namespace, name))
+
+
+def not_found(resource: GroupResource, name: str) -> NotFound:
+    """The error that a server answers with if it does not have the object: caches raise the same."""
+    return NotFound(
+        Status(
+            status="Failure",
+            code=404,
+            reason="NotFound",
+            message=f'{resource} "{name}" not found',
+            details=StatusDetails(name=name, group=resource.group, kind=resource.resource),
+        )
+    )

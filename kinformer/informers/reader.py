@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from kinformer.cache import NAMESPACE_INDEX, SharedIndexInformer
-from kinformer.client import Client, NotFound, Status, StatusDetails
+from kinformer.client import Client
 from kinformer.informers.factory import SharedInformerFactory
+from kinformer.informers.lister import not_found
 from kinformer.meta import parse_selector
 from kinformer.models import resource_for
 
@@ -51,16 +52,7 @@ class Reader:
             return await self._client.resource(type_).get(name, namespace)
         found = informer.indexer.get_by_key(f"{namespace}/{name}" if namespace else name)
         if found is None:
-            resource = resource_for(type_).gvr.group_resource
-            raise NotFound(
-                Status(
-                    status="Failure",
-                    code=404,
-                    reason="NotFound",
-                    message=f'{resource} "{name}" not found',
-                    details=StatusDetails(name=name, group=resource.group, kind=resource.resource),
-                )
-            )
+            raise not_found(resource_for(type_).gvr.group_resource, name)
         return found
 
     async def list(

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from kinformer.meta._read import read
 from kinformer.meta.accessor import accessor_of
 from kinformer.meta.names import GroupKind, GroupVersion, GroupVersionKind
+from kinformer.meta.reading import read
 
 if TYPE_CHECKING:
     from kinformer.models import V1OwnerReference

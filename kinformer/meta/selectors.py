@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from kinformer.meta._read import read
 from kinformer.meta._selector_text import parse_requirements
+from kinformer.meta.reading import read
 from kinformer.meta.requirement import Operator, Requirement, SelectorError
 
 __all__ = (

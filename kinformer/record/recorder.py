@@ -6,13 +6,13 @@ writes it later, or drops it if there are too many.
 
 from __future__ import annotations
 
-import re
 import uuid
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from kinformer.clock import Clock
 from kinformer.logs import get_logger
+from kinformer.meta.validation import dns1123_subdomain_errors
 from kinformer.record.correlator import unix_nanos
 from kinformer.record.reference import reference_to
 
@@ -26,9 +26,6 @@ log = get_logger(__name__)
 #: The two types of events: normal ones, and warnings that a person may have to look at.
 NORMAL: Final = "Normal"
 WARNING: Final = "Warning"
-
-_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
-_SUBDOMAIN_LENGTH = 253
 
 
 class EventRecorder(Protocol):
@@ -120,6 +117,4 @@ class Recorder:
 def event_name(about: str, nanos: int) -> str:
     """The name of an event about an object; a uuid if the object's name makes the result invalid."""
     name = f"{about}.{nanos:x}"
-    if len(name) <= _SUBDOMAIN_LENGTH and _SUBDOMAIN.fullmatch(name):
-        return name
-    return str(uuid.uuid4())
+    return name if not dns1123_subdomain_errors(name) else str(uuid.uuid4())

@@ -20,7 +20,7 @@ import anyio
 
 from kinformer.cache.listwatch import ListAgain, ListerWatcher, list_accepting
 from kinformer.client.reachability import Reachability
-from kinformer.client.types import BOOKMARK, INITIAL_EVENTS_ANNOTATION, ListOptions, ObjectList, Undecodable, WatchEvent
+from kinformer.client.types import BOOKMARK, ListOptions, ObjectList, Undecodable, WatchEvent, ends_initial_events
 from kinformer.meta import accessor_of
 
 __all__ = ("RangesListWatch",)
@@ -131,7 +131,7 @@ class RangesListWatch(ListerWatcher[T], Generic[T]):
             if batch is None:
                 return
             if in_list:
-                in_list = not any(event.type == BOOKMARK and _ends_list(event) for event in batch)
+                in_list = not any(map(ends_initial_events, batch))
             yield self._of(batch)
 
     async def _next(self, batches: AsyncIterator[Sequence[WatchEvent[T]]]) -> Sequence[WatchEvent[T]] | None:
@@ -158,8 +158,3 @@ class RangesListWatch(ListerWatcher[T], Generic[T]):
 def _bookmark(version: str) -> WatchEvent[T]:
     # A bookmark's object may be of another type than the requested one.
     return WatchEvent(BOOKMARK, cast("T", {"metadata": {"resourceVersion": version}}))
-
-
-def _ends_list(event: WatchEvent[T]) -> bool:
-    annotations = accessor_of(event.object).annotations(event.object)
-    return annotations.get(INITIAL_EVENTS_ANNOTATION) == "true"

@@ -56,7 +56,7 @@ class InformerSource:
     def version(self) -> str:
         """See :meth:`ObjectSource.version`."""
         # While changes of a batch are still pending, the cache has some of them and not others, in any order.
-        return "" if self._informer.pending else self._informer.indexer.last_store_sync_resource_version()
+        return "" if self._informer.queued else self._informer.indexer.last_store_sync_resource_version()
 
 
 class ClientSource:

@@ -12,12 +12,18 @@ from typing import Any
 
 import msgspec
 
-__all__ = ("read",)
+__all__ = ("attribute_of", "read")
 
 _CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 _Reader = Callable[[Any], Any]
 _readers: dict[tuple[type, str], _Reader] = {}
+
+
+def attribute_of(struct: type[msgspec.Struct], json_name: str) -> str | None:
+    """The attribute of a Struct for a field's name in JSON; None if it has no such field."""
+    encoded = struct.__struct_encode_fields__
+    return struct.__struct_fields__[encoded.index(json_name)] if json_name in encoded else None
 
 
 def read(obj: Any, json_name: str) -> Any:
@@ -35,7 +41,7 @@ def _reader(type_: type, json_name: str) -> _Reader:
     if issubclass(type_, Mapping):
         return lambda obj: obj.get(json_name)
     if issubclass(type_, msgspec.Struct):
-        attribute = dict(zip(type_.__struct_encode_fields__, type_.__struct_fields__, strict=True)).get(json_name)
+        attribute = attribute_of(type_, json_name)
         return (lambda _: None) if attribute is None else operator.attrgetter(attribute)
     attribute = _CAPITAL.sub("_", json_name).lower()
     return lambda obj: getattr(obj, attribute, None)
