@@ -1,7 +1,7 @@
 """A Kubernetes API server in this process, for tests and demonstrations: see :class:`ApiServer`.
 
-For tests of what works with it: :func:`running` and :func:`eventually`; :func:`turn` and :func:`quiet` for a clock that
-tests turn; :func:`assert_no_writes`; :func:`service_account_token`.
+For tests of programs that use it: :func:`running` and :func:`eventually`; :func:`turn` and :func:`quiet` for a clock
+that tests turn; :func:`assert_no_writes`; :func:`service_account_token`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tokens of service accounts: for tests in which an operator has the rights of its manifest, and no others."""
+"""Tokens of service accounts, for tests in which an operator has exactly the rights of its manifest."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ if TYPE_CHECKING:
 
 __all__ = ("service_account_token",)
 
-#: Seconds: longer than any test turns its clock.
+#: Seconds: longer than the time by which any test turns its clock.
 _FOR_EVER: Final = 4_000_000_000
 
 
 async def service_account_token(client: Client, namespace: str, name: str) -> str:
     """
-    A token by which a server knows somebody as a service account, as ``kubectl create token`` gets one.
+    Get a token of a service account, as ``kubectl create token`` does.
 
-    :param client: has to be allowed to make tokens, as the one of a test server is
-    :return: for ``connect(url=…, token=…)``. It lasts longer than the time that a test turns a clock by
+    :param client: it must be allowed to make tokens, as the client of a test server is
+    :return: a token for ``connect(url=…, token=…)``. It does not expire in a test, even if the clock is turned
     :raises NotFound: if there is no such service account
     """
     from kinformer.models import AuthenticationV1TokenRequest, V1ServiceAccount

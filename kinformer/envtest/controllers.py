@@ -1,9 +1,9 @@
-"""Controllers that a server runs for a test, by the names under which they are installed.
+"""Controllers that a server runs for a test, named as they are installed.
 
 An operator that makes a Deployment is tested with the controllers that make its ReplicaSets and Pods. They are found by
-the entry points of the group ``kinformer.controllers``, so that whatever package brings them, this one need not know
-it. They run in a :class:`~kinformer.manager.Manager` that has a client of its own, over the server's port and on the
-server's clock: a test that turns the clock turns theirs, too.
+the entry points of the group ``kinformer.controllers``, so this package need not know the packages that have them. They
+run in a :class:`~kinformer.manager.Manager` with its own client, over the server's port and on the server's clock. So a
+test that turns the clock turns theirs, too.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 __all__ = ("USER_AGENT", "check_not_doubled", "chosen", "installed", "running_controllers")
 
-#: What the requests of these controllers are sent as.
+#: The User-Agent of these controllers' requests.
 USER_AGENT: Final = "kinformer-envtest-controllers"
 
 
 def chosen(names: bool | Collection[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """
-    The server's own loops, and the installed controllers, that some names stand for.
+    Divide names into the server's own loops and installed controllers.
 
-    All loops run unless one is named. A controller takes the place of the loop that does its work.
+    All loops run unless one is named. A controller replaces the loop that does the same work.
 
     :param names: True for all loops, False for none
-    :raises ServerError: for a name that is neither a loop's nor an installed controller's
+    :raises ServerError: if a name is neither a loop's nor an installed controller's
     """
     if isinstance(names, bool):
         return (LOOPS if names else ()), ()
@@ -47,10 +47,10 @@ def chosen(names: bool | Collection[str]) -> tuple[tuple[str, ...], tuple[str, .
 
 def installed(names: Iterable[str]) -> tuple[str, ...]:
     """
-    Controllers by the names that they are installed under, each once.
+    The names under which controllers are installed, each once.
 
-    :param names: those names, or the other ones that kube-controller-manager has for the same controllers
-    :raises ServerError: for a name that no installed controller has
+    :param names: these names, or kube-controller-manager's other names for the same controllers
+    :raises ServerError: if no installed controller has a name
     """
     wanted = tuple(names)
     if not wanted:
@@ -69,7 +69,7 @@ def installed(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _replaced_by(controllers: Collection[str]) -> dict[str, str]:
-    """By the loops that do the same work, the controllers."""
+    """The controllers, by the names of the loops that do the same work."""
     from kinformer.manager.names import long_name
 
     return {long_name(name): name for name in controllers}
@@ -77,13 +77,15 @@ def _replaced_by(controllers: Collection[str]) -> dict[str, str]:
 
 def check_not_doubled(controllers: Collection[str], loops: Collection[str]) -> None:
     """
-    :raises ServerError: if one of the controllers does the work of one of the loops
+    Check that no controller does the work of a loop that runs.
+
+    :raises ServerError: if one does
     """
     for loop, name in _replaced_by(controllers).items():
         if loop in loops:
             raise ServerError(
-                f"the server does the work of the controller {name!r} by itself: "
-                f"give the name to ApiServer(controllers=…), which then leaves that to it"
+                f"the server itself does the work of the controller {name!r}: "
+                f"name it in ApiServer(controllers=…), and the server leaves that work to it"
             )
 
 
@@ -92,11 +94,11 @@ async def running_controllers(
     server: ApiServer, names: Collection[str], options: dict[str, Any]
 ) -> AsyncIterator[Manager]:
     """
-    Run installed controllers as long as the block does.
+    Run installed controllers while the block runs.
 
     :param names: as :func:`installed` returns them
-    :param options: what the controllers are told, as for :class:`~kinformer.manager.Manager`
-    :raises OptionError: if no controller knows an option, or its value has the wrong type
+    :param options: the controllers' options, as for :class:`~kinformer.manager.Manager`
+    :raises OptionError: if no controller has an option, or its value has the wrong type
     :raises ControllerLoadError: if none of them can be loaded
     """
     from kinformer.client import connect

@@ -1,8 +1,9 @@
-"""Faults: what goes wrong between a client and its server, on demand.
+"""Faults: failures between a client and its server, on demand.
 
-For tests of anything that must live through it: requests that are refused or late, watches that end, fall silent or are
-cut in the middle of a line, history that is compacted, reads that are behind. Each is a method of :class:`Faults`, for
-a test that says exactly what happens when; :meth:`Faults.run` makes them happen by a seeded schedule.
+They are for tests of code that must survive them: requests that are refused or late, watches that end, fall silent or
+are cut in the middle of a line, history that is compacted, and reads of old versions. Each is a method of
+:class:`Faults`, for tests that decide what happens when. :meth:`Faults.run` makes them happen by a random schedule with
+a seed.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ if TYPE_CHECKING:
 
 __all__ = ("EVERY_FAULT", "Faults")
 
-#: Which requests a fault is for.
+#: Returns whether a fault affects a request.
 Matching = Callable[["Call"], bool]
 
-#: What a schedule can bring about.
+#: The faults that a schedule can use.
 EVERY_FAULT = (
     *("refuse_429", "refuse_500", "refuse_503", "delay", "close_watches", "cut_watches", "cut_lines"),
     *("stall_watches", "compact", "forget_bookmarks", "lag"),
@@ -40,7 +41,7 @@ def everything(call: Call) -> bool:
 
 @dataclass(eq=False, slots=True)
 class _Rule:
-    """Something that happens to the next so many requests of a kind."""
+    """A fault that happens to a number of following requests."""
 
     act: Callable[[], status.StatusError | float]
     left: int
@@ -52,7 +53,7 @@ class Faults:
     """
     The faults of one server.
 
-    :param behind: reads that take any version are answered as of this one; None for the present
+    :param behind: the version with which reads that accept any version are answered; None for the present one
     """
 
     storage: Storage
@@ -65,15 +66,15 @@ class Faults:
     # -- requests -----------------------------------------------------------------------------------------------------
 
     def refuse(self, code: int, *, retry_after: int = 0, times: int = 1, matching: Matching = everything) -> None:
-        """Answer the next requests with an error: 429, 500, 503, or any other code."""
+        """Answer the following requests with an error: 429, 500, 503, or any other code."""
         self._rules.append(_Rule(lambda: _refusal(code, retry_after), times, matching))
 
     def delay(self, seconds: float, *, times: int = 1, matching: Matching = everything) -> None:
-        """Take so long for the next requests before anything is done for them."""
+        """Wait this many seconds before each of the following requests is processed."""
         self._rules.append(_Rule(lambda: seconds, times, matching))
 
     def hold_requests(self) -> None:
-        """Take requests in and answer none, until :meth:`release_requests`."""
+        """Accept requests and answer none, until :meth:`release_requests`."""
         self._held = self._held or anyio.Event()
 
     def release_requests(self) -> None:
@@ -83,9 +84,9 @@ class Faults:
 
     async def before(self, call: Call) -> None:
         """
-        What a request has to go through first.
+        Apply the faults to a request, before it is processed.
 
-        :raises StatusError: if it is to be refused
+        :raises StatusError: if a fault refuses it
         """
         if self._held is not None:
             await self._held.wait()
@@ -102,30 +103,30 @@ class Faults:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether requests come through unhindered: looked at once a request."""
+        """Whether no fault affects requests. It is read once a request."""
         return not self._rules and self._held is None
 
     # -- watches ------------------------------------------------------------------------------------------------------
 
     def close_watches(self) -> None:
-        """End every open watch in good order, as a server does whose time-out is over."""
+        """End every open watch in order, as a server does at a watch's timeout."""
         self.watches.end_all()
 
     def cut_watches(self, *, in_a_line: bool = False) -> None:
         """
         Close the connections of every open watch.
 
-        :param in_a_line: after the beginning of an event
+        :param in_a_line: whether to cut in the middle of an event
         """
         for watch in list(self.watches.open):
             watch.cut(in_a_line)
 
     def cut_streams(self) -> None:
-        """Cut the connections of all logs that are followed, commands that run, and ports that are forwarded."""
+        """Cut the connections of all followed logs, running commands, and forwarded ports."""
         self.watches.streams.cut_all()
 
     def stall_watches(self) -> None:
-        """Keep every watch open and send nothing on it: a connection whose other end is gone looks like this."""
+        """Keep every watch open and send nothing on it, as if the other end of the connection were gone."""
         self.watches.stalled = True
 
     def resume_watches(self) -> None:
@@ -134,19 +135,20 @@ class Faults:
             watch.nudge()
 
     def forget_bookmarks(self, forget: bool = True) -> None:
-        """Send no more bookmarks but those that end a streaming list."""
+        """Send no bookmarks any more, except those that end a streaming list."""
         self.watches.bookmarks = not forget
 
     # -- versions -----------------------------------------------------------------------------------------------------
 
     def compact(self) -> None:
-        """Drop the history up to now: continue tokens and watches from before are gone."""
+        """Drop the history up to now. Older continue tokens and watches are then refused."""
         self.storage.compact()
 
     def lag(self) -> None:
         """
-        Answer lists and gets that take any version (``resourceVersion=0``) as of now, whatever happens from now on:
-        they come from a replica that does not keep up.
+        Answer lists and gets that accept any version (``resourceVersion=0``) with the present state from now on.
+
+        Later changes do not appear in them, as with a replica that does not keep up.
         """
         self.behind = self.storage.version
 
@@ -157,10 +159,10 @@ class Faults:
 
     async def run(self, seed: int, *, every: float = 5.0, kinds: Sequence[str] = EVERY_FAULT) -> None:
         """
-        Bring about one fault after the other until cancelled; what lasts is over before the next one.
+        Cause one fault after the other until cancelled. Each one is over before the next.
 
         :param seed: the same seed gives the same faults at the same times
-        :param every: seconds between two of them, on average
+        :param every: seconds between two faults, on average
         :param kinds: which of :data:`EVERY_FAULT`
         """
         rng = random.Random(seed)
@@ -173,7 +175,7 @@ class Faults:
             self.end_all()
 
     def end_all(self) -> None:
-        """Be a healthy server again."""
+        """End all faults."""
         self._rules.clear()
         self.release_requests()
         self.resume_watches()

@@ -1,4 +1,4 @@
-"""The stored objects as an admission plug-in reads and writes them: within the transaction, without HTTP."""
+"""Stored objects for admission plug-ins: reads and writes them within the transaction, without HTTP."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""pytest fixtures: an API server for each test, a client to it, nodes on it.
+"""pytest fixtures: an API server for each test, a client for it, and nodes in it.
 
-A server starts in some 3 ms, so that every test has one of its own and shares nothing. Under anyio's pytest plugin, and
-under pytest-asyncio in any of its modes::
+A server starts in some 3 ms, so every test has its own and shares nothing. The fixtures work with anyio's pytest
+plugin, and with pytest-asyncio in any of its modes::
 
     async def test_something(kinformer_client: Client) -> None:
         await kinformer_client.resource(V1ConfigMap).create(...)
@@ -11,9 +11,9 @@ A mark names the installed controllers that the server runs for a test, a class 
     @pytest.mark.kinformer_controllers("deployment", "replicaset")
     async def test_something(kinformer_client: Client, kinformer_fake_nodes: FakeNodes) -> None: ...
 
-Whoever wants the server otherwise overrides the fixture `kinformer_api_server_options`, which are
-:class:`ApiServer`'s. Projects that have no fixtures of these names may have shorter ones (`api_server`, `client`,
-`fake_nodes`, `api_server_options`): ``kinformer_short_fixtures = true`` in pytest's configuration.
+To change the server's parameters, override the fixture `kinformer_api_server_options`; they are those of
+:class:`ApiServer`. With ``kinformer_short_fixtures = true`` in pytest's configuration, the fixtures also have shorter
+names (`api_server`, `client`, `fake_nodes`, `api_server_options`), for projects that have no fixtures with these names.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 @pytest.fixture
 def kinformer_api_server_options() -> dict[str, Any]:
-    """What the server is made with."""
+    """The parameters of the server."""
     return {}
 
 
@@ -47,7 +47,7 @@ def kinformer_api_server_options() -> dict[str, Any]:
 async def kinformer_api_server(
     kinformer_api_server_options: dict[str, Any], request: pytest.FixtureRequest
 ) -> AsyncIterator[ApiServer]:
-    """A server of this test's own, with the controllers that its mark `kinformer_controllers` names."""
+    """A server for this test alone, with the controllers that its mark `kinformer_controllers` names."""
     from kinformer.envtest import ApiServer
 
     options = dict(kinformer_api_server_options)
@@ -59,7 +59,7 @@ async def kinformer_api_server(
 
 @pytest.fixture
 async def kinformer_client(kinformer_api_server: ApiServer) -> AsyncIterator[Client]:
-    """A client that may do everything."""
+    """A client that is allowed to do everything."""
     from kinformer.client import connect
 
     server = kinformer_api_server
@@ -70,7 +70,7 @@ async def kinformer_client(kinformer_api_server: ApiServer) -> AsyncIterator[Cli
 
 @pytest.fixture
 async def kinformer_fake_nodes(kinformer_client: Client) -> AsyncIterator[FakeNodes]:
-    """Nodes that run what is put on them, from now until the test is over."""
+    """Nodes that run the pods that are bound to them, until the test is over."""
     async with _in_a_task(_running_nodes(kinformer_client)) as nodes:
         yield nodes
 
@@ -90,7 +90,7 @@ async def _running_nodes(client: Client) -> AsyncIterator[FakeNodes]:
 @asynccontextmanager
 async def _in_a_task(context: AbstractAsyncContextManager[T]) -> AsyncIterator[T]:
     """
-    Have a context entered and left by one task.
+    Enter and leave a context in one task.
 
     pytest-asyncio sets a fixture up in one task and takes it down in another. A cancel scope or a task group cannot be
     left by another task than the one that entered it.
@@ -108,7 +108,7 @@ async def _in_a_task(context: AbstractAsyncContextManager[T]) -> AsyncIterator[T
                 raise
             entered.set_exception(error)
 
-    # Not in a task group, which is such a scope itself. The task is awaited below, whatever happens.
+    # Not in a task group, which is such a scope itself. The task is awaited below in every case.
     holder = asyncio.create_task(hold(), name="fixture of kinformer")
     try:
         yield await entered

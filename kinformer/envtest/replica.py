@@ -1,11 +1,11 @@
-"""A replica: a second front of the server, whose lists and watches may stand at an older version.
+"""Replica: a second front of the server, whose lists and watches may show an older version.
 
-In a cluster with several API servers, one that has lost its connection to etcd goes on answering from its watch cache.
-Whoever is connected to it writes to the present and reads the past. As with Kubernetes:
+In a cluster with several API servers, a server that has lost its connection to etcd goes on answering from its watch
+cache. A client of that server writes to the present state and reads the past. As in Kubernetes:
 
-- a list at any version (``resourceVersion=0``) shows the older version, and so does a get at any version;
-- a list that names a version which the replica has not come to is refused with "too large resource version";
-- a watch sends what happened up to the older version, and goes on when the replica catches up;
+- a list or get at any version (``resourceVersion=0``) shows the older version;
+- a list at a version that the replica has not reached is refused with "too large resource version";
+- a watch sends the changes up to the older version, and goes on when the replica catches up;
 - a list or get without a version asks for the most recent state, which comes from etcd;
 - a streaming list is refused, as by a server without the feature gate WatchList: informers fall back to plain lists.
 """
@@ -25,9 +25,9 @@ __all__ = ("Replica",)
 @dataclass(eq=False)
 class Replica:
     """
-    Where a replica is, and at which version it stands.
+    A replica: its address, and its version.
 
-    :param token: the bearer token that may do everything
+    :param token: the bearer token that is allowed to do everything
     """
 
     storage: Storage
@@ -49,24 +49,24 @@ class Replica:
 
     @property
     def version(self) -> int:
-        """The version that it stands at."""
+        """The version that it shows."""
         behind = self.faults.behind
         return self.storage.version if behind is None else behind
 
     def fall_behind(self, changes: int = 0) -> None:
         """
-        Stand still from now on.
+        Show one version from now on.
 
-        :param changes: so many changes before the present; no further back than history is remembered
+        :param changes: the number of changes before the present version; no further back than the history goes
         """
         self.stand_at(self.storage.version - changes)
 
     def stand_at(self, version: int) -> None:
-        """Stand at a version; at the oldest one that is remembered, if this one is not."""
+        """Show a version; the oldest one in the history, if this one is not in it."""
         self.faults.behind = self.watches.behind = max(version, self.storage.compacted)
 
     def catch_up(self) -> None:
-        """Show the present from now on: watches send what they have kept back."""
+        """Show the present version from now on. Watches send the changes that they held back."""
         self.faults.catch_up()
         self.watches.behind = None
         self.watches.nudge()

@@ -1,4 +1,4 @@
-"""The embedded API server: start it, stop it, and where to find it."""
+"""ApiServer: starts and stops the embedded API server, and says where it listens."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Life:
-    """One time of serving, from a start to the next stop."""
+    """One period of serving, from a start to the next stop."""
 
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     over: anyio.Event = field(default_factory=anyio.Event)
@@ -72,27 +72,27 @@ class ApiServer:
         async with ApiServer() as server:
             print(server.url, server.token)
 
-    It serves from when the block is entered until it is left; then every watch has ended, and no task is left.
+    It serves while the block runs. After the block, every watch has ended, and no task is left.
 
-    :param host: where to listen
-    :param port: 0 for one that is free
-    :param token: the bearer token that may do everything; made up, if None
-    :param clock: what time it is for the server, its time-outs and its loops
-    :param controllers: what runs in the server, as a cluster's controller manager and kubelets run beside a real one.
-        True: the garbage collector, the namespace controller and the end of pods' grace, which are the server's own;
-        False: nothing. Or names: ``("deployment", "replicaset")`` runs these installed controllers as well, on the
-        server's clock. Naming some of :data:`~kinformer.envtest.loops.LOOPS` leaves out the rest of the server's own:
-        ``("kubelet",)`` where a manager of your own runs the other two
-    :param plugins: whether installed packages' admission is used
+    :param host: the address to listen on
+    :param port: the port to listen on; 0 for a free one
+    :param token: the bearer token that is allowed to do everything; a random one if None
+    :param clock: the clock of the server, its timeouts and its loops
+    :param controllers: what runs in the server, like a cluster's controller manager and kubelets beside a real one.
+        True: the server's own loops, which are the garbage collector, the namespace controller and the end of pods'
+        grace periods. False: nothing. Or names: ``("deployment", "replicaset")`` also runs these installed controllers,
+        on the server's clock. If some of :data:`~kinformer.envtest.loops.LOOPS` are named, the server's other loops do
+        not run: ``("kubelet",)`` if your own manager runs the other two
+    :param plugins: whether to use the admission plug-ins of installed packages
     :param seed: makes names and uids the same in every run
-    :param version: what ``/version`` says
-    :param tls: serve HTTPS, with an authority of its own that the kubeconfig trusts: kubectl and Go clients send
-        tokens over nothing else. Needs the package `cryptography`
-    :param data: a file that keeps everything that is stored; without one it is gone with the server
-    :param advertise: the address that discovery tells, if it is not the one to listen on
-    :param resolve_service: gives host and port of a service that an admission webhook is behind (its namespace, its
-        name, the port); raises LookupError if there is none. There is no network that would know
-    :param coordinated_leader_election: let Leases have a strategy and a preferred holder, as with the feature gate
+    :param version: the values of ``/version``
+    :param tls: serve HTTPS, with an own CA that the kubeconfig trusts. kubectl and Go clients send tokens only over
+        HTTPS. It needs the package `cryptography`
+    :param data: a file that stores everything; without it, everything is gone when the server stops
+    :param advertise: the address that discovery returns, if it is not the one to listen on
+    :param resolve_service: returns host and port of the service behind an admission webhook, for its namespace, name
+        and port; raises LookupError if there is none. The server has no network of services
+    :param coordinated_leader_election: allow Leases with a strategy and a preferred holder, like the feature gate
         ``CoordinatedLeaderElection``, which is off by default
     """
 
@@ -119,9 +119,9 @@ class ApiServer:
             raise ServerError("the token is empty: leave it out to have one made up")
         self.token = token if token is not None else secrets.token_urlsafe(24)
         self.clock: Clock = clock if clock is not None else RealClock()
-        #: What the containers of pods answer with: logs, commands, ports.
+        #: The contents of pods' containers: logs, commands, ports.
         self.containers = FakeContainers(self.clock)
-        #: Tells of each request that writes; see :func:`~kinformer.envtest.assert_no_writes`.
+        #: Reports each writing request; see :func:`~kinformer.envtest.assert_no_writes`.
         self.writes = WriteLog()
         self._loops, self._controllers = chosen(controllers)
         self._use_plugins = plugins
@@ -131,7 +131,7 @@ class ApiServer:
         self._resolve_service = resolve_service or _no_endpoints
         self._data = data
         self._tls = tls
-        #: The authority whose certificates are trusted, if the server has TLS; it can issue more of them.
+        #: The CA of the server, if it has TLS. It can issue more certificates.
         self.authority: Authority | None = None
         self._least_version = 0
         self._users = Users(self.token, self.clock, lambda: self.storage)
@@ -143,7 +143,7 @@ class ApiServer:
         self._journal: Journal | None = None
 
     def _build(self) -> None:
-        """The server's inside, with nothing stored yet."""
+        """Make the server's parts, with empty storage."""
         self.storage = Storage(first=max(self._least_version, first_version(self.clock.now())))
         self.registry = Registry()
         self.watches = self._new_watches()
@@ -162,7 +162,7 @@ class ApiServer:
 
     @property
     def port(self) -> int:
-        """The port it listens on; of use once it has started."""
+        """The port that it listens on, once it has started."""
         return self._port
 
     @property
@@ -191,9 +191,9 @@ class ApiServer:
 
     def write_kubeconfig(self, path: str | Path) -> None:
         """
-        Write it to a file that only its owner can read, whole or not at all.
+        Write the kubeconfig to a file that only its owner can read. The file is written completely or not at all.
 
-        :raises OSError: naming `path`, if that cannot be done
+        :raises OSError: if that cannot be done; it names `path`
         """
         target = Path(path)
         beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
@@ -205,11 +205,13 @@ class ApiServer:
             beside.unlink(missing_ok=True)
             raise OSError(error.errno, error.strerror, str(target)) from error
 
-    # -- its life ---------------------------------------------------------------------------------------------------
+    # -- starting and stopping ----------------------------------------------------------------------------------------
 
     async def __aenter__(self) -> Self:
         """
-        :raises ServerError: if the port is taken, or the file of the data cannot be used
+        Start the server.
+
+        :raises ServerError: if the port is taken, or the data file cannot be used
         """
         stack = AsyncExitStack()
         self._tasks = group = await stack.enter_async_context(anyio.create_task_group())
@@ -231,12 +233,12 @@ class ApiServer:
         stack, self._stack = self._stack, None
         self._tasks = self._life = None
         if stack is not None:
-            # What went wrong in the block is nothing to the server's tasks, and is to come out as it went in.
+            # The server's tasks do not get the error of the block, which is raised unchanged.
             await stack.aclose()
 
     async def _start(self) -> None:
         """
-        Serve in a task of the server's own: the scopes that the caller has open are not touched.
+        Serve in a task of the server's own, so that the caller's cancel scopes are not affected.
 
         :raises ServerError: as :meth:`__aenter__`
         """
@@ -282,7 +284,7 @@ class ApiServer:
         return listen(host, port)
 
     def _handler(self, address: str, watches: WatchSet, faults: Faults) -> RequestHandler:
-        """What answers requests that come in at an address: at the server's own, or at a replica's."""
+        """Make the handler for requests to an address: the server's own, or a replica's."""
         return HttpHandler(
             self.operations,
             Discovery(self.registry, address, self._version),
@@ -300,14 +302,15 @@ class ApiServer:
     @asynccontextmanager
     async def replica(self, host: str = "127.0.0.1", port: int = 0) -> AsyncIterator[Replica]:
         """
-        A second front of this server, as long as the block runs::
+        Run a second front of this server while the block runs::
 
             async with server.replica() as replica:
                 replica.fall_behind(3)
 
-        Only while the server serves, and not beyond its next restart: its storage is the server's. It has no TLS.
+        It works only while the server serves, and not after a restart, because it uses the server's storage. It has no
+        TLS.
 
-        :param port: 0 for one that is free
+        :param port: the port to listen on; 0 for a free one
         :raises ServerError: if the port is taken
         """
         listener = self._listen(host, port)
@@ -323,16 +326,16 @@ class ApiServer:
     @asynccontextmanager
     async def run_controllers(self, *names: str, **options: Any) -> AsyncIterator[Manager]:
         """
-        Run installed controllers on this server, as long as the block runs::
+        Run installed controllers on this server while the block runs::
 
             async with server.run_controllers("deployment", "replicaset", concurrent_deployment_syncs=1):
                 ...
 
-        :param names: those under which they are installed, or kube-controller-manager's other names for the same
-        :param options: what they are told, by names in Python's spelling
-        :raises ServerError: for a name that no installed controller has; it lists those that there are. Also if the
-            server does the same work by itself
-        :raises OptionError: if no controller knows an option, or its value has the wrong type
+        :param names: their names as installed, or kube-controller-manager's other names for the same controllers
+        :param options: their options, with names in Python's spelling
+        :raises ServerError: if no installed controller has a name; the message lists those that exist. Also if the
+            server itself does the same work
+        :raises OptionError: if no controller has an option, or its value has the wrong type
         """
         found = installed(names)
         check_not_doubled(found, self._loops)
@@ -344,15 +347,15 @@ class ApiServer:
 
     async def restart(self, *, keep_data: bool = True) -> None:
         """
-        Stop serving and start again on the same port: connections are lost, versions go on counting.
+        Stop serving and start again on the same port. Connections are lost, and versions go on counting.
 
-        :param keep_data: otherwise everything that was stored is gone, as if etcd had been wiped
+        :param keep_data: keep everything that is stored. If False, it is gone, as if etcd had been deleted
         """
         life, self._life = self._life, None
         if life is not None:
             await life.end()
         if self._data is not None or not keep_data:
-            # Also where the clock stands still, no version is given out twice.
+            # No version is used twice, even if the clock stands still.
             self._least_version = self.storage.version + 1
             self._build()
         if not keep_data:
@@ -363,8 +366,8 @@ class ApiServer:
         """
         Serve until cancelled.
 
-        :param kubeconfig_out: a file for the kubeconfig; it is complete once the server answers
-        :raises ServerError: if the port is taken, or the file of the data cannot be used
+        :param kubeconfig_out: a file for the kubeconfig; it is complete when the server answers
+        :raises ServerError: if the port is taken, or the data file cannot be used
         """
         async with self:
             if kubeconfig_out is not None:

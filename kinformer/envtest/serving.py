@@ -1,7 +1,7 @@
-"""Serving HTTP on one socket: from when it listens until the last connection is closed.
+"""Serves HTTP on one socket, until the last connection is closed.
 
-Connections come in on aiohttp's server, which is set to what kube-apiserver does: bodies are handed on as they were
-sent, whatever encoding they claim, and a connection on which nobody asks for anything is closed.
+Connections are accepted by aiohttp's server, which is configured to do as kube-apiserver does. Bodies are passed on as
+they were sent, whatever their encoding is. A connection without requests is closed.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from kinformer.envtest.handlers.http import BODY_LIMIT
 
 __all__ = ("RequestHandler", "ServerError", "listen", "serving")
 
-#: Answers requests.
+#: Answers a request.
 RequestHandler: TypeAlias = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 #: Seconds that requests have to finish when the server closes.
 _CLOSE_WITHIN = 0.5
-#: Seconds that a connection stays open without a whole request head: before the first one, and between two.
+#: Seconds for which a connection stays open without a complete request head: before the first request, and between two.
 IDLE_LIMIT = 90.0
-#: Turns of the event loop that a connection takes from being accepted to being known to the server.
+#: Turns of the event loop from the acceptance of a connection until the server knows it.
 _TURNS_TO_CONNECT = 3
 
 
 class ServerError(Exception):
-    """The server cannot start; the text says why."""
+    """The server cannot start. The message says why."""
 
 
 def listen(host: str, port: int) -> socket.socket:
     """
-    A socket that takes connections.
+    Make a socket that accepts connections.
 
     :raises ServerError: if the port is taken
     """
@@ -55,7 +55,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 class _Server(web.Server):
-    """aiohttp's server, which turns away who comes while it closes: a TLS handshake may end as late as that."""
+    """aiohttp's server, which closes connections that come while it closes: a TLS handshake may end as late as that."""
 
     is_closing = False
 
@@ -73,9 +73,9 @@ async def serving(
     end_watches: Callable[[], None],
 ) -> AsyncIterator[None]:
     """
-    Answer requests while the block runs; when it is left, every connection that was accepted is closed.
+    Answer requests while the block runs. After it, every accepted connection is closed.
 
-    :param end_watches: ends the answers that would go on
+    :param end_watches: ends the responses that would go on
     """
     server = _Server(
         handler,
@@ -100,10 +100,10 @@ async def serving(
 
 async def _refuse_connections(listener: socket.socket) -> None:
     """
-    Accept nothing more, and wait until what was accepted is known to the server.
+    Accept no more connections, and wait until the server knows all accepted ones.
 
-    A connection that asyncio has accepted when its server closes belongs to nobody: it stays open, and its client waits
-    for an answer until it gives up.
+    If a server closes before it knows an accepted connection, the connection stays open, and its client waits until its
+    own timeout.
     """
     asyncio.get_running_loop().remove_reader(listener)
     for _ in range(_TURNS_TO_CONNECT):

@@ -1,7 +1,7 @@
 """The fixtures of :mod:`kinformer.envtest.pytest_plugin` under short names.
 
-They are there with ``kinformer_short_fixtures = true`` in pytest's configuration. Another project's fixtures have such
-names, too, so nobody gets them unasked.
+They exist if pytest's configuration has ``kinformer_short_fixtures = true``. They are not on by default, because other
+projects have fixtures with such names.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ __all__ = ("api_server", "api_server_options", "client", "fake_nodes", "kinforme
 
 @pytest.fixture
 def api_server_options() -> dict[str, Any]:
-    """What the server is made with."""
+    """The parameters of the server."""
     return {}
 
 
 @pytest.fixture
 def kinformer_api_server_options(api_server_options: dict[str, Any]) -> dict[str, Any]:
-    """The same, under the name that the server's fixture knows."""
+    """The same, under the name that the server's fixture uses."""
     return api_server_options
 
 
 @pytest.fixture
 def api_server(kinformer_api_server: ApiServer) -> ApiServer:
-    """A server of this test's own."""
+    """A server for this test alone."""
     return kinformer_api_server
 
 
 @pytest.fixture
 def client(kinformer_client: Client) -> Client:
-    """A client that may do everything."""
+    """A client that is allowed to do everything."""
     return kinformer_client
 
 
 @pytest.fixture
 def fake_nodes(kinformer_fake_nodes: FakeNodes) -> FakeNodes:
-    """Nodes that run what is put on them, from now until the test is over."""
+    """Nodes that run the pods that are bound to them, until the test is over."""
     return kinformer_fake_nodes

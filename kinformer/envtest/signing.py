@@ -1,4 +1,4 @@
-"""Certificate signing requests: who asks is written by the server, and so is when somebody decided."""
+"""Certificate signing requests: the server writes who requests one, and when it was approved or denied."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class SigningRequests:
             self._note_times(_conditions(request), _conditions(attributes.old_object))
 
     def validate(self, attributes: Attributes) -> None:
-        """Nothing: whoever may ask may ask for anything."""
+        """Do nothing: a user who may create requests may request anything."""
 
     def _note_times(self, conditions: list[Any], before: list[Any]) -> None:
         now = timestamp(self._clock.now())

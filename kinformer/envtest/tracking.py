@@ -1,7 +1,7 @@
-"""The ConfigMap that says since when the server notes which tokens in Secrets are used.
+"""The ConfigMap with the day since which the server records the use of tokens in Secrets.
 
-The cleaner of such tokens goes by it. It is made when somebody first looks at the ConfigMaps of kube-system: most tests
-never do, and would find an object in every informer of ConfigMaps that none of them has made.
+The cleaner of such tokens reads it. It is created when the ConfigMaps of kube-system are first read. Most tests never
+do that. Otherwise every informer of ConfigMaps would have an object that no test has created.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _NAME = "kube-apiserver-legacy-service-account-token-tracking"
 
 
 class TokenTracking:
-    """It says the day on which the server was started; one that is deleted is made again."""
+    """Creates the ConfigMap with the day on which the server was started, also after it was deleted."""
 
     def __init__(self, operations: Operations):
         self._operations = operations
         self._since = operations.clock.now().astimezone(UTC).strftime("%Y-%m-%d")
 
     def look(self, resource: GroupResource, namespace: str) -> None:
-        """Somebody is about to look at the objects of a namespace."""
+        """Note that objects of a namespace are about to be read."""
         if resource != _CONFIG_MAPS or namespace != _NAMESPACE:
             return
         if self._operations.storage.get(_CONFIG_MAPS, _NAMESPACE, _NAME) is not None:

@@ -1,7 +1,8 @@
-"""Waiting in tests: until something is true, and while a manager runs.
+"""Waiting in tests, for a condition to become true, and while a manager runs.
 
-A test says what is to hold, as assertions, and :func:`eventually` tries until they do. It sleeps for nobody: with a
-:class:`~kinformer.clock.FakeClock` it turns the clock to what is due next, and an hour passes in milliseconds::
+A test states the condition as assertions. :func:`eventually` tries them until they hold. With a
+:class:`~kinformer.clock.FakeClock` it does not sleep. It turns the clock to the next timer, so an hour passes in
+milliseconds::
 
     async with running(Manager(client, known={"webapp": make_controller})):
         await client.resource(WebApp).create(...)
@@ -30,13 +31,14 @@ __all__ = ("eventually", "quiet", "running", "turn")
 
 T = TypeVar("T")
 
-#: How often in a row nobody may have had anything to do: what one socket was given the next has by then.
+#: The number of turns of the event loop in a row in which no task was ready. After that, bytes that were sent over one
+#: socket have reached the next.
 _STILL: Final = 50
 
-#: How many of the different outcomes of a check a failure shows.
+#: The number of different outcomes of a check that a failure shows.
 _SHOWN: Final = 4
 
-#: Seconds between two tries, where time passes by itself.
+#: Seconds between two tries with a real clock.
 _PAUSE: Final = 0.005
 
 
@@ -53,9 +55,9 @@ R = TypeVar("R", bound=Runs)
 @asynccontextmanager
 async def running(what: R) -> AsyncIterator[R]:
     """
-    Run a manager, or anything else that has a `run`, for as long as the body does.
+    Run a manager, or another object with a method `run`, while the body runs.
 
-    What it raises ends the body, and is raised as it is.
+    If it raises, the body is cancelled, and the same exception is raised.
     """
     from kinformer.cache.tasks import plain_task_group  # the server alone needs no caches
 
@@ -77,18 +79,17 @@ async def eventually(check: Callable[[], T], *, seconds: float = 10.0, clock: Fa
 
 async def eventually(check: Callable[[], Any], *, seconds: float = 10.0, clock: FakeClock | None = None) -> Any:
     """
-    Call `check` again and again until it neither fails nor says no, and return what it returns.
+    Call `check` again and again until it succeeds, and return what it returns.
 
-    It fails by an AssertionError, or by :exc:`~kinformer.client.NotFound`: what it looks for is not there yet. It says
-    no by anything false except None, which is what a function of assertions returns. Any other exception is raised at
-    once.
+    It fails if it raises an AssertionError or :exc:`~kinformer.client.NotFound`, or returns a false value other than
+    None. (None is what a function of assertions returns.) Any other exception is raised at once.
 
     :param check: a function or a coroutine function
     :param seconds: how long to try, by `clock` or else by real time
-    :param clock: is turned to what is due next after each try, when nobody has anything left to do. It has to be the
-        clock of whatever is waited for
-    :raises AssertionError: if the time is over; its text has what the check failed with or returned, the last time
-        and before, and its cause is the last failure
+    :param clock: after each failure it is turned to the next timer, once no task has anything left to do. It must be
+        the clock of the code that is waited for
+    :raises AssertionError: if the time is over. The message has the last failure and those before it; the cause is the
+        last failure
     """
     from kinformer.client import NotFound
 
@@ -112,7 +113,7 @@ async def eventually(check: Callable[[], Any], *, seconds: float = 10.0, clock: 
         seen.note(now() - began, outcome)
         wait = _PAUSE if clock is None else clock.next_due
         if wait is None or now() + wait > end:
-            why = f"nothing is due any more after {seconds - (end - now()):g} s" if wait is None else f"{seconds:g} s"
+            why = f"no timer is left after {seconds - (end - now()):g} s" if wait is None else f"{seconds:g} s"
             name = getattr(check, "__name__", repr(check))
             raise AssertionError(f"{name} has not come true ({why}); the last time: {seen}") from failure
         if clock is None:
@@ -122,7 +123,7 @@ async def eventually(check: Callable[[], Any], *, seconds: float = 10.0, clock: 
 
 
 class _Seen:
-    """What a check came to: the last outcome, and the last ones before it that were different."""
+    """The outcomes of a check: the last one, and the last different ones before it."""
 
     def __init__(self) -> None:
         self._outcomes: deque[tuple[float, str]] = deque(maxlen=_SHOWN)
@@ -139,12 +140,12 @@ class _Seen:
 
 async def quiet() -> None:
     """
-    Return once nobody in this loop has anything left to do, requests and answers through its own sockets included.
+    Return once no task of this event loop has anything left to do, including requests over the process's own sockets.
 
-    Only one task of a loop may wait for that at a time. On event loops other than asyncio's own it waits a few
+    Only one task of a loop may wait for this at a time. On event loops other than asyncio's own, it waits a few
     milliseconds instead.
     """
-    # Whoever has become ready since this task last ran, by a callback or by bytes that have arrived, stands behind it.
+    # The tasks that became ready since this task last ran, by a callback or by bytes that arrived, are queued after it.
     ready = getattr(asyncio.get_running_loop(), "_ready", None)
     if ready is None:
         await anyio.sleep(_PAUSE)
@@ -157,10 +158,10 @@ async def quiet() -> None:
 
 async def turn(clock: FakeClock, seconds: float) -> None:
     """
-    Let so many seconds pass on a clock that server, client and controllers of this loop share.
+    Let this many seconds pass on a clock that the server, the client and the controllers of this loop share.
 
-    After whatever falls due in these seconds, it waits until nobody has anything left to do. So a test goes on when
-    everything has happened that happens in this time.
+    After each timer, it waits until no task has anything left to do. So when it returns, everything has happened that
+    happens in this time.
     """
     await quiet()
     end = clock.monotonic() + seconds

@@ -1,14 +1,14 @@
-"""Writes: the requests that change something, as a server sees them; and the assertion that there are none.
+"""Writes: the writing requests that a server receives, and an assertion that there are none.
 
-A controller that has done its work writes nothing more. :func:`assert_no_writes` finds the one that does: a status that
-is written again and again, two controllers that undo each other's work, an apply that changes nothing::
+A controller that has done its work writes nothing more. :func:`assert_no_writes` finds a controller that does: it
+writes a status again and again, undoes the work of another controller, or applies objects that do not change::
 
     async with assert_no_writes(server, seconds=3600):
-        ...  # something after which nothing is to be done
+        ...  # after this, no write may come
 
-    await assert_no_writes(server, seconds=3600)  # an hour in which nobody writes
+    await assert_no_writes(server, seconds=3600)  # no write may come for an hour
 
-Nothing is noted, and nothing costs anything, while nobody listens.
+Nothing is recorded, and nothing is slower, while no one listens.
 """
 
 from __future__ import annotations
@@ -36,29 +36,29 @@ __all__ = ("RENEWALS", "Note", "Write", "WriteLog", "assert_no_writes")
 
 _WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 
-#: What is written all the time by whoever leads, or belongs to a group.
+#: The resources that leaders and members of groups write all the time.
 RENEWALS: Final = ("leases.coordination.k8s.io",)
 
-#: What the server counts and keeps by itself.
+#: The fields of metadata that the server changes by itself.
 _KEPT_BY_SERVER: Final = ("managedFields", "resourceVersion")
 
-#: Lines around a difference, and lines of one that are shown at most.
+#: The lines around a difference, and the most lines of a difference that are shown.
 _AROUND, _LONGEST = 2, 40
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
     """
-    A request that writes.
+    A writing request.
 
     :ivar verb: ``create``, ``update``, ``patch``, ``delete`` or ``deletecollection``
-    :ivar resource: as kubectl writes it: ``deployments.apps``
+    :ivar resource: the resource, written as in kubectl: ``deployments.apps``
     :ivar subresource: empty for the object itself
-    :ivar name: of the object; empty for ``deletecollection``
-    :ivar agent: who has sent it: its User-Agent
-    :ivar user: who has sent it: its user's name
-    :ivar code: the HTTP status that it was answered with; over 400 for one that was refused
-    :ivar diff: what it has changed, as lines of YAML with ``+`` and ``-``; empty if nothing
+    :ivar name: the object's name; empty for ``deletecollection``
+    :ivar agent: the User-Agent of the client
+    :ivar user: the name of the user
+    :ivar code: the HTTP status of the response; 400 or more if it was refused
+    :ivar diff: the changes, as lines of YAML with ``+`` and ``-``; empty if nothing changed
     """
 
     verb: str
@@ -81,7 +81,7 @@ class Write:
 
 @dataclass(slots=True)
 class Note:
-    """A write that is being answered; whoever answers it fills in how."""
+    """A write that is being processed. The handler adds the result."""
 
     answer: Answer | None = None
     refused: status.StatusError | None = None
@@ -89,13 +89,13 @@ class Note:
 
 @dataclass(eq=False, slots=True)
 class WriteLog:
-    """Tells listeners of each request that writes, once it is answered."""
+    """Calls listeners for each writing request, once it has been processed."""
 
     listeners: list[Callable[[Write], object]] = field(default_factory=list)
 
     @contextmanager
     def noting(self, operations: Operations, call: Call) -> Iterator[Note]:
-        """Tell of a request that is answered in this block, if it is one that writes."""
+        """Call the listeners for a request that is processed in this block, if it is a write."""
         note = Note()
         if not self.listeners or call.verb not in _WRITES or call.is_dry_run or not call.resource.is_stored:
             yield note
@@ -144,28 +144,27 @@ def _state(operations: Operations, call: Call, name: str) -> list[str]:
 
 
 def _name_in(body: bytes) -> str:
-    """The name of a new object in JSON: the one that the server gave it, or that a refused request wanted."""
+    """The name of a new object in JSON: the one that the server gave it, or the one in a refused request."""
     try:
         return str(msgspec.json.decode(body)["metadata"]["name"])
     except (msgspec.DecodeError, KeyError, TypeError):
         return ""  # a Status, a table, or YAML
 
 
-class assert_no_writes:  # noqa: N801  # it is used as a function
+class assert_no_writes:  # noqa: N801 - it is used as a function
     """
-    Fail if a request comes that writes: within a block, or while it is awaited.
+    Fail if a writing request comes, within a block or while this is awaited.
 
-    Requests that the server refuses, or that change nothing, count too. Not counted: dry runs, reviews, what the
-    server's own loops do, which send no requests, and what an injected fault refuses. Requests to a replica count as
-    those to its server.
+    Requests that the server refuses, and requests that change nothing, count too. Dry runs, reviews, the server's own
+    loops (which send no requests), and requests that an injected fault refuses do not count. Requests to a replica
+    count as requests to its server.
 
-    :param server: where
-    :param seconds: how long nothing may come after the block, or from now on, by the server's clock. A FakeClock is
-        turned by them; otherwise they are slept
-    :param ignoring: resources that do not count, as kubectl writes them: ``events``. By default those that are
-        renewed all the time
-    :param matching: whether a write counts
-    :raises AssertionError: if one has come; its text has each of them, with its client and what it changed
+    :param server: the server to observe
+    :param seconds: seconds after the block, or from now on, in which no write may come, by the server's clock. A
+        FakeClock is turned by them; with a real clock they are slept
+    :param ignoring: resources that do not count, written as in kubectl: ``events``. By default the Leases of leaders
+    :param matching: returns whether a write counts
+    :raises AssertionError: if a write came. The message has each of them, with its client and its changes
     """
 
     def __init__(
@@ -182,11 +181,11 @@ class assert_no_writes:  # noqa: N801  # it is used as a function
         self._seconds = seconds
         self._ignoring = frozenset(ignoring)
         self._matching = matching
-        #: Those that have come so far.
+        #: The writes that have come so far.
         self.writes: list[Write] = []
 
     async def __aenter__(self) -> assert_no_writes:
-        await quiet()  # what is on its way from before does not count
+        await quiet()  # requests that were sent before do not count
         self._server.writes.listeners.append(self._note)
         return self
 

@@ -104,7 +104,7 @@ async def test_a_clock_is_turned_to_what_is_due_and_no_further() -> None:
 
 
 async def test_a_clock_on_which_nothing_is_due_ends_it() -> None:
-    with pytest.raises(AssertionError, match=r"nothing is due any more after 0 s"):
+    with pytest.raises(AssertionError, match=r"no timer is left after 0 s"):
         await eventually(lambda: False, clock=FakeClock())
 
 
