@@ -1,12 +1,12 @@
-"""Admission: who may still say no, or change an object, after it was understood and before it is stored.
+"""Admission: plug-ins that may change or refuse an object before it is stored.
 
-A plug-in is a class that is given an :class:`Attributes` for every write: ``admit`` may change the object, ``validate``
-may only refuse it, both by raising a :class:`~kinformer.envtest.status.StatusError`. Plug-ins of other packages are
-found by entry points of the group ``kinformer.admission``, so that a controller's package can bring the admission that
-belongs to it; each is called once, with an :class:`AdmissionContext`, when a server is made.
+A plug-in is a class that gets an :class:`Attributes` for every write. ``admit`` may change the object, ``validate`` may
+only refuse it. Both refuse by raising a :class:`~kinformer.envtest.status.StatusError`. Plug-ins of other packages are
+found by entry points of the group ``kinformer.admission``, so the package of a controller can bring the admission that
+belongs to it. Each entry point is called once for each server, with an :class:`AdmissionContext`.
 
-Plug-ins run on the event loop's thread within the write's transaction: they do not await, and what they read with
-their client is what will be true when the object is stored.
+Plug-ins run on the event loop's thread within the transaction of the write. They do not await, and what they read with
+their client is still true when the object is stored.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Operation = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Who asks."""
+    """The user of a request."""
 
     name: str
     uid: str = ""
@@ -50,13 +50,13 @@ class User:
 @dataclass(slots=True)
 class Attributes:
     """
-    One write, as plug-ins see it.
+    One write, as plug-ins get it.
 
-    :param object: what is to be stored, without kind and apiVersion; None for a delete. `admit` may change it in place
-    :param old_object: what is stored; None for a create
-    :param gvk: the kind of the object, if it is not the resource's: a Scale, a Binding
+    :param object: the object to store, without kind and apiVersion; None for a delete. `admit` may change it in place
+    :param old_object: the stored object; None for a create
+    :param gvk: the kind of the object, if it is not the resource's, such as a Scale or a Binding
     :param is_name_generated: whether the object came without a name
-    :param warnings: what the client's user is told; plug-ins may add to it
+    :param warnings: warnings for the client's user; plug-ins may add to them
     """
 
     operation: Operation
@@ -74,7 +74,7 @@ class Attributes:
     warnings: list[str] = field(default_factory=list)
 
     def seen_as(self, resource: Resource, obj: dict[str, Any] | None) -> dict[str, Any] | None:
-        """An object of this write as it is at a version: conversion changes no more than what it says of itself."""
+        """An object of this write at a version: conversion changes only its kind and apiVersion."""
         if obj is None:
             return None
         gvk = self.gvk or GroupVersionKind(resource.group, resource.version, resource.kind)
@@ -83,13 +83,14 @@ class Attributes:
 
 class Review(Protocol):
     """
-    What is decided about a request outside this process: :class:`~kinformer.envtest.webhooks.WebhookSession`.
+    Decisions about a request that are made outside this process: :class:`~kinformer.envtest.webhooks.WebhookSession`.
 
-    Either step may raise what has the request run again later: it is called before anything is written.
+    Both steps may raise an exception that makes the request run again later. They are called before anything is
+    written.
     """
 
     def once(self, what: str, make: Callable[[], Any]) -> Any:
-        """What is made up for a request stays the same when it runs again."""
+        """Make a value once for a request, so that it stays the same when the request runs again."""
 
     def mutate(self, attributes: Attributes) -> None:
         """Change the object, in place, or refuse the write."""
@@ -102,7 +103,7 @@ class ObjectClient(Protocol):
     """Reads and writes of stored objects, within the transaction of the write that is being admitted."""
 
     def get(self, group: str, plural: str, namespace: str, name: str) -> dict[str, Any] | None:
-        """A copy of an object, None if there is none."""
+        """A copy of an object; None if there is none."""
 
     def list(self, group: str, plural: str, namespace: str = "") -> list[dict[str, Any]]:
         """Copies of the objects of a namespace, or of all if it is empty."""
@@ -117,14 +118,14 @@ class ObjectClient(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class AdmissionContext:
-    """What a plug-in may use."""
+    """The objects and the clock that a plug-in may use."""
 
     objects: ObjectClient
     clock: Clock
 
 
 class AdmissionPlugin(Protocol):
-    """A part of admission; either method may do nothing."""
+    """A part of admission. Each method may do nothing."""
 
     def admit(self, attributes: Attributes) -> None:
         """Change the object, or refuse the write."""
@@ -136,9 +137,9 @@ class AdmissionPlugin(Protocol):
 @dataclass(slots=True)
 class Admission:
     """
-    The chain of plug-ins: all change, in order, before any validates.
+    The chain of plug-ins. All of them admit, in order, before the first one validates.
 
-    :param policies: who validates before anybody outside this process is asked
+    :param policies: plug-ins that validate before webhooks are called
     """
 
     plugins: list[AdmissionPlugin] = field(default_factory=list)
@@ -158,13 +159,13 @@ class Admission:
 
 
 def load_plugins(context: AdmissionContext) -> Iterable[AdmissionPlugin]:
-    """The plug-ins that installed packages bring, in the order of their names."""
+    """The plug-ins of installed packages, in the order of their names."""
     for make in _installed():
         yield make(context)
 
 
 @cache
 def _installed() -> tuple[Callable[[AdmissionContext], AdmissionPlugin], ...]:
-    # Each look at what is installed reads some files for each package: milliseconds for each server.
+    # To list installed entry points reads some files for each package, which would take milliseconds for each server.
     points = sorted(entry_points(group="kinformer.admission"), key=lambda point: point.name)
     return tuple(point.load() for point in points)

@@ -1,8 +1,8 @@
-"""Certificates: an authority of the server's own, its server certificate, and clients' certificates.
+"""Certificates: the server's own CA, its server certificate, and clients' certificates.
 
-kubectl and Go clients send tokens over TLS only; for them a server serves TLS. The certificates are made with the
-`cryptography` package when they are first needed. An authority lives as long as the server, or as the file that keeps
-the server's data.
+kubectl and Go clients send tokens only over TLS, so the server can serve TLS for them. The certificates are made with
+the `cryptography` package when they are first needed. The CA lives as long as the server, or as the file with the
+server's data.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from kinformer.client.tls import pem_file
 
 __all__ = ("Authority", "CertificatesUnavailable", "KeyPair", "user_of_certificate")
 
-#: The name of each server's authority.
+#: The name of each server's CA.
 _NAME: Final = "kinformer"
 
 
 class Authority:
     """
-    A certificate authority that is made for one server.
+    The CA of one server.
 
-    :param kept: an earlier one, which goes on; a new one is made if it ends within a year
-    :ivar pair: its certificate and its key, from which it goes on after a restart
+    :param kept: the certificate and key of an earlier CA, to continue it. If it expires within a year, a new CA is made
+    :ivar pair: the CA's certificate and key, to continue it after a restart
     :raises CertificatesUnavailable: if `cryptography` is not installed
     """
 
@@ -45,18 +45,18 @@ class Authority:
 
     @property
     def certificate(self) -> bytes:
-        """Its certificate, in PEM: what clients trust."""
+        """The CA's certificate, in PEM. Clients trust it."""
         return self.pair.certificate
 
     def issue(self, name: str, groups: tuple[str, ...] = (), hosts: tuple[str, ...] = ()) -> KeyPair:
         """
-        A certificate for a server (with `hosts`) or for a client (whose user is `name`, in `groups`).
+        Issue a certificate for a server (with `hosts`), or for a client (whose user is `name`, in `groups`).
         """
         now = datetime.now(UTC)
         return make_certificate(name, now, authority=self.pair, hosts=hosts, organizations=groups)
 
     def server_context(self, hosts: tuple[str, ...]) -> ssl.SSLContext:
-        """What a server on these hosts listens with; it asks clients for certificates, and does without."""
+        """Make the TLS context of a server on these hosts. It asks clients for certificates but requires none."""
         pair = self.issue("kinformer-apiserver", hosts=hosts)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         with pem_file(pair.certificate + pair.key) as path:
@@ -68,7 +68,7 @@ class Authority:
 
 def user_of_certificate(certificate: Any) -> tuple[str, tuple[str, ...]] | None:
     """
-    Who a client's certificate says that it is: a name and groups.
+    The user in a client's certificate: a name and groups.
 
     :param certificate: as :meth:`ssl.SSLSocket.getpeercert` gives it
     """

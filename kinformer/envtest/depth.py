@@ -1,7 +1,7 @@
-"""How deep JSON may be nested: deeper than anything of the API goes, and not so deep that Python cannot follow.
+"""Depth: limits the nesting of JSON, to more than any object of the API needs and less than Python's recursion limit.
 
-kube-apiserver stops at 10,000 levels. Python's own functions call themselves for each level, and give up at some
-hundreds; a request that is nested more deeply than this server follows is refused before anything is done with it.
+kube-apiserver's limit is 10,000 levels. Python's own functions recurse for each level, and fail at some hundreds. A
+request with more levels than this server supports is refused before it is processed.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import msgspec
 
 __all__ = ("MAX_DEPTH", "MOST_LEVELS", "TooDeep", "decode", "is_too_deep", "may_be_too_deep")
 
-#: How deep an object may be. {"a": 1} is one level deep.
+#: The most levels of an object. {"a": 1} has one level.
 MAX_DEPTH: Final = 200
-#: How deep what is shown of one may be: its managed fields name all that it has, and stand some levels down.
+#: The most levels of an object that is returned. Its managed fields repeat its levels, a few levels further down.
 MOST_LEVELS: Final = MAX_DEPTH + 10
 
 
 class TooDeep(ValueError):
-    """JSON that is nested more deeply than this server follows."""
+    """JSON has more levels than this server supports."""
 
     def __init__(self) -> None:
         super().__init__("exceeded max depth")
@@ -27,7 +27,7 @@ class TooDeep(ValueError):
 
 def decode(body: bytes) -> Any:
     """
-    What a text of JSON says.
+    Decode a text of JSON.
 
     :raises TooDeep: if it is nested too deeply
     :raises msgspec.DecodeError: if it is not JSON
@@ -43,12 +43,12 @@ def decode(body: bytes) -> Any:
 
 
 def may_be_too_deep(body: bytes) -> bool:
-    """Whether a text of JSON has brackets enough to be too deep: most have not, and need no second look."""
+    """Whether a text of JSON has enough brackets to be too deep. Most texts have not, and need no further check."""
     return body.count(b"{") + body.count(b"[") > MAX_DEPTH
 
 
 def is_too_deep(value: Any) -> bool:
-    """Whether a value is nested more deeply than this server follows."""
+    """Whether a value has more levels than this server supports."""
     metadata = value.get("metadata") if type(value) is dict else None
     if type(metadata) is dict and "managedFields" in metadata:
         metadata = {name: item for name, item in metadata.items() if name != "managedFields"}
@@ -57,7 +57,7 @@ def is_too_deep(value: Any) -> bool:
 
 
 def _goes_below(value: Any, levels: int) -> bool:
-    """Whether a value has more levels than that. It is gone through level by level, with no recursion."""
+    """Whether a value has more levels than this. The check goes level by level, without recursion."""
     level = [value]
     for _ in range(levels):
         level = [

@@ -1,4 +1,4 @@
-"""Eviction: a delete of a pod that asks the disruption budgets first."""
+"""Eviction: deletes a pod if its disruption budgets allow it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def evict(
     :raises StatusError: NotFound; TooManyRequests, if a budget does not allow it now
     """
     pod = operations.find(pods, namespace, name).decode()
-    # The eviction was reviewed; what it comes down to is not.
+    # The eviction itself was reviewed by webhooks. The delete that follows from it is not reviewed again.
     how = replace(call.write_options("DeleteOptions"), review=None)
     if options.get("dryRun"):
         how = replace(how, dry_run=True)
@@ -44,7 +44,7 @@ def evict(
 
 
 def _may_go_anyway(pod: Obj) -> bool:
-    """Pods that no budget counts: finished ones, pending ones, those that are going already."""
+    """Whether budgets ignore the pod: it is finished, pending, or being deleted already."""
     phase = pod.get("status", {}).get("phase")
     return phase in ("Succeeded", "Failed", "Pending") or "deletionTimestamp" in pod["metadata"]
 
@@ -110,7 +110,7 @@ def _take_one(
 
 
 def _why_not(name: str, state: Obj) -> str:
-    """Why a budget that allows no disruption allows none."""
+    """The reason why a budget allows no disruption."""
     budget = f"The disruption budget {name}"
     conditions = [one for one in state.get("conditions") or () if one.get("type") == "DisruptionAllowed"]
     failed = next((one for one in conditions if one.get("status") == "False" and one.get("message")), None)

@@ -1,10 +1,10 @@
-"""Regular expressions that users write: patterns of custom resources, and what rules search for.
+"""Regular expressions of users: patterns of custom resources, and searches of rules.
 
-They are compiled by RE2, the library whose syntax Go's own package has, so that they mean here what they mean in a
-cluster, and so that each search takes time in proportion to the text. Python's own module takes hours for some, and
-lets nothing else run meanwhile. RE2 comes with the extras ``envtest`` and ``cel``.
+They are compiled by RE2, whose syntax is that of Go's own package. So they mean the same here as in a cluster, and each
+search takes time in proportion to the text. Python's own module takes hours for some expressions, and blocks everything
+else meanwhile. RE2 comes with the extras ``envtest`` and ``cel``.
 
-:func:`compile_pattern` says of a pattern that is not taken what Go's package would say of it.
+The errors of :func:`compile_pattern` are those of Go's package.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import Any, Final, Protocol
 
 __all__ = ("MISSING", "BadPattern", "Pattern", "TooMuchWork", "compile_pattern", "find_all", "is_available")
 
-#: What is said of an object with a pattern in it where nothing can compile it.
+#: The error for an object with a pattern if RE2 is not installed.
 MISSING: Final = "patterns need the package of the extra `envtest`: pip install 'kinformer[envtest]'"
 
-#: How many characters one search for all matches may look at: each match may look at all that comes after it.
+#: The most characters that one search for all matches may examine. Each match may examine the whole rest of the text.
 _MOST_LOOKED_AT: Final = 50_000_000
 
-#: What RE2 says, and how Go's package says the same. In both, the part that is meant comes after it.
+#: RE2's error messages, and those of Go's package. In both, the wrong part of the pattern follows.
 _IN_GO: Final = {
     "missing ]": "missing closing ]",
     "missing )": "missing closing )",
@@ -36,11 +36,11 @@ _IN_GO: Final = {
 
 
 class BadPattern(ValueError):
-    """A text that is no regular expression of RE2's syntax."""
+    """A text is not a regular expression in RE2's syntax."""
 
 
 class TooMuchWork(ValueError):
-    """A search would look at more than a request may cost."""
+    """A search would examine more text than is allowed for one request."""
 
 
 class Match(Protocol):
@@ -73,7 +73,9 @@ def _library() -> tuple[Any, Any]:
 @lru_cache(maxsize=1024)
 def compile_pattern(text: str) -> Pattern:
     """
-    :raises BadPattern: with what Go's package says; where RE2 is not installed, with how to install it
+    Compile a pattern.
+
+    :raises BadPattern: with the message of Go's package; if RE2 is not installed, with how to install it
     """
     if not is_available():
         raise BadPattern(MISSING)
@@ -89,9 +91,9 @@ def compile_pattern(text: str) -> Pattern:
 
 def find_all(pattern: Pattern, text: str, most: int = -1) -> list[str]:
     """
-    Every match, or the first `most`.
+    All matches, or the first `most`.
 
-    :raises TooMuchWork: if they are many in a long text, so that finding them might take far longer than reading it
+    :raises TooMuchWork: if there are many in a long text, so that to find them could take far longer than to read it
     """
     found: list[str] = []
     budget = _MOST_LOOKED_AT

@@ -1,4 +1,4 @@
-"""Which strategy writes the objects of each resource of one server, built in or custom."""
+"""Strategies: finds the strategy for each resource of one server, built in or custom."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ("Strategies",)
 
 class Strategies:
     """
-    Makes strategies, with what some of them must know of other objects.
+    Makes strategies, with the parts of other objects that some of them need.
 
-    :param coordinated: whether Leases keep what coordinated leader election puts there
+    :param coordinated: whether Leases keep the fields of coordinated leader election
     """
 
     def __init__(self, storage: Storage, registry: Registry, clock: Clock, *, coordinated: bool = False):
@@ -26,7 +26,7 @@ class Strategies:
         self.definitions = Definitions(storage, registry, clock)
 
     def load(self) -> None:
-        """Take note of what a storage that was read back holds."""
+        """Note the objects of a storage that was loaded from a file."""
         self._addresses.load(self._storage)
         self.definitions.load()
 

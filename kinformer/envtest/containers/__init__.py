@@ -1,6 +1,6 @@
-"""Containers that a test gives: the lines of a log, a Python function in place of a command, something behind a port.
+"""Fake containers: a test provides the lines of logs, Python functions for commands, and servers for ports.
 
-Nothing runs on fake nodes. What clients ask of a pod's containers is answered by what a test has registered at
+Nothing runs on fake nodes. Requests for the containers of pods are answered with what a test has registered at
 ``server.containers``, a :class:`FakeContainers`.
 """
 

@@ -1,4 +1,4 @@
-"""The log of a fake container: lines with their times, and who follows it."""
+"""FakeLog: the log of a fake container, with the time of each line."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class _Line(NamedTuple):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogSelection:
     """
-    Which part of a log is asked for.
+    The requested part of a log.
 
     :param since: the time of the oldest line
-    :param tail: how many lines at most, from the end; None for all
-    :param limit: how many bytes at most; None for all
+    :param tail: the most lines, from the end; None for all
+    :param limit: the most bytes; None for all
     """
 
     follow: bool = False
@@ -39,9 +39,9 @@ class LogSelection:
 
 class FakeLog:
     """
-    A container's log. A test writes to it, also while clients follow it.
+    A container's log. A test may write to it while clients follow it.
 
-    :param clock: where the lines' times come from
+    :param clock: the clock for the lines' times
     """
 
     def __init__(self, clock: Clock, lines: Iterable[str] = ()):
@@ -55,7 +55,7 @@ class FakeLog:
 
     def write(self, *lines: str) -> None:
         """
-        Add lines, at the clock's time.
+        Add lines, with the clock's present time.
 
         :raises ValueError: if the log has ended
         """
@@ -66,17 +66,17 @@ class FakeLog:
         self._wake()
 
     def end(self) -> None:
-        """The container has ended: who follows the log comes to its end."""
+        """End the container. Clients that follow the log come to its end."""
         self._ended = True
         self._wake()
 
     def restart(self) -> None:
-        """The container has ended and started again: what it wrote is its previous log."""
+        """End the container and start it again. Its lines become the previous log."""
         before = FakeLog(self._clock)
         before._lines, self._lines = self._lines, []
         before._ended = True
         self.previous = before
-        # Followers hold a position in the old list.
+        # Clients that follow the log have a position in the old list.
         self._ended = False
         self._wake()
 
@@ -90,7 +90,7 @@ class FakeLog:
         lines = self._lines
         at = 0 if selection.tail is None else max(len(lines) - selection.tail, 0)
         while True:
-            # Before the lines are looked at: whoever writes while a piece is sent sets this very event.
+            # Read before the lines, because a writer may set this very event while a piece is sent.
             changed = self._changed
             piece = b"".join(_shown(line, selection) for line in islice(lines, at, None))
             at = len(lines)

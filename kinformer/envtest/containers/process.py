@@ -1,4 +1,4 @@
-"""A fake process: what a function that stands for a command reads, writes and knows."""
+"""FakeProcess: the streams and properties of a process, for a function that stands for a command."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class FakeProcess:
     """
     One process in a container.
 
-    :param command: its words; empty for the process that somebody attaches to
-    :param tty: whether it has a terminal; standard error is standard output then
+    :param command: the words of the command; empty for the process that a client attaches to
+    :param tty: whether it has a terminal; then standard error is the same as standard output
     """
 
     command: tuple[str, ...]
@@ -25,15 +25,15 @@ class FakeProcess:
     tty: bool
     _read: Callable[[], Awaitable[bytes]]
     _write: Callable[[str, bytes], Awaitable[None]]
-    #: The terminal's width and height, once the client has said so.
+    #: The terminal's width and height, once the client has sent them.
     size: tuple[int, int] | None = field(default=None, init=False)
 
     async def read(self) -> bytes:
-        """What comes next on standard input; empty at its end, and at once if the client gives none."""
+        """Read the next piece of standard input. Empty at its end, and at once if the client has no standard input."""
         return await self._read()
 
     async def read_all(self) -> bytes:
-        """All of standard input."""
+        """Read all of standard input."""
         pieces = []
         while piece := await self.read():
             pieces.append(piece)
@@ -49,5 +49,5 @@ class FakeProcess:
         await self._write(stream, data.encode() if isinstance(data, str) else data)
 
 
-#: Stands for a command: gives its exit code, None for 0.
+#: A function that stands for a command. It returns the exit code, or None for 0.
 ProcessFunction: TypeAlias = Callable[[FakeProcess], Awaitable[int | None]]

@@ -1,4 +1,4 @@
-"""What a test has registered for which containers."""
+"""FakeContainers: the logs, commands and ports that a test has registered for containers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PortFunction: TypeAlias = Callable[[ByteStream], Awaitable[object]]
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """A container, by patterns or by names."""
+    """A container, or a pattern for containers."""
 
     namespace: str
     pod: str
@@ -39,7 +39,7 @@ class Where:
 
 @dataclass(slots=True)
 class _Table(Generic[T]):
-    """Things by container and a key; what was registered last counts."""
+    """Values by container and a key. The value that was registered last is used."""
 
     rows: list[tuple[Where, str, T]] = field(default_factory=list)
 
@@ -52,16 +52,16 @@ class _Table(Generic[T]):
 
 class FakeContainers:
     """
-    What the containers of an embedded server's pods answer with::
+    The contents of the containers of an embedded server's pods::
 
         server.containers.log("web-*", ["started", "ready"])
         server.containers.command("web-*", echo, name="echo")
         server.containers.port("web-*", 8080, serve)
 
-    Pods, namespaces, containers and commands are given by shell patterns. What was registered last counts. What nothing
-    was registered for is refused; a port is closed.
+    Pods, namespaces, containers and commands are named by shell patterns. If several match, the one that was registered
+    last is used. If none matches, the request is refused, and a port is closed.
 
-    :param clock: where the times of lines come from
+    :param clock: the clock for the times of lines
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -73,9 +73,9 @@ class FakeContainers:
 
     def log(self, pod: str, lines: Iterable[str] = (), *, namespace: str = "*", container: str = "*") -> FakeLog:
         """
-        Give containers a log; all that match have the same one.
+        Register a log. All containers that match share it.
 
-        :param lines: those that it begins with
+        :param lines: the first lines
         """
         log = FakeLog(self._clock, lines)
         self._logs.add(Where(namespace, pod, container), "", log)
@@ -85,18 +85,18 @@ class FakeContainers:
         self, pod: str, function: ProcessFunction, *, name: str = "*", namespace: str = "*", container: str = "*"
     ) -> None:
         """
-        Have a function stand for a command that is run with ``exec``.
+        Register a function for a command that is run with ``exec``.
 
         :param name: the first word of the command
         """
         self._commands.add(Where(namespace, pod, container), name, function)
 
     def process(self, pod: str, function: ProcessFunction, *, namespace: str = "*", container: str = "*") -> None:
-        """Have a function stand for the process that clients ``attach`` to; it is called for each of them."""
+        """Register a function for the process that clients ``attach`` to. It is called for each client."""
         self._processes.add(Where(namespace, pod, container), "", function)
 
     def port(self, pod: str, port: int, function: PortFunction, *, namespace: str = "*") -> None:
-        """Have a function serve each connection that is forwarded to a port. The connection ends when it returns."""
+        """Register a function that serves each connection to a port. The connection ends when the function returns."""
         self._ports.add(Where(namespace, pod, "*"), str(port), function)
 
     def find_log(self, where: Where) -> FakeLog | None:

@@ -1,7 +1,7 @@
-"""The WebSockets of containers: between a client's channels and the functions that a test gave.
+"""WebSockets of containers: connect a client's channels with the functions that a test has registered.
 
-The first byte of each message is its channel. Of a process they are its standard streams, the Status that it ends
-with, and the terminal's size; of a port, two for each: its bytes, and what went wrong.
+The first byte of each message is its channel. A process has channels for its standard streams, for the Status at its
+end, and for the terminal's size. A port has two channels: one for its bytes, one for errors.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ _V5 = "v5.channel.k8s.io"
 _STDIN, _STDOUT, _STDERR, _STATUS, _RESIZE = range(5)
 _CLOSE = 255
 _MESSAGE = 2**15
-#: Pieces of input that wait for their reader before the client is made to wait.
+#: The most pieces of input that wait for their reader before the client has to wait.
 _WAITING = 16
-#: Seconds that a client has for its part of the farewell.
+#: Seconds that a client has to answer the close frame.
 _CLOSE_WITHIN = 2.0
 
 
 async def serve_process(
     request: web.BaseRequest, function: ProcessFunction, where: Where, words: tuple[str, ...], *, stdin: bool, tty: bool
 ) -> web.StreamResponse:
-    """Run a function in place of a process until it returns, or its client goes away."""
+    """Run a function in place of a process, until it returns or its client disconnects."""
     socket = web.WebSocketResponse(protocols=(_V5, _V4), timeout=_CLOSE_WITHIN)
     await socket.prepare(request)
     send_input, input_ = anyio.create_memory_object_stream[bytes](_WAITING)
@@ -68,7 +68,7 @@ async def serve_process(
     )
     try:
         if socket.ws_protocol != _V5:
-            # A kubelet says so that the connection is there.
+            # A kubelet sends this empty message to show that the connection is established.
             await socket.send_bytes(bytes((_STDOUT,)))
         async with anyio.create_task_group() as tasks:
 
@@ -92,26 +92,26 @@ async def serve_process(
 async def _take_input(
     socket: web.WebSocketResponse, stdin: MemoryObjectSendStream[bytes], process: FakeProcess
 ) -> None:
-    """Hand on what the client sends, until it goes away."""
+    """Pass the client's messages on, until it disconnects."""
     async for message in socket:
         data = _bytes_of(message)
         if not data:
             continue
         channel, data = data[0], data[1:]
         if channel == _RESIZE:
-            with suppress(ValueError, KeyError, TypeError):  # a size that is none changes nothing
+            with suppress(ValueError, KeyError, TypeError):  # an invalid size changes nothing
                 size = json.loads(data)
                 process.size = (int(size["Width"]), int(size["Height"]))
         elif channel == _CLOSE and data == bytes((_STDIN,)) and socket.ws_protocol == _V5:
             stdin.close()
         elif channel == _STDIN and data:
-            # Not after its end, nor where none was asked for.
+            # Input after its end is dropped, and so is input that was not requested.
             with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
                 await stdin.send(data)
 
 
 async def _outcome(function: ProcessFunction, process: FakeProcess) -> dict[str, Any]:
-    """Run the process, and say how it ended as a kubelet says it."""
+    """Run the process, and return its result as a kubelet does."""
     try:
         code = await function(process)
     except ConnectionResetError:
@@ -139,7 +139,7 @@ async def _outcome(function: ProcessFunction, process: FakeProcess) -> dict[str,
 
 
 class _Connection(ByteStream):
-    """One forwarded connection, as the pod's side sees it."""
+    """One forwarded connection, for the function on the pod's side."""
 
     def __init__(self, socket: web.WebSocketResponse, channel: int, received: MemoryObjectReceiveStream[bytes]):
         self._socket = socket
@@ -158,7 +158,7 @@ class _Connection(ByteStream):
             await self._socket.send_bytes(bytes((self._channel,)) + item[start : start + _MESSAGE])
 
     async def send_eof(self) -> None:
-        """The connection ends when its function returns; the protocol has no other end."""
+        """Do nothing: the connection ends when its function returns. The protocol has no other end."""
 
     async def aclose(self) -> None:
         self._received.close()
@@ -170,7 +170,7 @@ async def forward_ports(
     ports: list[int],
     find: Callable[[Where, int], PortFunction | None],
 ) -> web.StreamResponse:
-    """Connect a client to ports of a pod until all of them are done, or it goes away."""
+    """Connect a client to ports of a pod, until all of them are done or the client disconnects."""
     socket = web.WebSocketResponse(protocols=(_V4,), timeout=_CLOSE_WITHIN)
     await socket.prepare(request)
     senders: dict[int, MemoryObjectSendStream[bytes]] = {}
@@ -222,7 +222,7 @@ async def _take_bytes(socket: web.WebSocketResponse, senders: Mapping[int, Memor
     async for message in socket:
         data = _bytes_of(message)
         if len(data) > 1 and (sender := senders.get(data[0])) is not None:
-            # The pod's side may read no more.
+            # The pod's side may have stopped reading.
             with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
                 await sender.send(data[1:])
 

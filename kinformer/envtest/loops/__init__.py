@@ -1,4 +1,4 @@
-"""What a cluster does by itself, and a lone API server does not: see :class:`Loops`."""
+"""Loops: the work that a cluster does and an API server alone does not; see :class:`Loops`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The garbage collector: dependents follow their owners, are let go, or hold them, as the delete asked.
+"""GarbageCollector: deletes, orphans or waits for the dependents of deleted objects, as the deletion asked.
 
-It decides by the graph and the verdicts that the controller of a cluster decides by (:mod:`kinformer.deletion`). What
-differs is where it looks: the storage tells at once and never lies, so there are no requests, no caches and no retries.
+It uses the same graph and verdicts as a cluster's controller (:mod:`kinformer.deletion`). It differs in its source: the
+storage is always up to date, so there are no requests, no caches and no retries.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _HOW: Final = WriteOptions(
 )
 _DEFINITIONS: Final = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
 
-#: Seconds until another guess at what a virtual owner may be is tried.
+#: Seconds until the next guess of a virtual owner's identity is tried.
 _LATER: Final = 1.0
 
 
@@ -50,7 +50,7 @@ class _Head(msgspec.Struct, gc=False):
 
 
 class _NotServed(Exception):
-    """An object is of a kind that is not served: nobody can say whether it is there."""
+    """The kind of an object is not served, so it is not known whether the object exists."""
 
 
 _read_head = msgspec.json.Decoder(_Head).decode
@@ -60,7 +60,7 @@ class GarbageCollector:
     """
     See :class:`~kinformer.envtest.loops.runner.Loop`.
 
-    :param wake: tells the runner that there is something to do
+    :param wake: called when there is something to do
     """
 
     def __init__(self, operations: Operations, wake: Callable[[], None]):
@@ -71,7 +71,8 @@ class GarbageCollector:
         self._to_look_at: dict[str, None] = {}
         self._to_orphan: dict[str, None] = {}
 
-    # -- taking note ------------------------------------------------------------------------------------------------
+    # -- notes
+    # ----------------------------------------------------------------------------------------------------------
 
     def note(self, resource: GroupResource, change: Change) -> None:
         if resource == _DEFINITIONS:
@@ -87,12 +88,13 @@ class GarbageCollector:
 
     def _kind_of(self, resource: GroupResource) -> Kind:
         served = self._operations.registry.by_storage(resource)
-        # What is left of a kind that is not served any more is known by its place.
+        # Objects of a kind that is not served any more are named by their resource.
         kind = Kind(served.api_version, served.kind) if served else Kind(resource.group, resource.resource)
         self._kinds[resource] = kind
         return kind
 
-    # -- what the graph wants done -----------------------------------------------------------------------------------
+    # -- called by the graph
+    # ---------------------------------------------------------------------------------------------
 
     def look_at(self, node: Node, /) -> None:
         """See :class:`~kinformer.deletion.graph.Agenda`."""
@@ -112,7 +114,7 @@ class GarbageCollector:
         self._to_orphan[node.uid] = None
 
     def misplaced(self, node: Node, owner: ReferenceLike, /) -> None:
-        """Nobody is told: the Events are the controller's."""
+        """Do nothing: only the real controller records Events."""
 
     # -- acting -------------------------------------------------------------------------------------------------------
 
@@ -135,7 +137,7 @@ class GarbageCollector:
             else:
                 self._look(node)
         except _NotServed as error:
-            # Data from elsewhere may hold what is not taken any more. All else may be served yet.
+            # Loaded data may have references that a server would refuse. Other owners may still be served.
             level = log.warning if error.args else log.debug
             for one in node.dependents or (node,):
                 name = f"{one.namespace}/{one.name}"
@@ -187,7 +189,7 @@ class GarbageCollector:
                 self.look_at(dependent)
 
     def _let_dependents_go(self, owner: Node) -> None:
-        # Each write is noted at once, and changes the graph.
+        # Each write is noted at once and changes the graph, so this iterates over a copy.
         for dependent in list(owner.dependents or ()):
             self._disown(dependent, (owner.uid,))
         self._take_finalizer(owner, ORPHAN)
@@ -196,7 +198,9 @@ class GarbageCollector:
 
     def _resource_of(self, identity: Identity) -> Resource:
         """
-        :raises _NotServed: if the kind is not served, or belongs to namespaces, and it is not known to which
+        The resource of an object.
+
+        :raises _NotServed: if the kind is not served, or it needs a namespace and that is not known
         """
         try:
             group, version = GroupVersion.parse(identity.api_version)
@@ -209,7 +213,7 @@ class GarbageCollector:
 
     def _find(self, identity: Identity) -> _Metadata | None:
         """
-        This very object; None if it is not there.
+        The metadata of exactly this object; None if it does not exist.
 
         :raises _NotServed: as :meth:`_resource_of`
         """

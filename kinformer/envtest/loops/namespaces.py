@@ -1,6 +1,6 @@
-"""The namespace controller: empties a namespace that is being deleted, and then lets it go.
+"""NamespaceCleaner: the namespace controller. It empties a namespace that is being deleted, and then releases it.
 
-It does so in the order in which the controller of a cluster does (:mod:`kinformer.deletion.emptying`).
+The order is that of a cluster's controller (:mod:`kinformer.deletion.emptying`).
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class NamespaceCleaner:
         return True
 
     def _empty(self, namespace: str) -> bool:
-        """Delete what is in a namespace, a stage when nothing is left of the one before; whether all of it is gone."""
+        """Delete the objects of a namespace, stage after stage. Return whether all are gone."""
         places = [
             (storage, resource)
             for storage, _ in self._operations.storage.logs()
@@ -73,7 +73,7 @@ class NamespaceCleaner:
         return True
 
     def _delete_all(self, storage: GroupResource, resource: Resource, namespace: str) -> bool:
-        """Delete a kind's objects; whether some are left."""
+        """Delete the objects of a kind. Return whether some are left."""
         left = False
         for version in list(self._operations.storage.log(storage).select(namespace)):
             if "deletionTimestamp" in version.decode()["metadata"]:

@@ -1,4 +1,4 @@
-"""The end of pods whose grace is over: what a kubelet, or the pod garbage collector in its place, does for them."""
+"""PodReaper: removes pods after their grace period, as a kubelet does, or the pod garbage collector in its place."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class PodReaper:
     """
     See :class:`~kinformer.envtest.loops.runner.Loop`.
 
-    :param wake: tells the runner that there is something to do
+    :param wake: called when there is something to do
     """
 
     def __init__(self, operations: Operations, wake: Callable[[], None]):
@@ -31,7 +31,7 @@ class PodReaper:
         self._due: deque[tuple[str, str]] = deque()
 
     def note(self, resource: GroupResource, change: Change) -> None:
-        # A pod that was there before the loop began comes as if it were new.
+        # A pod that was there before the loop began comes as a new one.
         if resource != _PODS or change.type == DELETED or b'"deletionTimestamp"' not in change.now.raw:
             return
         metadata = change.now.decode()["metadata"]
@@ -39,14 +39,14 @@ class PodReaper:
             return
         grace = float(metadata.get("deletionGracePeriodSeconds") or 0)
         if not grace:
-            return  # who marked it so removes it, or its finalizers hold it
+            return  # the deleting request removes it, or its finalizers hold it
         key, uid = change.now.key, metadata["uid"]
 
         def end() -> None:
             self._due.append((key, uid))
             self._wake()
 
-        # A grace that is shortened later gets a timer of its own; the pod of a late timer is gone by then.
+        # If the grace period is shortened later, a second timer is set. The pod is gone when the first one fires.
         self._operations.clock.call_later(grace, end)
 
     @property

@@ -1,7 +1,7 @@
-"""The server's own controllers, run together: garbage collection, namespaces that go, pods whose grace is over.
+"""Loops: runs the server's own controllers: garbage collection, deletion of namespaces, the end of pods' grace periods.
 
-Each :class:`Loop` is told of every change while it happens (it must only take note) and later gets its turn to act on
-what it noted. Acting is synchronous, a piece at a time, with the event loop given back in between.
+Each :class:`Loop` gets every change while it happens, and must only note it. Later it gets its turn to act on its
+notes. Acting is synchronous, one piece at a time, and the event loop has its turn in between.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ log = get_logger(__name__)
 _PIECE = 50
 
 
-#: Whose work they do. A manager that runs such a controller wants a server without its loop.
+#: The controllers whose work the loops do. If a manager runs such a controller, run the server without that loop.
 LOOPS = ("garbage-collector-controller", "namespace-controller", "kubelet")
-#: Where pods whose grace is over wait for a kubelet, as in a cluster.
+#: For pods that wait for a kubelet after their grace period, as in a cluster.
 WITHOUT_KUBELET = LOOPS[:2]
 
 
@@ -38,21 +38,21 @@ class Loop(Protocol):
     """One of the server's controllers."""
 
     def note(self, resource: GroupResource, change: Change) -> None:
-        """Take note of a change; nothing may be written here."""
+        """Note a change. This must not write anything."""
 
     @property
     def is_due(self) -> bool:
-        """Whether there is anything to be done."""
+        """Whether there is anything to do."""
 
     def act(self) -> bool:
-        """Do one piece of what is to be done; False if there is nothing."""
+        """Do one piece of work. Return False if there is none."""
 
 
 class Loops:
     """
     The loops of one server, in one task.
 
-    :param names: which of :data:`LOOPS` run
+    :param names: the names of those :data:`LOOPS` that run
     """
 
     def __init__(self, operations: Operations, names: Collection[str] = LOOPS):
@@ -86,7 +86,7 @@ class Loops:
         for loop in self._loops:
             loop.note(resource, change)
             due = due or loop.is_due
-        # Most changes are nothing to any of them: a turn of the event loop for each would cost a patch 5 %.
+        # Most changes concern none of the loops. A turn of the event loop for each change would cost a patch 5 %.
         if due:
             self._wake()
 
@@ -94,7 +94,7 @@ class Loops:
         self._news.set()
 
     def _act(self) -> bool:
-        """A piece of work of every loop; whether there may be more."""
+        """Do a piece of work in every loop. Return whether there may be more."""
         busy = False
         for loop in self._loops:
             try:

@@ -1,6 +1,6 @@
-"""Fake nodes: what makes an API server feel like a cluster, without running anything.
+"""Fake nodes: make an API server behave like a cluster, although no containers run.
 
-See :class:`FakeNodes`; :mod:`kinformer.envtest.nodes.phases` says how a test tells a pod what to do.
+See :class:`FakeNodes`. :mod:`kinformer.envtest.nodes.phases` says how a test controls what a pod does.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The agent of the fake nodes: scheduler and kubelet of a cluster in which nothing runs.
+"""FakeNodes: scheduler and kubelets of a cluster in which nothing runs.
 
-Pods come in through an informer. One without a node is bound to the next one in turn that it may run on
-(:mod:`~kinformer.envtest.nodes.scheduling`). One on a node of this agent gets the status that
-:func:`~kinformer.envtest.nodes.phases.status_at` says, each time that changes. One that is being deleted is deleted for
-good. Nodes are registered at the start, and renew their Leases.
+It follows pods with an informer. A pod without a node is bound to the next suitable node in turn
+(:mod:`~kinformer.envtest.nodes.scheduling`). A pod on a node of this agent gets the status of
+:func:`~kinformer.envtest.nodes.phases.status_at`, each time that it changes. A pod that is being deleted is removed.
+Nodes are registered at the start, and renew their Leases.
 """
 
 from __future__ import annotations
@@ -41,22 +41,23 @@ __all__ = ("FakeNodes",)
 log = get_logger(__name__)
 
 _LEASES = "kube-node-lease"
-#: Seconds between two renewals of a node's Lease, and after how many it would count as dead: the kubelet's own.
+#: Seconds between two renewals of a node's Lease, and the duration of the Lease: the kubelet's own values.
 _RENEW = 10.0
 _LEASE_SECONDS = 40
 _ENDED = ("Succeeded", "Failed")
-#: The server puts it on each new node; where there is a cluster, its node lifecycle controller takes it off.
+#: The taint that the server puts on each new node. In a cluster, the node lifecycle controller removes it.
 _NOT_READY = "node.kubernetes.io/not-ready"
 
 
 class FakeNodes:
     """
-    Nodes on which every pod comes up at once, or as its annotations say.
+    Nodes on which every pod becomes ready at once, or as its annotations say.
 
-    :param count: how many nodes
-    :param prefix: their names are this and a number: ``node-0``
-    :param pod_network: where pods' addresses come from, the second one first; as many pods can run at once
-    :param workers: how many pods are seen to at once
+    :param count: the number of nodes
+    :param prefix: the nodes' names are this prefix and a number: ``node-0``
+    :param pod_network: the network of the pods' addresses, from the second address on. It limits the number of running
+        pods
+    :param workers: the number of pods that are processed at once
     """
 
     def __init__(
@@ -77,7 +78,7 @@ class FakeNodes:
         #: The nodes' own addresses, by name.
         self.nodes = {f"{prefix}-{n}": str(IPv4Address("192.168.0.0") + n + 2) for n in range(count)}
         self._next_node: Iterator[str] = itertools.cycle(self.nodes)
-        #: Keys of the pods that no node takes.
+        #: Keys of the pods that fit on no node.
         self._waiting: set[str] = set()
         self._fresh = itertools.islice(IPv4Network(pod_network).hosts(), 1, None)
         self._released: list[str] = []
@@ -93,11 +94,11 @@ class FakeNodes:
         self._registered = anyio.Event()
 
     async def wait_registered(self) -> None:
-        """Return once all nodes are there."""
+        """Return once all nodes are registered."""
         await self._registered.wait()
 
     async def run(self) -> None:
-        """Register the nodes and run what is put on them, until cancelled."""
+        """Register the nodes, and act for the pods that are bound to them, until cancelled."""
         await self._register()
         self._registered.set()
         async with anyio.create_task_group() as tasks:
@@ -109,7 +110,7 @@ class FakeNodes:
     # --- nodes
 
     async def _register(self) -> None:
-        """Nodes and Leases that are there already, from an agent before this one, are taken over."""
+        """Register the nodes. Nodes and Leases of an earlier agent are taken over."""
         with suppress(AlreadyExists):
             await self._namespaces.create(from_dict(V1Namespace, {"metadata": {"name": _LEASES}}))
         for name, address in self.nodes.items():
@@ -132,7 +133,7 @@ class FakeNodes:
             await self.renew_leases()
 
     async def renew_leases(self) -> None:
-        """Have every node say that it is alive; :meth:`run` does so every ten seconds."""
+        """Renew the Lease of every node. :meth:`run` does so every ten seconds."""
         for name in self.nodes:
             renewed = {"spec": {"renewTime": self._micro_now()}}
             try:
@@ -160,10 +161,10 @@ class FakeNodes:
             elif pod.spec.node_name in self.nodes:
                 return await self._report(key, pod)
         except (NotFound, Conflict) as error:
-            # It has gone, or changed, under our hands; the watch brings what it is now.
+            # The pod was deleted or changed meanwhile. The watch brings its new state.
             log.debug("pod_overtaken", pod=key, error=str(error))
         except PodScriptError as error:
-            # Another try would not help; a pod whose annotations are changed comes by itself.
+            # Another try would not help. If the annotations change, an event brings the pod again.
             log.error("pod_script_not_understood", pod=key, error=str(error))
         return None
 
@@ -182,7 +183,7 @@ class FakeNodes:
         return tuple(self._waiting)
 
     async def _report(self, key: str, pod: V1Pod) -> float | None:
-        """Write what is to be said of a pod now; in how many seconds there will be something else to say."""
+        """Write the present status of a pod. Return the seconds until it changes; None if it will not."""
         meta, phase = pod.metadata, pod.status.phase if pod.status is not None else None
         if phase in _ENDED:
             return None
@@ -203,7 +204,7 @@ class FakeNodes:
         return placed
 
     def _address(self, pod: V1Pod) -> str:
-        """The address that the pod has already, from an agent before this one, or one that nobody has."""
+        """The address that an earlier agent has given to the pod, or a free one."""
         given: str | None = pod.status.pod_ip if pod.status is not None else None
         if not given:
             free = itertools.chain(self._drain_released(), map(str, self._fresh))
@@ -233,7 +234,7 @@ class FakeNodes:
 
 
 def _is_said(pod: V1Pod, status: dict[str, Any]) -> bool:
-    """Whether the pod's status says all this already; what others have added to it does not count."""
+    """Whether the pod's status has these values already. Fields that others have added are ignored."""
     said = to_dict(pod.status) if pod.status is not None else {}
     return all(said.get(name) == _without_nulls(value) for name, value in status.items())
 
@@ -257,7 +258,7 @@ def _lease(name: str, now: str) -> dict[str, Any]:
 
 
 def _node_status(name: str, address: str, now: str, labels: Mapping[str, str]) -> dict[str, Any]:
-    """:param labels: the node's, which the machine that it describes agrees with"""
+    """The status of a node. Its operating system and architecture are those of its labels."""
     room = {"cpu": "64", "memory": "256Gi", "pods": "1000", "ephemeral-storage": "1Ti"}
     ready = {"type": "Ready", "status": "True", "reason": "KubeletReady"}
     return {

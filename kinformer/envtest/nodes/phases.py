@@ -1,16 +1,17 @@
-"""What a kubelet would report of a pod at some time, if its containers did what the pod's annotations say.
+"""Phases: the status that a kubelet would report for a pod, if its containers did what the pod's annotations say.
 
-A pure function of the pod, of when its node took it, and of the time. Annotations, all of them optional:
+It is a pure function of the pod, the time at which its node accepted it, and the present time. All annotations are
+optional:
 
 ================================================  ==================================================================
-``fake-nodes.kinformer.dev/pending-seconds``      how long its images are being pulled (0)
-``fake-nodes.kinformer.dev/ready-after-seconds``  how long its containers run until they are ready (0), or ``never``
-``fake-nodes.kinformer.dev/run-seconds``          how long its containers run (for ever)
-``fake-nodes.kinformer.dev/exit-code``            what they end with (0)
+``fake-nodes.kinformer.dev/pending-seconds``      the seconds for which its images are pulled (0)
+``fake-nodes.kinformer.dev/ready-after-seconds``  the seconds until its running containers are ready (0), or ``never``
+``fake-nodes.kinformer.dev/run-seconds``          the seconds for which its containers run (for ever)
+``fake-nodes.kinformer.dev/exit-code``            the exit code with which they end (0)
 ================================================  ==================================================================
 
-What ends is started again where the pod's ``restartPolicy`` says so, and its restarts are counted; else the pod is
-Succeeded or Failed.
+If the pod's ``restartPolicy`` says so, ended containers are started again, and their restarts are counted. Otherwise
+the pod is Succeeded or Failed.
 """
 
 from __future__ import annotations
@@ -47,12 +48,12 @@ _SHORTEST_RUN = 1.0
 
 
 class PodScriptError(ValueError):
-    """A pod's annotation does not say what it should."""
+    """A pod's annotation has an invalid value."""
 
 
 @dataclass(frozen=True, slots=True)
 class PodScript:
-    """What a pod's containers do; seconds, infinite for never."""
+    """The behaviour of a pod's containers. Times are seconds, infinite for never."""
 
     pending: float = 0.0
     ready_after: float = 0.0
@@ -62,6 +63,8 @@ class PodScript:
     @classmethod
     def of(cls, annotations: Mapping[str, str]) -> PodScript:
         """
+        Read the annotations of a pod.
+
         :raises PodScriptError: if an annotation is not a number of seconds, ``never``, or an exit code
         """
         return cls(
@@ -74,7 +77,7 @@ class PodScript:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where a pod is, and since when."""
+    """The addresses of a pod and its node, and the time since which the pod is there."""
 
     pod_ip: str
     host_ip: str
@@ -83,11 +86,11 @@ class Placement:
 
 def status_at(pod: V1Pod, placement: Placement, script: PodScript, now: datetime) -> tuple[dict[str, Any], float]:
     """
-    The pod's status, as the API has it, and in how many seconds it will be another one (infinite for never).
+    The pod's status as in the API, and the seconds until it changes (infinite for never).
     """
     restarts_anyway = _starts_again(pod, script)
     if restarts_anyway:
-        # Something that ends at once and is started again at once would change without end; a kubelet backs off.
+        # Containers that end at once and are started again at once would change without end; a kubelet backs off.
         script = replace(script, run=max(script.run, _SHORTEST_RUN))
     age = (now - placement.since).total_seconds()
     if age < script.pending:

@@ -1,7 +1,7 @@
-"""Where the fake nodes' scheduler puts a pod: on the first node that the pod may run on.
+"""Scheduling of fake nodes: a pod is bound to the first node on which it may run.
 
-What counts: ``nodeSelector``, required node affinity, taints, and whether the node is cordoned. What does not count:
-the room on a node, other pods, ports, volumes, and everything that is merely preferred. Pure functions.
+It considers ``nodeSelector``, required node affinity, taints, and whether the node is cordoned. It ignores the
+resources of a node, other pods, ports, volumes, and all preferences. These are pure functions.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kinformer.placement.taints import NO_SCHEDULE, find_untolerated, tolerates
 
 __all__ = ("Obstacles", "first_fitting", "obstacle", "unschedulable")
 
-#: What keeps a pod away from nodes, and from how many.
+#: The reasons that keep a pod away from nodes, with the number of nodes for each.
 Obstacles = Counter[str]
 
 _CORDONED = V1Taint(key="node.kubernetes.io/unschedulable", effect=NO_SCHEDULE)
@@ -26,9 +26,9 @@ _CORDONED = V1Taint(key="node.kubernetes.io/unschedulable", effect=NO_SCHEDULE)
 
 def first_fitting(spec: V1PodSpec, nodes: Iterable[V1Node | None]) -> str | Obstacles:
     """
-    The name of the first node that the pod may run on, or what keeps it away from each of them.
+    The name of the first node on which the pod may run, or the reasons that keep it away from each of them.
 
-    :param nodes: None stands for a node that somebody has deleted
+    :param nodes: the nodes; None stands for a deleted one
     """
     obstacles: Obstacles = Counter()
     for node in nodes:
@@ -40,7 +40,7 @@ def first_fitting(spec: V1PodSpec, nodes: Iterable[V1Node | None]) -> str | Obst
 
 
 def obstacle(spec: V1PodSpec, node: V1Node | None) -> str | None:
-    """What keeps the pod away from the node, in the scheduler's words; None if nothing does."""
+    """The reason that keeps the pod away from the node, in the scheduler's words; None if there is none."""
     if node is None:
         return "node(s) were deleted"
     told = node.spec
@@ -60,7 +60,7 @@ def obstacle(spec: V1PodSpec, node: V1Node | None) -> str | None:
 
 
 def unschedulable(pod: V1Pod, obstacles: Obstacles, now: datetime) -> dict[str, Any] | None:
-    """The status of a pod that no node takes, for a patch; None if the pod says all this already."""
+    """The status of a pod that fits on no node, for a patch; None if the pod has this status already."""
     reasons = ", ".join(sorted(f"{count} {reason}" for reason, count in obstacles.items()))
     message = f"0/{obstacles.total()} nodes are available: {reasons}."
     said = (pod.status.conditions if pod.status is not None else None) or ()

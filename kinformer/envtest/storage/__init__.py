@@ -1,4 +1,4 @@
-"""What the server remembers: one linear history of versions, in memory, and in a file if it is to last."""
+"""Storage: one linear history of versions, in memory, and also in a file if it is to last."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""A guest of the storage: one request that is answered in a thread of its own, because it takes long.
+"""Guest: one request that is processed in a thread of its own, because it takes long.
 
-The storage belongs to the event loop. A guest reads it from its thread, and asks the loop to do its writes, so that
-all changes are still made by one thread, one after the other. Meanwhile no other request is answered; the server's own
-loops wait as well. Where somebody writes all the same, a guest that has not written anything yet is sent away with
-:exc:`Disturbed`, and what it was about is done anew on the loop.
+The storage belongs to the event loop. A guest reads it from its thread, and passes its writes to the event loop. So all
+changes are still made by one thread, one after the other. Meanwhile no other request is processed, and the server's own
+loops wait as well. If something else is written all the same, a guest that has not written anything yet gets
+:exc:`Disturbed`, and its request is processed again on the event loop.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ T = TypeVar("T")
 
 
 class Disturbed(Exception):
-    """What a guest has read is no longer what is stored."""
+    """The objects that a guest has read have changed since."""
 
 
 @dataclass(slots=True)
 class Guest:
     """
     :param thread: the identifier of the guest's thread; 0 until it runs
-    :param is_disturbed: whether somebody else has written since it came
-    :param has_written: whether it has written itself
+    :param is_disturbed: whether other code has written since the guest came
+    :param has_written: whether the guest has written
     """
 
     thread: int = 0
@@ -42,5 +42,5 @@ class Guest:
         return threading.get_ident() == self.thread
 
     def on_loop(self, function: Callable[[], T]) -> T:
-        """What the event loop's thread gets from a function; for the guest's thread."""
+        """Call a function in the event loop's thread, and return its result. To be called in the guest's thread."""
         return anyio.from_thread.run_sync(function)

@@ -1,14 +1,14 @@
-"""The history of one resource: its objects now, and every change on the way there that is still remembered.
+"""History of one resource: its present objects, and every change that is still remembered.
 
-An object is kept as etcd keeps it: as the encoded bytes of one version, with next to them only what lists and watches
-ask for again and again. Decoding the bytes costs some microseconds and gives whoever asks a copy of their own, so that
-nothing that is stored can be changed by accident, and 100,000 objects take little more than their bytes.
+An object is stored as in etcd: as the encoded bytes of one version. Beside them are only the values that lists and
+watches need again and again. Decoding takes some microseconds, and gives the caller a copy of its own. So stored
+objects cannot be changed by accident, and 100,000 objects take little more memory than their bytes.
 
-Changes form one list in the order of their versions. A watch is a position in that list; a change is encoded once, for
-all watches. What the list was at an earlier version is found by taking back the changes since then.
+Changes form one list, ordered by version. A watch is a position in that list. A change is encoded once for all watches.
+The state at an earlier version is found by undoing the changes since then.
 
-The bytes leave out ``kind`` and ``apiVersion``: a list's items do not have them, and which version of the API is spoken
-is up to each request.
+The bytes do not contain ``kind`` and ``apiVersion``. The items of a list do not have them, and each request decides
+which version of the API is used.
 """
 
 from __future__ import annotations
@@ -33,21 +33,22 @@ _NOTHING: Mapping[str, str] = {}
 _decode = msgspec.json.Decoder(type=dict[str, Any]).decode
 _encode = msgspec.json.Encoder().encode
 _METADATA: Final = b'{"metadata":'
-#: Where managed fields are in bytes that come from a file is not known; whether they were looked at is.
+#: States of the position of managed fields, in bytes that come from a file: not read yet, and read but position
+#: unknown.
 _UNREAD: Final = -2
 _UNPLACED: Final = -1
 
 
 class Expired(Exception):
-    """That part of the history is no longer remembered."""
+    """This part of the history is not remembered any more."""
 
 
 class Version:
     """
-    One object as it was at one version. Never changed.
+    One object at one version. It never changes.
 
-    Its managed fields are in the bytes, but not in what they are decoded to: whoever works with an object has no use
-    for them, and they would take as long as all the rest of it.
+    Its managed fields are in the bytes, but not in the decoded object. Code that works with objects does not need them,
+    and to decode them would take as long as the rest of the object.
 
     :param key: ``namespace/name``, or ``name``: the order of keys is the order of lists
     :param number: the resourceVersion
@@ -68,9 +69,9 @@ class Version:
     @classmethod
     def of(cls, key: str, number: int, obj: dict[str, Any], managed: Managed | None) -> Version:
         """
-        An object that is to be stored or shown.
+        Make a version of an object that is to be stored or returned.
 
-        :param managed: who owns what of it
+        :param managed: the managers of its fields
         """
         metadata = obj["metadata"]
         if managed is None:
@@ -79,7 +80,7 @@ class Version:
             return version
         head = _encode(metadata)
         rest = _encode({name: value for name, value in obj.items() if name != "metadata"})
-        # Everything has a name, so that there is something before the comma.
+        # Every object has a name, so the metadata is not empty and a comma can follow.
         more = b"," + rest[1:] if len(rest) > 2 else b"}"
         raw = b"%b%b,%b}%b" % (_METADATA, head[:-1], managed.text, more)
         version = cls(key, number, raw, metadata.get("labels") or _NOTHING)
@@ -89,7 +90,7 @@ class Version:
         return version
 
     def _read(self) -> dict[str, Any]:
-        """Take apart bytes that come from a file."""
+        """Decode bytes that come from a file."""
         obj = _decode(self.raw)
         given = obj["metadata"].pop("managedFields", None)
         if self._start == _UNREAD:
@@ -100,32 +101,32 @@ class Version:
 
     @property
     def managed(self) -> Managed | None:
-        """Who owns what of the object."""
+        """The managers of the object's fields."""
         if self._start == _UNREAD:
             self._read()
         return self._managed
 
     @property
     def size(self) -> int:
-        """How many bytes the object has without its managed fields."""
+        """The size of the object in bytes, without its managed fields."""
         if self._start < 0:
             return len(_encode(self.decode()))
         return len(self.raw) - (self._end - self._start)
 
     @property
     def head(self) -> bytes:
-        """An object that has the metadata, and perhaps the rest: for whoever wants to know no more."""
+        """JSON of an object with the metadata, and perhaps the rest: for code that needs no more."""
         return self.raw[: self._start] + b"}}" if self._start > 0 else self.raw
 
     def decode(self) -> dict[str, Any]:
-        """The object, a fresh copy, without kind, apiVersion and managedFields."""
+        """Decode the object: a fresh copy without kind, apiVersion and managedFields."""
         start = self._start
         if start > 0:
             return _decode(self.raw[:start] + self.raw[self._end :])
         return _decode(self.raw) if start == 0 else self._read()
 
     def decode_whole(self) -> dict[str, Any]:
-        """The object with its managedFields."""
+        """Decode the object with its managedFields."""
         return _decode(self.raw)
 
     @property
@@ -135,7 +136,7 @@ class Version:
         return self._labels
 
     def fields(self, read: Callable[[dict[str, Any]], Mapping[str, str]]) -> Mapping[str, str]:
-        """What field selectors see, found with `read` the first time that anybody asks."""
+        """The fields for field selectors. They are read with `read` at the first call."""
         if self._fields is None:
             self._fields = read(self.decode())
         return self._fields
@@ -145,9 +146,9 @@ class Change:
     """
     One step of the history.
 
-    :param number: its version; no other change of any resource has the same
-    :param now: the object after it; for a delete, as it was last, at the version of the delete
-    :param before: the object before it, None if there was none
+    :param number: the version of the change; no other change of any resource has the same
+    :param now: the object after the change; for a delete its last state, at the version of the delete
+    :param before: the object before the change, None if there was none
     """
 
     __slots__ = ("_line", "_prefix", "before", "now", "number", "type")
@@ -161,7 +162,7 @@ class Change:
         self._prefix: bytes | None = None
 
     def line(self, prefix: bytes) -> bytes:
-        """The change as a watch sends it to whoever sees every object; made once per prefix in a row."""
+        """The change as a line of a watch that gets every object. It is made once for several calls with one prefix."""
         if self._line is None or self._prefix is not prefix:
             self._line = event_line(self.type, prefix, self.now.raw)
             self._prefix = prefix

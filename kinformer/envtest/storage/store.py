@@ -1,12 +1,12 @@
-"""All resources' histories under one counter of versions: what etcd is to kube-apiserver.
+"""Storage: the histories of all resources, with one counter of versions. It is what etcd is to kube-apiserver.
 
-Versions begin at a number that the clock gives, so that a server that is started anew, with nothing of what it had
-stored, does not give them out again: whoever watched the one before is told that its history is gone, instead of
-waiting for a version that this one has long passed under another meaning.
+Versions begin at a number that is made from the clock. So a server that is started again with empty storage does not
+use the same versions again. A client that watched the earlier server is told that its history is gone. Otherwise it
+would wait for a version that has another meaning by now.
 
-Everything here is synchronous and runs on the event loop's thread, so that a read, a decision and a write with no
-``await`` between them are one transaction. That is how the server keeps its promises about conflicts. A request that
-takes long may be answered in a thread, as the only guest (:mod:`~kinformer.envtest.storage.guest`): the loop does its
+Everything here is synchronous and runs in the event loop's thread. So a read, a decision and a write with no ``await``
+between them are one transaction. The server's guarantees about conflicts depend on this. A request that takes long may
+be processed in a thread, as the only guest (:mod:`~kinformer.envtest.storage.guest`). The event loop does its
 writes.
 
 Watches are woken at the end of the loop's turn, once for everything that was written in it.
@@ -30,7 +30,7 @@ from kinformer.meta.names import GroupResource
 
 __all__ = ("Listener", "Mirror", "Storage", "first_version", "object_key")
 
-#: How many versions there are to a second that a server does not run: more than it can write while it does.
+#: The versions per second by which the first version grows: more than a server can write in that time.
 _A_SECOND: Final = 100_000
 #: No clock gives a first version below this one.
 _LEAST: Final = 10**12
@@ -59,16 +59,16 @@ def object_key(namespace: str, name: str) -> str:
 
 
 def first_version(now: datetime) -> int:
-    """What a server's versions begin after that is started at this time."""
+    """The number after which the versions of a server begin that is started at this time."""
     return int(now.timestamp() * _A_SECOND)
 
 
 class Storage:
     """
-    The server's memory.
+    The stored objects of a server, and their history.
 
-    :param window: how many changes of one resource are remembered at most before the older half is forgotten
-    :param first: what versions begin after
+    :param window: the most changes of one resource that are remembered; then the older half is forgotten
+    :param first: the number after which versions begin
     """
 
     def __init__(self, window: int = 100_000, first: int = 0):
@@ -76,12 +76,12 @@ class Storage:
         self._window = window
         self._news: set[GroupResource] = set()
         self.first = first
-        #: The latest version that was given out.
+        #: The latest version.
         self.version = first
-        #: Everything up to this version was compacted: exact reads before it are refused.
+        #: The version up to which everything was compacted. Exact reads before it are refused.
         self.compacted = first
         self.listeners: list[Listener] = []
-        #: Resources at versions that they are not stored at.
+        #: Resources at versions other than the one that they are stored at.
         self.mirrors: dict[GroupResource, Mirror] = {}
         self._journal: Journal | None = None
         self._unsaved: list[tuple[GroupResource, Change]] = []
@@ -94,22 +94,22 @@ class Storage:
 
     def keep_in(self, journal: Journal) -> None:
         """
-        Take up what a journal holds, and write everything into it from now on.
+        Load the objects of a journal, and write everything into it from now on.
 
-        Only for a storage that holds nothing yet.
+        This is only for an empty storage.
         """
         self._journal = journal
         self.first, number, objects = journal.read(self.first)
-        # Nothing is missing from the latest version on, whatever the clock says by now.
+        # The history is complete from the latest version on, whatever the clock says.
         self.version = self.compacted = max(number, self.first)
         for resource, version in objects:
             self.log(resource).restore(version)
 
     async def settled(self) -> None:
         """
-        Return once everything that was written so far is where it is to stay: before that, nobody is told of it.
+        Return once everything that was written so far is safe. Before that, no client gets it.
 
-        :raises JournalError: if it cannot be kept; the storage takes no more writes from then on
+        :raises JournalError: if it cannot be saved; after that the storage accepts no more writes
         """
         if self._unsaved:
             await self._saved.wait()
@@ -128,7 +128,7 @@ class Storage:
         saved.set()
 
     def close(self) -> None:
-        """Write what is not written yet, and let go of the journal."""
+        """Save what is not saved yet, and close the journal."""
         if self._journal is not None:
             self._save()
             self._journal.close()
@@ -143,7 +143,7 @@ class Storage:
         """
         The version that a request means by a number.
 
-        One that no server gives out is somebody's own: it is taken as if this server had begun at zero.
+        A number that no server uses is the client's own. It counts as if this server had begun at zero.
         """
         return number + self.first if number < _LEAST <= self.first else number
 
@@ -154,7 +154,7 @@ class Storage:
         return self._guest is not None
 
     async def alone(self) -> None:
-        """Return once there is no guest: before that, what is written disturbs one."""
+        """Return once there is no guest, because a write would disturb it."""
         while self._guest is not None:
             await self._left.wait()
 
@@ -168,7 +168,7 @@ class Storage:
         left.set()
 
     def settle_in(self, strategy: Callable[[Version], None], version: Version) -> None:
-        """Have what follows from a write done, on the loop's thread like all writes."""
+        """Do what follows from a write, in the event loop's thread like all writes."""
         if self._guest is not None and self._guest.is_here:
             self._guest.on_loop(partial(self._for_guest, strategy, version))
         else:
@@ -224,7 +224,7 @@ class Storage:
         """
         Store a new object. Its resourceVersion is written into `obj`.
 
-        The caller has made sure that there is none of that name.
+        The caller must have checked that there is no object with that name.
 
         :param managed: who owns what of it
         """
@@ -239,10 +239,10 @@ class Storage:
         managed: Managed | Literal["kept"] | None = "kept",
     ) -> Version:
         """
-        Store the next version of an object, unless it says the same as `before`: then nothing is written.
+        Store the next version of an object, unless it equals `before`. In that case nothing is written.
 
-        :param old: `before` decoded, if the caller has it at hand
-        :param managed: who owns what of it; that it was written anew does not make a difference by itself
+        :param old: `before` decoded, if the caller has it already
+        :param managed: the managers of its fields; a change of their times alone does not count as a difference
         :return: the version that is stored now, which may be `before`
         """
         obj["metadata"]["resourceVersion"] = str(before.number)
@@ -251,7 +251,7 @@ class Storage:
             managed = was
         if obj == (before.decode() if old is None else old):
             is_owned_alike = managed is was or (managed is not None and was is not None and managed.is_but_times(was))
-            # Python takes 1, 1.0 and true for the same, but they are not of the same length.
+            # 1, 1.0 and true are equal in Python, but their encodings have different lengths.
             if is_owned_alike and Version.of(before.key, before.number, obj, was).size == before.size:
                 return before
         return self._write(resource, MODIFIED, before.key, obj, before, managed)
@@ -260,7 +260,7 @@ class Storage:
         """
         Remove an object.
 
-        :return: the object as watches are told that it was, at the version of its removal
+        :return: the object as watches get it, at the version of its removal
         """
         return self._write(resource, DELETED, before.key, before.decode(), before, before.managed)
 
@@ -300,7 +300,7 @@ class Storage:
         if not self._news:
             try:
                 asyncio.get_running_loop().call_soon(self._wake)
-            except RuntimeError:  # filled before the loop runs: nobody watches yet
+            except RuntimeError:  # filled before the loop runs, when there are no watches
                 self._save()
                 return
         self._news.add(resource)
@@ -314,7 +314,7 @@ class Storage:
     # -- forgetting -----------------------------------------------------------------------------------------------
 
     def compact(self, number: int | None = None) -> None:
-        """Forget the history up to version `number` (all of it, if None), as etcd's compaction does."""
+        """Forget the history up to version `number` (all of it if None), like etcd's compaction."""
         self.compacted = max(self.compacted, self.version if number is None else number)
         for log in self._logs.values():
             log.forget(self.compacted)
@@ -322,6 +322,6 @@ class Storage:
             mirror.log.forget(self.compacted)
 
     def wake_all(self) -> None:
-        """Have every watch look up: the server closes, or their time is over."""
+        """Wake every watch, because the server closes or their time is over."""
         for log in (*self._logs.values(), *(mirror.log for mirror in self.mirrors.values())):
             log.wake()
