@@ -1,4 +1,4 @@
-"""The order in which a sync acts on a Deployment: pausing, revision, rolling back, scaling, rolling out, status."""
+"""The steps of a Deployment's sync and their order: pause, revision, rollback, scaling, rollout, status."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ __all__ = ("act",)
 
 async def act(writer: DeploymentWriter, rollout: Rollout, pods: Indexer[V1Pod]) -> None:
     """
-    Do what there is to be done, and compute the status of it, which is left to be written.
+    Do the steps, and compute the status. The caller writes the status.
 
     :param pods: the cache of pods, with its index by controller
-    :raises StrategyError: if the Deployment's strategy cannot be understood
-    :raises ClientError: if the server refuses something
+    :raises StrategyError: if the Deployment's strategy is invalid
+    :raises ClientError: if the server refuses a write
     """
     deployment = rollout.deployment
     computed = compute_status

@@ -1,4 +1,4 @@
-"""What Deployments write down in annotations: revisions, and how large a ReplicaSet's Deployment was. No I/O."""
+"""The annotations of Deployments and their ReplicaSets: revisions, and the Deployment's size. No I/O."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ __all__ = (
     "rollback_revision",
 )
 
-#: The number of a roll-out: of the Deployment, and of the ReplicaSet that it is about.
+#: The number of a rollout, on the Deployment and on its ReplicaSet.
 REVISION: Final = "deployment.kubernetes.io/revision"
-#: The numbers that a ReplicaSet had before, with commas between them.
+#: The earlier numbers of a ReplicaSet, separated by commas.
 REVISION_HISTORY: Final = "deployment.kubernetes.io/revision-history"
-#: What the Deployment asked for when its ReplicaSet was scaled last: if that is another number now, it is being scaled.
+#: The Deployment's replicas when its ReplicaSet was last scaled. If the number differs now, the Deployment was scaled.
 DESIRED_REPLICAS: Final = "deployment.kubernetes.io/desired-replicas"
-#: The same, and the surge: what a ReplicaSet's share is counted from.
+#: The same number with the surge. A ReplicaSet's share is computed from it.
 MAX_REPLICAS: Final = "deployment.kubernetes.io/max-replicas"
-#: Where to roll back to; what is left of the field rollbackTo of old versions of the API.
+#: The revision to roll back to. It replaces the field rollbackTo of old API versions.
 ROLLBACK_TO: Final = "deprecated.deployment.rollback.to"
 
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _NOT_COPIED: Final = frozenset({_LAST_APPLIED, REVISION, REVISION_HISTORY, DESIRED_REPLICAS, MAX_REPLICAS, ROLLBACK_TO})
-#: The history is cut off where it would be longer.
+#: The greatest length of the history. The oldest numbers are removed.
 _HISTORY_LENGTH: Final = 2000
 
 _INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
@@ -54,17 +54,17 @@ def annotations_of(obj: Any) -> dict[str, str]:
 
 
 def revision_of(obj: Any) -> int | None:
-    """The number of a Deployment or ReplicaSet: 0 if it has none, None if what it has is no number."""
+    """Return the revision of a Deployment or ReplicaSet: 0 if it has none, None if it is not a number."""
     return integer_in(annotations_of(obj).get(REVISION, "0"))
 
 
 def max_revision(replica_sets: Iterable[V1ReplicaSet]) -> int:
-    """The highest number; 0 if none has any."""
+    """Return the highest revision; 0 if no ReplicaSet has one."""
     return max((0, *(revision_of(each) or 0 for each in replica_sets)))
 
 
 def last_revision(replica_sets: Iterable[V1ReplicaSet]) -> int:
-    """The highest number but one: what was rolled out last before this."""
+    """Return the second highest revision: that of the rollout before the current one."""
     highest = second = 0
     for each in replica_sets:
         revision = revision_of(each)
@@ -78,32 +78,33 @@ def last_revision(replica_sets: Iterable[V1ReplicaSet]) -> int:
 
 
 def rollback_revision(deployment: V1Deployment) -> int | None:
-    """Which revision to roll back to, 0 for the last one; None if that is not asked for, or cannot be understood."""
+    """Return the revision to roll back to, 0 for the last one; None if there is no valid annotation for this."""
     text = annotations_of(deployment).get(ROLLBACK_TO)
     return integer_in(text) if text else None
 
 
 def count_in(replica_set: V1ReplicaSet, annotation: str) -> int | None:
-    """The number of replicas that an annotation has, None if it has none."""
+    """Return the number of replicas in an annotation; None if it is missing or invalid."""
     text = annotations_of(replica_set).get(annotation, "")
     count = int(text) if text.isascii() and text.isdecimal() else None
     return count if count is not None and count < 2**31 else None
 
 
 def replicas_annotations(deployment: V1Deployment) -> dict[str, str]:
-    """How large the Deployment is, for its ReplicaSets to remember."""
+    """Return the annotations with the Deployment's size, for its ReplicaSets."""
     replicas = desired(deployment)
     return {DESIRED_REPLICAS: str(replicas), MAX_REPLICAS: str(replicas + max_surge(deployment))}
 
 
 def annotations_for(deployment: V1Deployment, had: Mapping[str, str], revision: int) -> dict[str, str]:
     """
-    The annotations of the new ReplicaSet: the Deployment's, and the number of this roll-out.
+    Return the annotations of the new ReplicaSet: the Deployment's, and the revision of this rollout.
 
-    A number that it has already, and that is not lower, is kept. A lower one goes to its history: it is rolled back to.
+    If the ReplicaSet has a lower revision, this is a rollback to it: the lower number is moved to its history. If its
+    revision is not lower, it is kept.
 
-    :param had: those that it has
-    :param revision: one more than the highest of the old ReplicaSets
+    :param had: the annotations that it has
+    :param revision: one more than the highest revision of the old ReplicaSets
     """
     old_text = had.get(REVISION, "")
     old = integer_in(old_text) if old_text else 0
@@ -118,13 +119,13 @@ def annotations_for(deployment: V1Deployment, had: Mapping[str, str], revision: 
 
 
 def rolled_back_annotations(deployment: V1Deployment, replica_set: V1ReplicaSet) -> dict[str, str]:
-    """The annotations of a Deployment that goes back to a ReplicaSet: those which that was made with."""
+    """Return the annotations of a Deployment after a rollback to a ReplicaSet: those of the ReplicaSet."""
     own = {key: it for key, it in annotations_of(deployment).items() if key in _NOT_COPIED}
     return own | {key: it for key, it in annotations_of(replica_set).items() if key not in _NOT_COPIED}
 
 
 def _with_revision(history: str, revision: str) -> str | None:
-    """A history with one more revision, without the oldest where it becomes too long; None if there is no room."""
+    """Add a revision to a history, and remove the oldest ones if it is too long. Returns None if there is no room."""
     if not history or history.startswith(","):
         return revision
     revisions = history.split(",")
@@ -135,6 +136,6 @@ def _with_revision(history: str, revision: str) -> str | None:
 
 
 def integer_in(text: str) -> int | None:
-    """What Go's ParseInt makes of a text, None where it fails."""
+    """Parse an integer as Go's ParseInt does; None if it is invalid."""
     number = int(text) if len(text) <= 20 and _INTEGER.fullmatch(text) else None
     return number if number is not None and number in _INT64 else None

@@ -1,4 +1,4 @@
-"""What a Deployment's conditions say, and when: reasons and messages are Kubernetes'. No I/O."""
+"""Computing a Deployment's conditions. The reasons and messages are Kubernetes'. No I/O."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ TIMED_OUT: Final = "ProgressDeadlineExceeded"
 PAUSED: Final = "DeploymentPaused"
 RESUMED: Final = "DeploymentResumed"
 
-#: Stands for no limit.
+#: The value that means: no limit.
 _UNLIMITED: Final = 2**31 - 1
 
 Conditions = list[V1DeploymentCondition]
@@ -68,8 +68,9 @@ def paused_condition(
     deployment: V1Deployment, conditions: Conditions | None, now: datetime
 ) -> V1DeploymentCondition | None:
     """
-    What to say when a Deployment has just been paused or resumed: nobody knows its progress, and the deadline starts
-    anew. None if there is nothing to say: one that has timed out has.
+    Return the condition for a Deployment that was just paused or resumed; None if there is no change.
+
+    Its progress is then unknown, and the deadline starts again. A condition that the deadline has passed stays.
     """
     if not has_progress_deadline(deployment):
         return None
@@ -85,7 +86,7 @@ def paused_condition(
 
 
 def is_complete(deployment: V1Deployment, status: V1DeploymentStatus) -> bool:
-    """Whether all pods that are asked for are of the new template and available, and no others are left."""
+    """Whether all desired pods have the new template and are available, and there are no other pods."""
     wanted = desired(deployment)
     return (
         (status.updated_replicas or 0) == wanted
@@ -106,7 +107,7 @@ def is_progressing(old: V1DeploymentStatus, new: V1DeploymentStatus) -> bool:
 
 
 def is_timed_out(deployment: V1Deployment, conditions: Conditions | None, now: datetime) -> bool:
-    """Whether the deadline has passed since there was progress last, by the Progressing condition."""
+    """Whether the deadline has passed since the last progress, by the Progressing condition."""
     current = get_condition(conditions, PROGRESSING)
     if not has_progress_deadline(deployment) or current is None or current.reason == NEW_AVAILABLE:
         return False
@@ -116,7 +117,7 @@ def is_timed_out(deployment: V1Deployment, conditions: Conditions | None, now: d
 def next_progress_check(
     deployment: V1Deployment, conditions: Conditions | None, status: V1DeploymentStatus, now: datetime
 ) -> float | None:
-    """Seconds until the deadline passes, and one; None if none is waited for."""
+    """Return the seconds until one second after the deadline; None if no progress is expected."""
     current = get_condition(conditions, PROGRESSING)
     if not has_progress_deadline(deployment) or current is None or current.reason in (TIMED_OUT, NEW_AVAILABLE):
         return None
@@ -133,7 +134,7 @@ def progress_conditions(
     now: datetime,
 ) -> Conditions:
     """
-    The conditions of a status, with what it tells of a roll-out's progress compared with the old one.
+    Return the conditions of a status, with the rollout's progress compared with the old status.
 
     :param old: the status before this sync
     :param new: the ReplicaSet of the Deployment's template, if there is one
@@ -157,7 +158,7 @@ def progress_conditions(
         progress = condition(PROGRESSING, "True", UPDATED, f"{what} is progressing.", now)
         if current is not None and current.status == "True":
             progress.last_transition_time = current.last_transition_time
-        # Each progress counts, even if it says the same: the deadline is counted from the last update.
+        # The condition is replaced even if it is the same, because the deadline starts at its last update.
         return [*without_condition(conditions, PROGRESSING), progress]
     if is_timed_out(deployment, conditions, now):
         message = f"{what} has timed out progressing."
@@ -166,7 +167,7 @@ def progress_conditions(
 
 
 def replica_failure(new: V1ReplicaSet | None, replica_sets: Iterable[V1ReplicaSet]) -> V1DeploymentCondition | None:
-    """What keeps a ReplicaSet from its pods, as a Deployment's condition: the new one's before others'."""
+    """Return the ReplicaFailure of a ReplicaSet as a Deployment's condition. The new ReplicaSet is checked first."""
     for each in (*([new] if new is not None else []), *replica_sets):
         found = get_condition(each.status.conditions if each.status else None, REPLICA_FAILURE)
         if found is not None:

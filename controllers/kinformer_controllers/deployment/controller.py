@@ -1,9 +1,12 @@
-"""The Deployment controller: keeps each Deployment's ReplicaSets such that its pods become those of its template.
+"""The Deployment controller: creates and scales a Deployment's ReplicaSets until all pods have its template.
 
-It is kube-controller-manager's: the order of what a sync does, what wakes it and what it writes are the same. What
-differs: a sync writes the Deployment's status once, at its end; it waits while the cache is older than its own last
-write; a Deployment that cannot be understood is logged once for each change of it, and not tried again; and one that
-was complete and has lost a pod is not looked at again and again.
+It is kube-controller-manager's controller, with the same events, the same order of steps and the same writes, except
+for these differences:
+
+- A sync writes the Deployment's status once, at its end.
+- A sync waits while the cache is older than its own last write.
+- An invalid Deployment is logged once for each change of it, and is not retried.
+- A Deployment that was complete and has lost a pod is not synced repeatedly until it has the pod again.
 """
 
 from __future__ import annotations
@@ -54,7 +57,11 @@ def make_controller(context: ControllerContext) -> Controller:
 
 
 class DeploymentController:
-    """:param workers: how many are synced at once"""
+    """
+    Syncs Deployments.
+
+    :param workers: the number of Deployments that are synced at the same time
+    """
 
     def __init__(
         self,
@@ -78,7 +85,7 @@ class DeploymentController:
         queue = self.controller.queue
         owners = OwnersByReference(V1Deployment, DEPLOYMENT.kind, self._deployments, selects)
         self.controller.handle(deployments, OwnerHandler(queue.add, self._seen.forget, self._templates.forget))
-        # To a Deployment, ReplicaSets are what pods are to a ReplicaSet.
+        # The pod handler also works for ReplicaSets: they belong to Deployments as pods belong to ReplicaSets.
         self.replica_set_handler = cast("ResourceEventHandler[V1ReplicaSet]", PodHandler(queue, None, owners))
         self.controller.handle(replica_sets, self.replica_set_handler)
         self.pod_handler = LastPodHandler(queue.add, self._deployments, self._replica_sets, self._pods)
@@ -86,9 +93,9 @@ class DeploymentController:
 
     async def sync(self, key: str) -> float | None:
         """
-        Take the next step for one Deployment.
+        Do the next step for one Deployment.
 
-        :return: seconds until its progress deadline passes, if it waits for progress
+        :return: seconds until its progress deadline passes, if progress is expected
         """
         if (wait := self._seen.wait(key)) is not None:
             return wait
@@ -116,7 +123,7 @@ class DeploymentController:
         try:
             await act(self._writer, rollout, self._pods)
         except Exception:
-            # What was done is told, whatever could not be.
+            # The status is written even if a step failed. The error of the step matters more than one of this write.
             with suppress(Exception):
                 await self._writer.write_status(rollout)
             raise

@@ -1,4 +1,4 @@
-"""Sums over the ReplicaSets of a Deployment: what they were asked for, and what they have. No I/O."""
+"""Sums over the ReplicaSets of a Deployment: their desired and their actual pods. No I/O."""
 
 from __future__ import annotations
 
@@ -24,34 +24,34 @@ _LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
 
 
 def desired(obj: Any) -> int:
-    """What a Deployment or a ReplicaSet asks for; the server fills in 1 where it says nothing."""
+    """Return the replicas in the spec of a Deployment or a ReplicaSet; 1 if not set, as the server's default."""
     replicas: int | None = obj.spec.replicas
     return 1 if replicas is None else replicas
 
 
 def active(replica_sets: Iterable[V1ReplicaSet]) -> list[V1ReplicaSet]:
-    """Those that have, or ought to have, pods."""
+    """Return the ReplicaSets that should have pods."""
     return [each for each in replica_sets if desired(each) > 0]
 
 
 def age(replica_set: V1ReplicaSet) -> tuple[datetime, str]:
-    """Sorts the oldest first."""
+    """Return a sort key that puts the oldest first."""
     meta = replica_set.metadata
     return (meta.creation_timestamp or _LONG_AGO, meta.name)
 
 
 def available(replica_set: V1ReplicaSet) -> int:
-    """How many available pods it has."""
+    """Return the number of its available pods."""
     return _has(replica_set, "available_replicas")
 
 
 def total_replicas(replica_sets: Iterable[V1ReplicaSet]) -> int:
-    """The pods that they were asked for."""
+    """Return the sum of their desired pods."""
     return sum(map(desired, replica_sets))
 
 
 def actual_replicas(replica_sets: Iterable[V1ReplicaSet]) -> int:
-    """The pods that they have."""
+    """Return the sum of the pods that they have."""
     return sum(_has(each, "replicas") for each in replica_sets)
 
 
@@ -65,9 +65,9 @@ def available_replicas(replica_sets: Iterable[V1ReplicaSet]) -> int:
 
 def terminating_replicas(replica_sets: Iterable[V1ReplicaSet]) -> int | None:
     """
-    The pods that were asked to end and have not yet.
+    Return the sum of the pods that are being deleted and have not ended.
 
-    :return: None if a ReplicaSet that was synced does not tell: its controller is an older one
+    :return: None if a synced ReplicaSet has no such number, because its controller is older
     """
     total = 0
     for each in replica_sets:

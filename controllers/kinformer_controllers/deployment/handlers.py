@@ -1,4 +1,4 @@
-"""What wakes a Deployment besides itself and its ReplicaSets: the end of its last pod, if it waits for that."""
+"""An event handler that queues a Deployment when its last pod is gone, if its strategy is Recreate."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ __all__ = ("LastPodHandler", "selects")
 
 class LastPodHandler:
     """
-    An event handler for pods: when the last one of a Deployment of strategy Recreate is gone, the Deployment is synced.
+    An event handler for pods. When the last pod of a Deployment with the strategy Recreate is gone, it queues this
+    Deployment.
 
-    :param add: takes a Deployment's key
+    :param add: called with the Deployment's key
     """
 
     def __init__(
@@ -36,10 +37,10 @@ class LastPodHandler:
         self._pods = pods
 
     def on_add(self, pod: V1Pod, is_in_initial_list: bool, /) -> None:
-        """It is the ReplicaSet's to tell."""
+        """Do nothing: the ReplicaSet's status changes, and that queues the Deployment."""
 
     def on_update(self, old: V1Pod, new: V1Pod, /) -> None:
-        """It is the ReplicaSet's to tell."""
+        """Do nothing: the ReplicaSet's status changes, and that queues the Deployment."""
 
     def on_delete(self, obj: Deleted[V1Pod], /) -> None:
         pod = last_state(obj)
@@ -64,7 +65,7 @@ def _owner(obj: Any, kind: str, owners: Indexer[Any]) -> Any:
 
 
 def selects(deployment: V1Deployment, replica_set: Any) -> bool:
-    """Whether a Deployment might want a ReplicaSet. An empty selector wants nothing, nor does one that says none."""
+    """Whether a Deployment's selector matches a ReplicaSet. An empty or an invalid selector matches nothing."""
     try:
         selector = label_selector_as_selector(deployment.spec.selector)
     except SelectorError:

@@ -1,4 +1,4 @@
-"""How many pods a roll-out may have too many, and too few: ``maxSurge`` and ``maxUnavailable`` as numbers. No I/O."""
+"""The limits of a rolling update: ``maxSurge`` and ``maxUnavailable`` as numbers of pods. No I/O."""
 
 from __future__ import annotations
 
@@ -28,13 +28,15 @@ RECREATE: Final = "Recreate"
 
 
 class StrategyError(ValueError):
-    """A Deployment's strategy cannot be understood."""
+    """A Deployment's strategy is invalid."""
 
 
 class Limits(NamedTuple):
     """
-    :param surge: pods over what the Deployment asks for
-    :param unavailable: pods of it that need not be available
+    The limits of a rolling update.
+
+    :param surge: how many pods there may be beyond the desired number
+    :param unavailable: how many of the desired pods may be unavailable
     """
 
     surge: int
@@ -42,7 +44,7 @@ class Limits(NamedTuple):
 
 
 def strategy_of(deployment: V1Deployment) -> str:
-    """Its type; the server fills in RollingUpdate where it says nothing."""
+    """Return the type of the strategy. (The server sets RollingUpdate by default.)"""
     strategy = deployment.spec.strategy
     return (strategy.type or "") if strategy else ""
 
@@ -53,9 +55,9 @@ def is_rolling_update(deployment: V1Deployment) -> bool:
 
 def limits_of(deployment: V1Deployment) -> Limits:
     """
-    Both limits of a rolling update, percentages of the replicas asked for: surge rounded up, unavailable down.
+    Return both limits of a rolling update. Percentages of the replicas are rounded up for surge, down for unavailable.
 
-    If that leaves nothing, one pod may be unavailable: surge may be out of the question, because of a quota.
+    If both are zero, one pod may be unavailable. Surge is not raised, because a quota may forbid more pods.
 
     :raises StrategyError: if one of them is neither a number nor a percentage
     """
@@ -66,7 +68,7 @@ def limits_of(deployment: V1Deployment) -> Limits:
 
 
 def max_surge(deployment: V1Deployment) -> int:
-    """0 for any other strategy than a rolling update, and where the limit cannot be understood."""
+    """Return the surge; 0 if the strategy is not RollingUpdate or the limit is invalid."""
     if not is_rolling_update(deployment):
         return 0
     try:
@@ -76,7 +78,7 @@ def max_surge(deployment: V1Deployment) -> int:
 
 
 def max_unavailable(deployment: V1Deployment) -> int:
-    """At most as many as are asked for; 0 where :func:`max_surge` is."""
+    """Return how many pods may be unavailable; 0 if the strategy is not RollingUpdate or the limit is invalid."""
     if not is_rolling_update(deployment) or desired(deployment) == 0:
         return 0
     try:
@@ -86,23 +88,23 @@ def max_unavailable(deployment: V1Deployment) -> int:
 
 
 def min_available(deployment: V1Deployment) -> int:
-    """Pods that have to be available all through a rolling update."""
+    """Return how many pods must be available during a rolling update."""
     return desired(deployment) - max_unavailable(deployment) if is_rolling_update(deployment) else 0
 
 
 def new_replicas(deployment: V1Deployment, all_: Iterable[V1ReplicaSet], new: V1ReplicaSet) -> int:
     """
-    How many replicas the new ReplicaSet may have now.
+    Return how many replicas the new ReplicaSet may have now.
 
-    :param all_: all ReplicaSets, the new one among them
-    :raises StrategyError: if the strategy cannot be understood
+    :param all_: all ReplicaSets, including the new one
+    :raises StrategyError: if the strategy is invalid
     """
     have = desired(new)
     if is_rolling_update(deployment):
         rolling = deployment.spec.strategy.rolling_update
         surge = _scaled("maxSurge", rolling.max_surge if rolling else None, deployment, round_up=True)
         room = desired(deployment) + surge - total_replicas(all_)
-        # Where there is no room it stays as it is, too large though it may be.
+        # If there is no room, it keeps its size, even if it is too large.
         return have + min(room, desired(deployment) - have) if room > 0 else have
     if strategy_of(deployment) == RECREATE:
         return desired(deployment)

@@ -1,4 +1,4 @@
-"""What the Deployment controller can be told."""
+"""The options of the Deployment controller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the Deployment controller may do at the server."""
+"""The permissions of the Deployment controller at the API server."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PERMISSIONS: Final[tuple[Rule, ...]] = (
     allow("update", "deployments.apps/status"),
     allow("get list watch create update patch delete", "replicasets.apps"),
     allow("list watch", "pods"),
-    # Its ReplicaSets' owner references block its deletion, which some servers allow to those alone who may finalize it.
+    # Its ReplicaSets have owner references with blockOwnerDeletion. Some servers require this permission for them.
     allow("update", "deployments.apps/finalizers"),
     RECORD_EVENTS,
 )

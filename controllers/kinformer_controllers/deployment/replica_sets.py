@@ -1,4 +1,4 @@
-"""The ReplicaSets that a Deployment makes and changes, as values: what to send. No I/O."""
+"""Making the ReplicaSets that a Deployment creates, and changed copies of existing ones. No I/O."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
 
 def new_replica_set(rollout: Rollout) -> V1ReplicaSet:
     """
-    The ReplicaSet of a Deployment's template, as large as it may be to begin with.
+    Make the ReplicaSet of a Deployment's template, with its first size.
 
-    :raises StrategyError: if the Deployment's strategy cannot be understood
+    :raises StrategyError: if the Deployment's strategy is invalid
     """
     deployment, spec = rollout.deployment, rollout.deployment.spec
     meta = deployment.metadata
@@ -43,7 +43,7 @@ def new_replica_set(rollout: Rollout) -> V1ReplicaSet:
         api_version="apps/v1",
         kind="ReplicaSet",
         metadata=V1ObjectMeta(
-            # Always the same, so that it is not made twice.
+            # The name is the same each time, so that the ReplicaSet is not created twice.
             name=replica_set_name(meta.name, hash_),
             namespace=meta.namespace,
             labels=template.metadata.labels,
@@ -66,7 +66,7 @@ def new_replica_set(rollout: Rollout) -> V1ReplicaSet:
 
 
 def brought_up_to_date(rollout: Rollout, replica_set: V1ReplicaSet) -> V1ReplicaSet | None:
-    """The new ReplicaSet with the Deployment's annotations and ``minReadySeconds``; None if it has them."""
+    """Return the new ReplicaSet with the Deployment's annotations and ``minReadySeconds``; None if it has them."""
     deployment, had = rollout.deployment, annotations_of(replica_set)
     annotations = annotations_for(deployment, had, max_revision(rollout.old) + 1)
     min_ready_seconds = deployment.spec.min_ready_seconds
@@ -79,7 +79,7 @@ def brought_up_to_date(rollout: Rollout, replica_set: V1ReplicaSet) -> V1Replica
 
 
 def resized(deployment: V1Deployment, replica_set: V1ReplicaSet, replicas: int) -> V1ReplicaSet | None:
-    """A ReplicaSet with another number of pods, and with the Deployment's size to remember; None if it has both."""
+    """Return a ReplicaSet with this size and the annotations of the Deployment's size; None if it has both."""
     had = annotations_of(replica_set)
     annotations = had | replicas_annotations(deployment)
     if annotations == had and replica_set.spec.replicas == replicas:
@@ -91,7 +91,7 @@ def resized(deployment: V1Deployment, replica_set: V1ReplicaSet, replicas: int) 
 
 
 def _copied(replica_set: V1ReplicaSet) -> V1ReplicaSet:
-    """A copy whose metadata and spec can be changed; what is in them is shared."""
+    """Return a copy whose metadata and spec can be changed. Their values are shared with the original."""
     copied = copy.copy(replica_set)
     copied.metadata = copy.copy(replica_set.metadata)
     copied.spec = copy.copy(replica_set.spec)

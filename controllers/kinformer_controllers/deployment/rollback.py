@@ -1,6 +1,6 @@
-"""Rolling back as the annotation ``deprecated.deployment.rollback.to`` asks: the template of an older revision again.
+"""Rolling back to the revision in the annotation ``deprecated.deployment.rollback.to``.
 
-``kubectl rollout undo`` does not use it: it writes the older template itself.
+``kubectl rollout undo`` does not use this annotation: it writes the older template itself.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ UNCHANGED: Final = "DeploymentRollbackTemplateUnchanged"
 
 
 async def roll_back(writer: DeploymentWriter, rollout: Rollout) -> None:
-    """Give the Deployment the template of the revision that it asks for, if there is one, and take the wish off."""
+    """Give the Deployment the template of the requested revision, if there is one, and remove the annotation."""
     deployment = rollout.deployment
-    changed = _without_wish(deployment)
+    changed = _without_request(deployment)
     await ensure_new(writer, rollout)
     revision = rollback_revision(deployment) or last_revision(rollout.all)
     name = deployment.metadata.name
@@ -56,7 +56,7 @@ async def roll_back(writer: DeploymentWriter, rollout: Rollout) -> None:
     await writer.update_deployment(changed)
 
 
-def _without_wish(deployment: V1Deployment) -> V1Deployment:
+def _without_request(deployment: V1Deployment) -> V1Deployment:
     changed = copy.copy(deployment)
     changed.metadata = copy.copy(deployment.metadata)
     changed.metadata.annotations = {key: it for key, it in annotations_of(deployment).items() if key != ROLLBACK_TO}

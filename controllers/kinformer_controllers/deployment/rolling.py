@@ -1,6 +1,6 @@
-"""A rolling update, step by step: the new ReplicaSet grows as far as surge allows, then old ones shrink. No I/O.
+"""Planning the steps of a rolling update: the new ReplicaSet grows within the surge, then old ones shrink. No I/O.
 
-The next step is taken when the pods of the last one have come, or gone: when the ReplicaSets' status says so.
+The next step follows when the ReplicaSets' statuses show that the pods of the last step were created or deleted.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ __all__ = ("plan_new", "plan_old")
 
 def plan_new(deployment: V1Deployment, new: V1ReplicaSet, old: Sequence[V1ReplicaSet]) -> int:
     """
-    How many replicas the new ReplicaSet is to have now.
+    Return how many replicas the new ReplicaSet should have now.
 
-    :raises StrategyError: if the strategy cannot be understood
+    :raises StrategyError: if the strategy is invalid
     """
     wanted = desired(deployment)
     return wanted if desired(new) >= wanted else new_replicas(deployment, [*old, new], new)
@@ -27,11 +27,11 @@ def plan_new(deployment: V1Deployment, new: V1ReplicaSet, old: Sequence[V1Replic
 
 def plan_old(deployment: V1Deployment, new: V1ReplicaSet, old: Sequence[V1ReplicaSet]) -> list[Size]:
     """
-    The sizes that old ReplicaSets are to have now, one after the other; one may be named twice.
+    Return the new sizes of old ReplicaSets, in this order. A ReplicaSet may be listed twice.
 
-    Unavailable pods go first: nobody misses them, and they might keep the new ones from coming up. Then as many others
-    as are not needed for the least that has to be available. Of the new ReplicaSet's pods those count that are
-    available: pods that crash do not cost any that work.
+    Unavailable pods are removed first, because they serve nobody and may use resources that the new pods need. Then
+    available pods beyond the required number are removed. Only available pods of the new ReplicaSet count for this: new
+    pods that crash never replace old pods that work.
     """
     with_pods = sorted(active(old), key=age)
     at_least = desired(deployment) - max_unavailable(deployment)
@@ -42,7 +42,7 @@ def plan_old(deployment: V1Deployment, new: V1ReplicaSet, old: Sequence[V1Replic
     sizes = [desired(each) for each in with_pods]
 
     def shrink(by: int, most: Callable[[int, V1ReplicaSet], int]) -> None:
-        """Take so many away in all, of each ReplicaSet what may go of it at most."""
+        """Remove this many pods in total, and from each ReplicaSet at most what `most` returns."""
         for index, each in enumerate(with_pods):
             if by <= 0:
                 return

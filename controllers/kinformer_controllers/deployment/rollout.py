@@ -1,4 +1,4 @@
-"""Rollout: what is known of a Deployment during one sync of it. No I/O."""
+"""Rollout: the state of a Deployment during one sync. No I/O."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ __all__ = ("Rollout",)
 
 class Rollout:
     """
-    A Deployment and its ReplicaSets, as they are after what this sync has written so far.
+    A Deployment and its ReplicaSets, with the writes of this sync so far.
 
-    :param deployment: as the cache has it; it stays so
-    :param replica_sets: those that it owns
-    :param same: whether a ReplicaSet is of the Deployment's template
+    :param deployment: the Deployment from the cache; it is not changed
+    :param replica_sets: the ReplicaSets that it owns
+    :param same: whether a ReplicaSet has the Deployment's template
     :param now: the time of this sync
     """
 
@@ -32,9 +32,9 @@ class Rollout:
     ) -> None:
         self.deployment = deployment
         self.now = now
-        #: What is to be written of conditions and collisions; counts are added at the end.
+        #: The new status: conditions and collisions. The counts are added at the end.
         self.status = status_of(deployment)
-        #: What the Deployment's annotation is to say.
+        #: The new value of the Deployment's revision annotation.
         self.revision = annotations_of(deployment).get(REVISION)
         replica_sets = list(replica_sets)
         self.new = find_new(deployment, replica_sets, same)
@@ -42,7 +42,7 @@ class Rollout:
 
     @property
     def all(self) -> list[V1ReplicaSet]:
-        """All ReplicaSets, the new one last."""
+        """All ReplicaSets. The new one is the last."""
         return [*self.old, *([self.new] if self.new is not None else [])]
 
     @property
@@ -51,22 +51,22 @@ class Rollout:
         return f"{meta.namespace}/{meta.name}"
 
     def replace(self, replica_set: V1ReplicaSet) -> None:
-        """A ReplicaSet was written, and is so now."""
+        """Replace a ReplicaSet by its written version."""
         uid = replica_set.metadata.uid
         if self.new is not None and self.new.metadata.uid == uid:
             self.new = replica_set
         self.old = [replica_set if each.metadata.uid == uid else each for each in self.old]
 
     def current(self, replica_set: V1ReplicaSet) -> V1ReplicaSet:
-        """A ReplicaSet as it is now."""
+        """Return the latest version of a ReplicaSet."""
         return next(each for each in self.all if each.metadata.uid == replica_set.metadata.uid)
 
     def tell(self, told: V1DeploymentCondition) -> None:
-        """Have the status say this."""
+        """Set a condition of the new status."""
         self.status.conditions = set_condition(self.status.conditions, told)
 
     def tell_progress(self, status: str, reason: str, message: str) -> None:
-        """Have the condition Progressing say this, if the Deployment has a deadline."""
+        """Set the condition Progressing of the new status, if the Deployment has a deadline."""
         if has_progress_deadline(self.deployment):
             self.tell(condition(PROGRESSING, status, reason, message, self.now))
 
@@ -75,7 +75,7 @@ class Rollout:
         return get_condition(self.status.conditions, PROGRESSING) is not None
 
     def to_write(self) -> V1Deployment | None:
-        """The Deployment with its status and revision, to be written; None if they say nothing new."""
+        """Return the Deployment with its new status and revision, for writing; None if neither has changed."""
         had = annotations_of(self.deployment)
         same_revision = self.revision == had.get(REVISION)
         if same_revision and same_status(self.deployment.status, self.status):

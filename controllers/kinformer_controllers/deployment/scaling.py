@@ -1,6 +1,6 @@
-"""Scaling a Deployment: its ReplicaSets share what is added or taken away, in proportion to their size. No I/O.
+"""Planning the scaling of a Deployment during a rollout: its ReplicaSets grow or shrink in proportion. No I/O.
 
-So a roll-out that is under way goes neither faster nor slower because of it. Sizes are given, nobody is told.
+So scaling makes a running rollout neither faster nor slower.
 """
 
 from __future__ import annotations
@@ -25,8 +25,10 @@ __all__ = ("Size", "active_or_latest", "is_being_scaled", "is_saturated", "plan_
 
 class Size(NamedTuple):
     """
-    :param replicas: how many the ReplicaSet is to have
-    :param force: write what its annotations should say even if it has as many
+    A new size of a ReplicaSet.
+
+    :param replicas: the new number of replicas
+    :param force: whether to write the annotations even if the number is the same
     """
 
     replica_set: V1ReplicaSet
@@ -35,12 +37,12 @@ class Size(NamedTuple):
 
 
 def is_being_scaled(deployment: V1Deployment, replica_sets: Iterable[V1ReplicaSet]) -> bool:
-    """Whether the Deployment asks for another number than when its ReplicaSets were scaled last."""
+    """Whether the Deployment's replicas have changed since its ReplicaSets were last scaled."""
     return any(count_in(each, DESIRED_REPLICAS) not in (None, desired(deployment)) for each in active(replica_sets))
 
 
 def active_or_latest(new: V1ReplicaSet | None, old: Sequence[V1ReplicaSet]) -> V1ReplicaSet | None:
-    """The only one with pods, or the newest if none has any; None if several have."""
+    """Return the only ReplicaSet with pods, or the newest if none has pods; None if several have pods."""
     all_ = [*old, *([new] if new is not None else [])]
     with_pods = active(all_)
     if len(with_pods) > 1:
@@ -51,7 +53,7 @@ def active_or_latest(new: V1ReplicaSet | None, old: Sequence[V1ReplicaSet]) -> V
 
 
 def is_saturated(deployment: V1Deployment, replica_set: V1ReplicaSet | None) -> bool:
-    """Whether a ReplicaSet has all pods of the Deployment, all available, and both agree on how many that is."""
+    """Whether a ReplicaSet has all desired pods of the Deployment, all are available, and it was scaled to them."""
     if replica_set is None:
         return False
     wanted = desired(deployment)
@@ -60,12 +62,12 @@ def is_saturated(deployment: V1Deployment, replica_set: V1ReplicaSet | None) -> 
 
 
 def plan_scaling(deployment: V1Deployment, new: V1ReplicaSet | None, old: Sequence[V1ReplicaSet]) -> list[Size]:
-    """What size each ReplicaSet is to have, the largest first, when the Deployment asks for another number."""
+    """Return the new sizes of the ReplicaSets after the Deployment was scaled. The largest ReplicaSet comes first."""
     wanted = desired(deployment)
     if (only := active_or_latest(new, old)) is not None:
         return [Size(only, wanted)] if desired(only) != wanted else []
     if is_saturated(deployment, new):
-        # One that was adopted since: there are pods enough.
+        # The others were adopted later. The new ReplicaSet has enough pods.
         return [Size(each, 0) for each in active(old)]
     if not is_rolling_update(deployment):
         return []
@@ -74,10 +76,10 @@ def plan_scaling(deployment: V1Deployment, new: V1ReplicaSet | None, old: Sequen
 
 def proportion(deployment: V1Deployment, replica_set: V1ReplicaSet, to_add: int, added: int) -> int:
     """
-    A ReplicaSet's share.
+    Return how many pods a ReplicaSet gets or loses.
 
-    :param to_add: pods to be added, below zero to be taken away
-    :param added: what others have been given of them
+    :param to_add: the number of pods to add in total; negative to remove them
+    :param added: the part of them that other ReplicaSets have already got
     """
     if desired(replica_set) == 0 or to_add in (0, added):
         return 0
@@ -89,7 +91,7 @@ def _in_proportion(deployment: V1Deployment, replica_sets: list[V1ReplicaSet]) -
     wanted = desired(deployment)
     allowed = wanted + max_surge(deployment) if wanted > 0 else 0
     to_add = allowed - total_replicas(replica_sets)
-    # Of the same size, newer ones grow first and older ones shrink first.
+    # Among ReplicaSets of the same size, newer ones grow first and older ones shrink first.
     replica_sets.sort(key=age, reverse=to_add > 0)
     replica_sets.sort(key=desired, reverse=True)
     sizes: list[int] = []
@@ -99,19 +101,19 @@ def _in_proportion(deployment: V1Deployment, replica_sets: list[V1ReplicaSet]) -
         sizes.append(desired(each) + share)
         added += share
     if sizes:
-        # What rounding has left over is the largest one's.
+        # The largest one gets the rest that rounding has left.
         sizes[0] = max(sizes[0] + to_add - added, 0)
     return [Size(each, size, force=True) for each, size in zip(replica_sets, sizes, strict=True)]
 
 
 def _share(deployment: V1Deployment, replica_set: V1ReplicaSet) -> int:
-    """What a ReplicaSet would be given if nobody else was."""
+    """Return a ReplicaSet's proportional share, without regard to the others."""
     have = desired(replica_set)
     if desired(deployment) == 0:
         return -have
     before = count_in(replica_set, MAX_REPLICAS) or (deployment.status.replicas if deployment.status else 0) or 0
     if before == 0:
-        # Somebody has removed the annotation, and pods cannot be made.
+        # A user has removed the annotation, and no pods could be created.
         return 0
     size = have * (desired(deployment) + max_surge(deployment)) / before
     # Halves are rounded away from zero.

@@ -1,4 +1,4 @@
-"""A Deployment's status: what its ReplicaSets have, whether that is enough, and how the roll-out goes. No I/O."""
+"""Computing a Deployment's status: counts, availability, and the progress of the rollout. No I/O."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _COUNTS = (
 
 
 def status_of(deployment: V1Deployment) -> V1DeploymentStatus:
-    """A copy of the status it has, an empty one if it has none yet."""
+    """Return a copy of the Deployment's status; an empty one if it has none yet."""
     return copy.copy(deployment.status) if deployment.status is not None else V1DeploymentStatus()
 
 
@@ -52,9 +52,9 @@ def compute_status(
     now: datetime,
 ) -> V1DeploymentStatus:
     """
-    What the status should be, the progress of a roll-out aside.
+    Compute the status, without the progress of a rollout.
 
-    :param status: the one so far: its conditions stay, but for Available
+    :param status: the status so far; its conditions except Available stay
     :param new: the ReplicaSet of the Deployment's template, if there is one
     """
     all_ = [*old, *([new] if new is not None else [])]
@@ -69,7 +69,7 @@ def compute_status(
         )
     return V1DeploymentStatus(
         observed_generation=deployment.metadata.generation,
-        # The API leaves out what is 0, but for terminatingReplicas.
+        # The API leaves out counts of 0, except terminatingReplicas.
         replicas=actual_replicas(all_) or None,
         updated_replicas=(actual_replicas([new]) if new is not None else 0) or None,
         ready_replicas=ready_replicas(all_) or None,
@@ -88,7 +88,7 @@ def rollout_status(
     old: Sequence[V1ReplicaSet],
     now: datetime,
 ) -> V1DeploymentStatus:
-    """:func:`compute_status`, with how the roll-out goes and what keeps ReplicaSets from their pods."""
+    """Compute the status as :func:`compute_status` does, with the rollout's progress and failures of ReplicaSets."""
     computed = compute_status(deployment, status, new, old, now)
     conditions = progress_conditions(deployment, status, computed, new, now)
     failure = replica_failure(new, old)
@@ -100,7 +100,7 @@ def rollout_status(
 
 
 def same_status(one: V1DeploymentStatus | None, other: V1DeploymentStatus) -> bool:
-    """Whether there is nothing new to write."""
+    """Whether two statuses are the same, so that nothing has to be written."""
     if one is None:
         return False
     return (

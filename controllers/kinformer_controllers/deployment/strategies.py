@@ -1,6 +1,6 @@
-"""What a sync does to a Deployment's ReplicaSets: bring the new one up to date, scale, roll, recreate, clean up.
+"""The steps of a sync on a Deployment's ReplicaSets: update the new one, scale, roll, recreate, clean up.
 
-Each of these takes one step, and says whether it has: the next is taken when the cache shows what came of it.
+Each function does one step of a rollout. The next step follows when the cache shows the result of this one.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from kinformer_controllers.shared.owning.status import is_pod_terminal
 
 __all__ = ("clean_up", "ensure_new", "old_pods_run", "recreate", "roll", "scale", "sync_revision")
 
-#: Stands for no limit.
+#: The value that means: no limit.
 _UNLIMITED: Final = 2**31 - 1
 
 
 async def sync_revision(writer: DeploymentWriter, rollout: Rollout) -> None:
-    """Have the new ReplicaSet, if it is there, and the Deployment know the number of this roll-out."""
+    """Write the revision of this rollout to the new ReplicaSet, if it exists, and to the Deployment."""
     if rollout.new is None:
         return
     changed = brought_up_to_date(rollout, rollout.new)
@@ -38,7 +38,7 @@ async def sync_revision(writer: DeploymentWriter, rollout: Rollout) -> None:
 
 
 async def ensure_new(writer: DeploymentWriter, rollout: Rollout) -> V1ReplicaSet:
-    """The new ReplicaSet, made if it is not there."""
+    """Return the new ReplicaSet. It is created if it does not exist."""
     if rollout.new is None:
         revision = max_revision(rollout.old) + 1
         await writer.create(rollout)
@@ -48,13 +48,13 @@ async def ensure_new(writer: DeploymentWriter, rollout: Rollout) -> V1ReplicaSet
 
 
 async def scale(writer: DeploymentWriter, rollout: Rollout) -> None:
-    """Share what is added or taken away among the ReplicaSets."""
+    """Scale the ReplicaSets in proportion."""
     for size in plan_scaling(rollout.deployment, rollout.new, rollout.old):
         await writer.scale(rollout, size)
 
 
 async def roll(writer: DeploymentWriter, rollout: Rollout) -> None:
-    """One step of a rolling update: the new ReplicaSet grows, or else the old ones shrink."""
+    """Do one step of a rolling update: the new ReplicaSet grows, or else the old ones shrink."""
     new = await ensure_new(writer, rollout)
     if await writer.scale(rollout, Size(new, plan_new(rollout.deployment, new, rollout.old))):
         return
@@ -67,10 +67,10 @@ async def roll(writer: DeploymentWriter, rollout: Rollout) -> None:
 
 async def recreate(writer: DeploymentWriter, rollout: Rollout, pods: Mapping[str, Sequence[V1Pod]]) -> None:
     """
-    One step of making everything anew: old ReplicaSets go to 0, and when no pod of theirs runs any more, the new one
-    comes.
+    Do one step of the strategy Recreate: scale old ReplicaSets to 0; when none of their pods runs any more, create the
+    new ReplicaSet.
 
-    :param pods: by the uid of the ReplicaSet that controls them
+    :param pods: the pods by the uid of their ReplicaSet
     """
     scaled = [await writer.scale(rollout, Size(each, 0)) for each in active(rollout.old)]
     if any(scaled) or old_pods_run(rollout, pods):
@@ -81,7 +81,7 @@ async def recreate(writer: DeploymentWriter, rollout: Rollout, pods: Mapping[str
 
 
 async def clean_up(writer: DeploymentWriter, rollout: Rollout) -> None:
-    """Delete the oldest ReplicaSets that are neither used nor wanted for history."""
+    """Delete the oldest unused ReplicaSets beyond the revision history limit."""
     limit = rollout.deployment.spec.revision_history_limit
     if limit in (None, _UNLIMITED):
         return
@@ -104,7 +104,7 @@ def _is_in_use(replica_set: V1ReplicaSet) -> bool:
 
 
 def old_pods_run(rollout: Rollout, pods: Mapping[str, Sequence[V1Pod]]) -> bool:
-    """Whether a pod of an old ReplicaSet has not ended, or one of these says that it has any."""
+    """Whether an old ReplicaSet has a pod that has not ended, or reports pods in its status."""
     if actual_replicas(rollout.old) > 0:
         return True
     new = rollout.new.metadata.uid if rollout.new is not None else None

@@ -1,4 +1,4 @@
-"""Which ReplicaSet is the new one: that which was made from the Deployment's template, whatever its hash. No I/O."""
+"""Finding the new ReplicaSet: the one with the Deployment's template, whatever its hash. No I/O."""
 
 from __future__ import annotations
 
@@ -22,26 +22,30 @@ __all__ = (
     "without_hash",
 )
 
-#: On a ReplicaSet, in its selector and on its pods: which template they were made from.
+#: The label with the template's hash, on a ReplicaSet, in its selector and on its pods.
 HASH_LABEL: Final = "pod-template-hash"
 
 #: The longest name that an object may have.
 _NAME_LENGTH: Final = 253
-#: Fields whose values, or each of whose values, are quantities: 1000m is 1.
+#: Fields whose values, or whose entries' values, are quantities. 1000m and 1 are equal quantities.
 _QUANTITIES: Final = frozenset({"requests", "limits", "overhead", "capacity", "sizeLimit", "divisor"})
 
 Same = Callable[[V1Deployment, V1ReplicaSet], bool]
 
 
 def same_template(one: V1PodTemplateSpec, other: V1PodTemplateSpec) -> bool:
-    """Whether two templates mean the same: the hash label aside, and however empty fields and amounts are written."""
+    """
+    Whether two templates mean the same.
+
+    The hash label is ignored, empty fields equal missing ones, and quantities are compared by their value.
+    """
     if one.spec == other.spec and _metadata(one) == _metadata(other):
         return True
     return bool(_meaning(to_dict(without_hash(one))) == _meaning(to_dict(without_hash(other))))
 
 
 def without_hash(template: V1PodTemplateSpec) -> V1PodTemplateSpec:
-    """The template as its Deployment has it."""
+    """Return the template without the hash label, as in the Deployment."""
     meta = template.metadata
     if meta is None or HASH_LABEL not in (meta.labels or {}):
         return template
@@ -53,49 +57,49 @@ def without_hash(template: V1PodTemplateSpec) -> V1PodTemplateSpec:
 
 def template_hash(template: V1PodTemplateSpec, collision_count: int | None) -> str:
     """
-    What names the ReplicaSet of a template. Not the hash that Kubernetes makes: which ReplicaSet is the new one is
-    decided by its template alone.
+    Return the hash for the name of a template's ReplicaSet. It differs from Kubernetes' hash, which does no harm: the
+    new ReplicaSet is found by its template alone.
 
-    :param collision_count: how often that name was another's
+    :param collision_count: how often the name was taken by another ReplicaSet
     """
     return history.template_hash(_meaning(to_dict(template)), collision_count)
 
 
 def replica_set_name(deployment: str, hash_: str) -> str:
-    """The name of a Deployment's ReplicaSet."""
+    """Return the name of a Deployment's ReplicaSet."""
     return f"{deployment[: _NAME_LENGTH - 1 - len(hash_)]}-{hash_}"
 
 
 def find_new(
     deployment: V1Deployment, replica_sets: Iterable[V1ReplicaSet], same: Same | None = None
 ) -> V1ReplicaSet | None:
-    """The ReplicaSet of the Deployment's template; the oldest if there are several."""
+    """Return the ReplicaSet with the Deployment's template; the oldest if there are several."""
     same = same or _is_of_template
     return next((each for each in sorted(replica_sets, key=age) if same(deployment, each)), None)
 
 
 def find_old(replica_sets: Iterable[V1ReplicaSet], new: V1ReplicaSet | None) -> list[V1ReplicaSet]:
-    """All but the new one, the oldest first."""
+    """Return all ReplicaSets except the new one, the oldest first."""
     uid = new.metadata.uid if new is not None else None
     return [each for each in sorted(replica_sets, key=age) if each.metadata.uid != uid]
 
 
 class TemplateMemory:
     """
-    Remembers of each Deployment which of its ReplicaSets are of its template, until the spec of either changes.
+    Remembers for each Deployment which ReplicaSets have its template, until the spec of either changes.
 
-    To compare two templates that differ takes 0.1 ms, and a Deployment is synced a dozen times in a roll-out.
+    Comparing two different templates takes 0.1 ms, and a Deployment is synced about a dozen times in a rollout.
     """
 
     def __init__(self) -> None:
         self._known: dict[str, dict[tuple[Any, ...], bool]] = {}
 
     def forget(self, key: str, uid: str = "") -> None:
-        """The Deployment is gone."""
+        """Forget a Deployment that is gone."""
         self._known.pop(key, None)
 
     def comparing(self, key: str) -> Same:
-        """A comparison for one sync of the Deployment of that key; what it does not ask for is forgotten."""
+        """Return the comparison for one sync of a Deployment. Results that it does not use are forgotten."""
         before = self._known.get(key, {})
         now = self._known[key] = {}
 
@@ -123,7 +127,7 @@ def _metadata(template: V1PodTemplateSpec) -> Any:
 
 
 def _meaning(value: Any, *, quantity: bool = False) -> Any:
-    """A value without what is empty, with each amount in its canonical form."""
+    """Return a value without empty fields, and with quantities in canonical form."""
     if isinstance(value, dict):
         return {
             key: meaning

@@ -1,4 +1,4 @@
-"""What a Deployment's sync writes: ReplicaSets, its own status, and the Events that tell of them."""
+"""The writes of a Deployment's sync: ReplicaSets, the Deployment's status, and Events."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ REPLICA_SETS: Final[GroupResource] = resource_for(V1ReplicaSet).gvr.group_resour
 
 class DeploymentWriter:
     """
-    :param seen: told of every version that is written
+    Writes Deployments and their ReplicaSets.
+
+    :param seen: the version of every write is noted in it
     """
 
     def __init__(self, client: Client, recorder: EventRecorder, seen: ConsistencyStore) -> None:
@@ -37,7 +39,7 @@ class DeploymentWriter:
         self._seen = seen
 
     async def patch(self, namespace: str, name: str, patch: dict[str, Any]) -> V1ReplicaSet:
-        """Apply a strategic merge patch to a ReplicaSet: what it is adopted and released with."""
+        """Apply a strategic merge patch to a ReplicaSet. It is adopted and released with this method."""
         return await self._replica_sets.patch(name, patch, namespace, patch_type=PatchType.STRATEGIC)
 
     def warn(self, deployment: V1Deployment, reason: str, message: str) -> None:
@@ -47,14 +49,18 @@ class DeploymentWriter:
         self._recorder.event(deployment, NORMAL, reason, message)
 
     async def update(self, rollout: Rollout, replica_set: V1ReplicaSet) -> V1ReplicaSet:
-        """Write a changed ReplicaSet; nobody else has changed it meanwhile, or that is a Conflict."""
+        """
+        Write a changed ReplicaSet.
+
+        :raises Conflict: if another client has changed it since it was read
+        """
         updated = await self._replica_sets.update(replica_set)
         self._wrote(rollout, updated)
         rollout.replace(updated)
         return updated
 
     async def scale(self, rollout: Rollout, size: Size) -> bool:
-        """Give a ReplicaSet a size, and say so in an Event. Whether it had another one."""
+        """Scale a ReplicaSet, and record an Event. Returns whether its size has changed."""
         deployment, replica_set = rollout.deployment, rollout.current(size.replica_set)
         had = desired(replica_set)
         if had == size.replicas and not size.force:
@@ -72,11 +78,11 @@ class DeploymentWriter:
 
     async def create(self, rollout: Rollout) -> None:
         """
-        Make the new ReplicaSet.
+        Create the new ReplicaSet.
 
-        :raises AlreadyExists: if its name is another's; the next sync takes another name
-        :raises ClientError: if the server refuses; the status says so
-        :raises StrategyError: if the Deployment's strategy cannot be understood
+        :raises AlreadyExists: if its name is taken by another ReplicaSet; the next sync uses another name
+        :raises ClientError: if the server refuses; the error is added to the status, too
+        :raises StrategyError: if the Deployment's strategy is invalid
         """
         deployment, made = rollout.deployment, new_replica_set(rollout)
         name = made.metadata.name
@@ -105,7 +111,7 @@ class DeploymentWriter:
         rollout.tell_progress("True", NEW_CREATED, f'Created new replica set "{name}"')
 
     async def delete(self, replica_set: V1ReplicaSet) -> None:
-        """Delete a ReplicaSet; it may be gone already."""
+        """Delete a ReplicaSet. It is no error if it is already gone."""
         try:
             await self._replica_sets.delete(replica_set.metadata.name, replica_set.metadata.namespace)
         except NotFound:
@@ -117,7 +123,7 @@ class DeploymentWriter:
         self._seen.wrote(owner_id(updated), DEPLOYMENTS, updated.metadata.resource_version)
 
     async def write_status(self, rollout: Rollout) -> None:
-        """Write a Deployment's status and revision, if they say anything new."""
+        """Write a Deployment's status and revision, if they have changed."""
         deployment = rollout.to_write()
         if deployment is not None:
             written = await self.deployments.update_status(deployment)

@@ -1,4 +1,4 @@
-"""The disruption controller: says in every PodDisruptionBudget's status how many pods may be evicted now."""
+"""The disruption controller: writes into each PodDisruptionBudget's status how many pods may be evicted now."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Which PodDisruptionBudgets select a pod, and which pods a budget selects.
+"""Finding the PodDisruptionBudgets that select a pod, and the pods that a budget selects.
 
-Both questions are answered from the caches of two informers. A budget's selector is compiled once for each of its
-versions, since the first question is asked for every change of every pod.
+Both are found in the caches of two informers. The first is needed for every change of every pod, so a budget's selector
+is compiled only once for each version of the budget.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ("Budgets",)
 
 class Budgets:
     """
-    Budgets and pods, found by each other.
+    Finds budgets by pod, and pods by budget.
 
     :param budgets: the cache of budgets, with its index by namespace
     :param pods: the cache of pods, with its index by namespace
@@ -24,15 +24,15 @@ class Budgets:
     def __init__(self, budgets: Indexer[V1PodDisruptionBudget], pods: Indexer[V1Pod]) -> None:
         self._budgets = budgets
         self._pods = pods
-        #: By the budget's uid: the version that was compiled, and its selector. None where it cannot be understood.
+        #: By the budget's uid: its resource version, and its compiled selector; None if the selector is invalid.
         self._compiled: dict[str, tuple[str, Selector | None]] = {}
 
     def __len__(self) -> int:
-        """How many selectors are remembered."""
+        """Return the number of selectors that are remembered."""
         return len(self._compiled)
 
     def of_pod(self, pod: V1Pod) -> list[V1PodDisruptionBudget]:
-        """The budgets that select a pod. One whose selector is not valid selects none."""
+        """Return the budgets that select a pod. A budget with an invalid selector selects none."""
         labels = pod.metadata.labels
         return [
             budget
@@ -42,16 +42,16 @@ class Budgets:
 
     def pods_of(self, budget: V1PodDisruptionBudget) -> list[V1Pod]:
         """
-        The pods that a budget selects: all of its namespace for an empty selector, none for one that is missing.
+        Return the pods that a budget selects. An empty selector selects all of the namespace, a missing one none.
 
-        :raises SelectorError: if its selector is not valid
+        :raises SelectorError: if its selector is invalid
         """
         selector = label_selector_as_selector(budget.spec.selector)
         pods = self._pods.by_index(NAMESPACE_INDEX, budget.metadata.namespace)
         return [pod for pod in pods if selector.matches(pod.metadata.labels)]
 
     def forget(self, budget: V1PodDisruptionBudget) -> None:
-        """Drop what is remembered of a budget that is gone."""
+        """Forget a budget that is gone."""
         self._compiled.pop(budget.metadata.uid, None)
 
     def _selector_of(self, budget: V1PodDisruptionBudget) -> Selector | None:

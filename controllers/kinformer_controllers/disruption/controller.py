@@ -1,8 +1,9 @@
 """The disruption controller, as kube-controller-manager has it.
 
-In: PodDisruptionBudgets and pods, and the controllers of those pods for how many they want. Out: the status of each
-budget, by which the API server allows or refuses evictions, and the DisruptionTarget condition of pods whose
-disruption never came. Promised: a budget that cannot be computed allows no eviction, and says why in its condition.
+In: PodDisruptionBudgets, pods, and the pods' controllers, which have the desired number of pods. Out: the status of
+each budget, by which the API server allows or refuses evictions, and a false DisruptionTarget condition on pods that
+were not deleted in time. Promised: a budget whose status cannot be computed allows no evictions, and its condition has
+the reason.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ __all__ = ("DisruptionController", "make_controller")
 
 log = get_logger(__name__)
 
-#: What is wrong with the server for a while, rather than with the budget or its pods.
+#: Errors that pass by themselves: the server has a problem, not the budget or its pods.
 _PASSING = (
     ConnectionLost,
     InternalError,
@@ -63,7 +64,7 @@ _PASSING = (
     TooManyRequests,
 )
 
-#: The component that its Events are from.
+#: The source component of its Events.
 COMPONENT = "controllermanager"
 BUDGETS = GroupResource("policy", "poddisruptionbudgets")
 
@@ -74,7 +75,7 @@ def make_controller(context: ControllerContext) -> DisruptionController:
 
 
 class DisruptionController:
-    """Keeps the status of budgets. Budgets and stale conditions have a queue and a worker each."""
+    """Syncs the statuses of budgets. Budgets and stale conditions have a queue and a worker each."""
 
     def __init__(
         self,
@@ -97,7 +98,7 @@ class DisruptionController:
         )
         self._counter = BudgetCounter(self.budgets, self.scales, recorder)
         self._server = client.resource(V1PodDisruptionBudget)
-        # kube-controller-manager counts from a cache that is behind its own last write, and is refused.
+        # kube-controller-manager does not wait for its own last write. It then meets a conflict and retries.
         self._seen = ConsistencyStore({BUDGETS: budgets.indexer}, self._clock)
         self.stale = StalePods(client.resource(V1Pod), pods.indexer, self._clock)
         self.controller = Controller("disruption", self.sync, clock=self._clock)
@@ -110,12 +111,12 @@ class DisruptionController:
         self.controller.wait_for(replication_controllers).wait_for(replica_sets)
         self.controller.wait_for(deployments).wait_for(stateful_sets)
 
-    #: Its keys are of namespaces, and so is all that it looks at, but for Nodes, which every process holds.
+    #: It can be sharded by namespace, because everything it reads is in the key's namespace.
     can_be_sharded: Final = True
 
     @property
     def has_synced(self) -> bool:
-        """Whether the caches were complete and the workers have started."""
+        """Whether the caches have synced and the workers have started."""
         return self.controller.has_synced and self.stale_pods.has_synced
 
     async def run(self) -> None:
@@ -126,9 +127,9 @@ class DisruptionController:
 
     async def sync(self, key: str) -> float | None:
         """
-        Bring one budget's status up to date.
+        Update one budget's status.
 
-        :return: seconds until a noted eviction is overdue, None if none is noted
+        :return: seconds until an allowed eviction is overdue; None if there is none
         """
         if (wait := self._seen.wait(key)) is not None:
             return wait
@@ -143,13 +144,13 @@ class DisruptionController:
         except Conflict:
             raise
         except Exception as error:
-            # Whatever is wrong with it: nothing may be evicted until it is right again.
+            # For errors of any type, nothing may be evicted until the status can be computed again.
             status = failed_status(budget, error, self._clock.now())
             if status != budget.status:
                 log.error("budget_not_computed", budget=key, error=str(error))
                 await self._write(budget, status)
             if isinstance(error, _PASSING):
-                raise  # no event will tell that it has passed, and the budget would stay as it is
+                raise  # to be retried, because there is no event when the error has passed
             return None
         return count.recheck
 
@@ -160,5 +161,5 @@ class DisruptionController:
             updated = await self._server.update_status(written)
             self._seen.wrote(owner_id(budget), BUDGETS, updated.metadata.resource_version)
         except NotFound:
-            # The cache has yet to hear of it; the same happens to each budget that is deleted together with its pods.
+            # The budget was deleted, and the cache does not show it yet. This is usual when pods are deleted, too.
             log.debug("budget_gone", namespace=budget.metadata.namespace, name=budget.metadata.name)

@@ -1,7 +1,7 @@
-"""Counting a budget: from its pods and what their controllers want, to the status that it should have.
+"""Computing a budget's status from its pods and the desired scale of their controllers.
 
-In: a budget; its pods and their number come from :class:`Budgets` and :class:`Scales`. Out: its new status, and Events
-about what is odd. Nothing is written.
+In: a budget; its pods come from :class:`Budgets`, and the desired scales from :class:`Scales`. Out: its new status, and
+Events about problems. The status is not written here.
 """
 
 from __future__ import annotations
@@ -36,8 +36,10 @@ _UNMANAGED_PODS: Final = (
 @dataclass(frozen=True, slots=True)
 class Count:
     """
-    :ivar status: what the budget's status should be
-    :ivar recheck: seconds until a noted eviction is overdue, None if none is noted
+    The result for one budget.
+
+    :ivar status: the new status
+    :ivar recheck: seconds until an allowed eviction is overdue; None if there is none
     """
 
     status: V1PodDisruptionBudgetStatus
@@ -46,9 +48,9 @@ class Count:
 
 class BudgetCounter:
     """
-    Counts budgets.
+    Computes the statuses of budgets.
 
-    :param recorder: told of what is odd, about the budget or the pod
+    :param recorder: records Events about problems of a budget or a pod
     """
 
     def __init__(self, budgets: Budgets, scales: Scales, recorder: EventRecorder) -> None:
@@ -58,10 +60,12 @@ class BudgetCounter:
 
     async def count(self, budget: V1PodDisruptionBudget, now: datetime) -> Count:
         """
-        :raises SelectorError: if the budget's selector is not valid
-        :raises ScaleError: if a controller of its pods does not tell how many it wants
-        :raises ValueError: if its number is neither an integer nor a percentage
-        :raises ClientError: if the server could not be asked
+        Compute a budget's status.
+
+        :raises SelectorError: if the budget's selector is invalid
+        :raises ScaleError: if the scale of a pod's controller cannot be found
+        :raises ValueError: if the budget's number is neither an integer nor a percentage
+        :raises ClientError: if the server could not be read
         """
         try:
             pods = self._budgets.pods_of(budget)
@@ -78,7 +82,7 @@ class BudgetCounter:
             raise
         disrupted = disrupted_pods(budget, pods, now)
         for pod in disrupted.overdue:
-            # The namespace stands twice in Kubernetes' own text, too.
+            # Kubernetes' text has the namespace twice, too.
             where = f"{budget.metadata.namespace}/{budget.metadata.namespace}"
             message = f"Pod was expected by PDB {where} to be deleted but it wasn't"
             self._recorder.event(pod, WARNING, "NotDeleted", message)
@@ -93,7 +97,7 @@ class BudgetCounter:
         return Count(status, (disrupted.recheck - now).total_seconds() if disrupted.recheck is not None else None)
 
     async def _expect(self, budget: V1PodDisruptionBudget, pods: list[V1Pod]) -> tuple[int, int]:
-        """How many pods there should be, and how many of them must be healthy."""
+        """Return how many pods there should be, and how many of them must be healthy."""
         if not wants_scale(budget):
             expected = len(pods) if budget.spec.min_available is not None else 0
             return expected, desired_healthy(budget, expected)

@@ -1,4 +1,4 @@
-"""What makes a budget be counted again: a change of itself, or of a pod that it selects."""
+"""Event handlers that queue a budget when it changes, or when a pod that it selects changes."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class PodHandler:
     """
     An event handler for pods.
 
-    :param queue: takes the key of the budget that selects the pod
-    :param stale_pods: takes the key of a pod whose DisruptionTarget condition is or will be stale
+    :param queue: gets the key of the budget that selects the pod
+    :param stale_pods: gets the key of a pod whose DisruptionTarget condition is or will be stale
     """
 
     def __init__(
@@ -63,8 +63,8 @@ class PodHandler:
 
     def on_update(self, old: V1Pod, new: V1Pod, /) -> None:
         if old.metadata.labels != new.metadata.labels:
-            # kube-controller-manager counts only the budget that selects the pod now. The one that has lost it would go
-            # on counting it, and let too many pods be evicted.
+            # kube-controller-manager queues only the budget that selects the pod now. The budget that selected it
+            # before would still count the pod, and would allow too many evictions.
             self._enqueue_budget_of(old)
         self._seen(new)
 

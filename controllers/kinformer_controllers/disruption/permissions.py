@@ -1,4 +1,4 @@
-"""What the disruption controller may do at the server."""
+"""The permissions of the disruption controller at the API server."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ PERMISSIONS: Final[tuple[Rule, ...]] = (
     allow("list watch", "poddisruptionbudgets.policy"),
     allow("update", "poddisruptionbudgets.policy/status"),
     allow("list watch", "pods", "replicationcontrollers", "replicasets.apps", "deployments.apps", "statefulsets.apps"),
-    # DisruptionTarget conditions that are out of date are set to false.
+    # Stale DisruptionTarget conditions are set to False.
     allow("update", "pods/status"),
-    # Whatever controls a pod says how many there should be by its scale.
+    # A pod's controller may be of any kind. Its scale has the desired number of pods.
     allow("get", "*.*/scale"),
     RECORD_EVENTS,
 )

@@ -1,8 +1,8 @@
-"""How many pods somebody wants: the scale of the controllers of some pods.
+"""The desired number of pods, from the scale of the pods' controllers.
 
-A share of the pods (``minAvailable: 50%``) is a share of what their controllers ask for, and not of the pods that are
-there at the moment. The controllers of Kubernetes' own kinds are read from caches. Any other kind is asked for through
-its scale subresource, so that budgets work for custom resources too.
+A percentage (``minAvailable: 50%``) is of the number of pods that the controllers want, not of the existing pods.
+Controllers of Kubernetes' own kinds are read from caches. For any other kind the scale subresource is read, so budgets
+work for custom resources, too.
 """
 
 from __future__ import annotations
@@ -30,13 +30,15 @@ _APPS: Final = ("apps", "extensions")
 
 
 class ScaleError(Exception):
-    """The controllers of some pods do not tell how many pods they want."""
+    """The scale of a pod's controller cannot be found."""
 
 
 class ExpectedScale(NamedTuple):
     """
-    :ivar total: the sum of what the pods' controllers want
-    :ivar unmanaged: names of the pods that have no controller; they do not count
+    The result of :func:`expected_scale`.
+
+    :ivar total: the sum of the scales of the pods' controllers
+    :ivar unmanaged: the names of pods without a controller; they do not count
     """
 
     total: int
@@ -49,18 +51,18 @@ class _Found(NamedTuple):
 
 
 class Scales(Protocol):
-    """Knows how many pods a controller wants."""
+    """Finds the scale of a controller."""
 
     async def find(self, reference: V1OwnerReference, namespace: str) -> _Found | None:
-        """The controller that decides how many pods there are, and how many it wants; None if it is gone."""
+        """Return the controller that decides the number of pods, and its scale; None if it is gone."""
 
 
 async def expected_scale(pods: Iterable[V1Pod], scales: Scales) -> ExpectedScale:
     """
-    What the controllers of these pods want together; each of them counts once.
+    Return the sum of the scales of the pods' controllers. Each controller counts once.
 
-    :raises ScaleError: if the controller of a pod is gone, or is of a kind that has no scale
-    :raises ClientError: if the server could not be asked
+    :raises ScaleError: if the controller of a pod is gone, or its kind has no scale
+    :raises ClientError: if the server could not be read
     """
     wanted: dict[str, int] = {}
     unmanaged = []
@@ -78,9 +80,9 @@ async def expected_scale(pods: Iterable[V1Pod], scales: Scales) -> ExpectedScale
 
 class ScaleFinder:
     """
-    Finds controllers and their scales, in caches where they are of Kubernetes' own kinds.
+    Finds controllers and their scales. Those of Kubernetes' own kinds are found in caches.
 
-    :param client: asked for the scale of other kinds
+    :param client: reads the scale of other kinds
     """
 
     def __init__(
@@ -99,10 +101,10 @@ class ScaleFinder:
 
     async def find(self, reference: V1OwnerReference, namespace: str) -> _Found | None:
         """
-        See :meth:`Scales.find`. Of a ReplicaSet that a Deployment controls, the Deployment decides.
+        See :meth:`Scales.find`. If a Deployment controls the ReplicaSet, the result is the Deployment's.
 
         :raises ScaleError: if the kind is not served, or has no scale
-        :raises ClientError: if the server could not be asked
+        :raises ClientError: if the server could not be read
         """
         found = self._find_cached(reference, namespace)
         return found if found is not None else await self._ask(reference, namespace)
@@ -134,7 +136,7 @@ class ScaleFinder:
         try:
             scale = await resource.get_scale(reference.name, namespace)
         except NotFound:
-            # Either the object is gone, or its kind has no scale: the server says the same of both.
+            # The server's answer is the same if the object is gone and if its kind has no scale.
             if "scale" not in served.subresources:
                 raise ScaleError(f"{served.gvr.group_resource} does not implement the scale subresource") from None
             return None
@@ -151,7 +153,7 @@ def _group_of(reference: V1OwnerReference) -> str:
 
 
 def _get(owners: Indexer[Any], reference: V1OwnerReference, namespace: str) -> Any:
-    """The object that is meant; None if it is gone, or another one has its name."""
+    """Return the object that a reference names; None if it is gone, or another object has its name."""
     owner = owners.get_by_key(f"{namespace}/{reference.name}")
     return owner if owner is not None and owner.metadata.uid == reference.uid else None
 

@@ -1,4 +1,4 @@
-"""A label selector as Kubernetes writes it into Events: in the form that Go prints its API types."""
+"""Formatting a label selector for Events as Kubernetes does: in the form in which Go prints its API types."""
 
 from __future__ import annotations
 

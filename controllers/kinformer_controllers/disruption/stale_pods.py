@@ -1,4 +1,4 @@
-"""Taking back the DisruptionTarget condition of pods whose disruption never came."""
+"""Setting the DisruptionTarget condition to False on pods that were not deleted in time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ __all__ = ("StalePods",)
 
 class StalePods:
     """
-    :param pods: where the condition is written
+    Syncs pods with a DisruptionTarget condition.
+
+    :param pods: writes the condition to the server
     :param cached: the cache of pods
     """
 
@@ -26,7 +28,7 @@ class StalePods:
         """
         Set the condition of a pod to False if it is stale.
 
-        :return: seconds until it is, if it is not yet; None if there is nothing to wait for
+        :return: seconds until it becomes stale; None if it cannot become stale
         """
         pod = self._cached.get_by_key(key)
         wait = stale_in(pod, self._clock.now()) if pod is not None else None

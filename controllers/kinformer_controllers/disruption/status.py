@@ -1,7 +1,7 @@
-"""A budget's status: how many pods are healthy, how many must be, and how many may be evicted.
+"""Computing a budget's status: how many pods are healthy, how many must be, and how many may be evicted.
 
-Everything here is decided from objects and a time; nothing is read or written. The API server's eviction reads what
-comes of it: it takes one off ``disruptionsAllowed`` for each eviction and notes the pod in ``disruptedPods``.
+All functions are pure: objects and a time in, values out. The API server's eviction uses the status: for each eviction
+it lowers ``disruptionsAllowed`` by one and adds the pod to ``disruptedPods``.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Final
 
 from kinformer.meta import scaled_value
 from kinformer.models import V1Condition, V1Pod, V1PodDisruptionBudget, V1PodDisruptionBudgetStatus
+from kinformer.operator.conditions import get_condition
 from kinformer_controllers.shared.owning.status import is_pod_ready
 
 __all__ = (
@@ -28,7 +29,7 @@ __all__ = (
     "wants_scale",
 )
 
-#: How long an eviction that was allowed counts against the budget if its pod is not deleted.
+#: How long an allowed eviction counts against the budget while its pod is not deleted.
 DELETION_TIMEOUT: Final = timedelta(minutes=2)
 
 DISRUPTION_ALLOWED: Final = "DisruptionAllowed"
@@ -38,14 +39,14 @@ SYNC_FAILED: Final = "SyncFailed"
 
 
 def wants_scale(budget: V1PodDisruptionBudget) -> bool:
-    """Whether the budget depends on how many pods the controllers want, rather than on how many there are."""
+    """Whether the budget depends on the desired number of pods, not on the number of existing ones."""
     spec = budget.spec
     return spec.max_unavailable is not None or isinstance(spec.min_available, str)
 
 
 def desired_healthy(budget: V1PodDisruptionBudget, expected: int) -> int:
     """
-    How many pods must be healthy at least. Percentages are rounded up, as Kubernetes does.
+    Return how many pods must be healthy. Percentages are rounded up, as in Kubernetes.
 
     :param expected: how many pods there should be
     :raises ValueError: if the budget's number is neither an integer nor a percentage
@@ -61,11 +62,11 @@ def desired_healthy(budget: V1PodDisruptionBudget, expected: int) -> int:
 @dataclass(frozen=True, slots=True)
 class Disrupted:
     """
-    What becomes of the evictions that a status notes.
+    The state of the evictions in a status.
 
-    :ivar pods: names of pods that are still expected to be deleted, and when their eviction was allowed
-    :ivar overdue: pods that should have been deleted by now, and were not
-    :ivar recheck: when the next of `pods` is overdue
+    :ivar pods: by name, the pods that are still expected to be deleted, with the times of their evictions
+    :ivar overdue: the pods that should have been deleted by now
+    :ivar recheck: the time when the next of `pods` is overdue
     """
 
     pods: dict[str, datetime]
@@ -74,7 +75,7 @@ class Disrupted:
 
 
 def disrupted_pods(budget: V1PodDisruptionBudget, pods: Iterable[V1Pod], now: datetime) -> Disrupted:
-    """Which of the noted evictions still count. A pod that is gone, or is being deleted, is left out."""
+    """Return the evictions that still count. Pods that are gone or are being deleted are left out."""
     noted: Mapping[str, datetime] = (budget.status.disrupted_pods if budget.status is not None else None) or {}
     still: dict[str, datetime] = {}
     overdue = []
@@ -91,7 +92,7 @@ def disrupted_pods(budget: V1PodDisruptionBudget, pods: Iterable[V1Pod], now: da
 
 
 def count_healthy(pods: Iterable[V1Pod], disrupted: Mapping[str, datetime], now: datetime) -> int:
-    """How many pods are ready, and neither being deleted nor expected to be soon."""
+    """Return how many pods are ready, are not being deleted, and have no eviction that still counts."""
     healthy = 0
     for pod in pods:
         since = disrupted.get(pod.metadata.name)
@@ -110,9 +111,9 @@ def new_status(
     now: datetime,
 ) -> V1PodDisruptionBudgetStatus:
     """
-    The status that the budget should have.
+    Return the new status of a budget.
 
-    Nothing may be evicted while no pod is expected. Otherwise the first pods of a new budget could be evicted before
+    Nothing may be evicted while no pods are expected. Otherwise the first pods of a new budget could be evicted before
     this controller has counted them.
     """
     allowed = max(healthy - desired, 0) if expected > 0 else 0
@@ -137,11 +138,14 @@ def new_status(
 
 
 def is_up_to_date(budget: V1PodDisruptionBudget, status: V1PodDisruptionBudgetStatus) -> bool:
-    """Whether the budget says all of `status` already. A message or a time alone is no reason to write."""
+    """Whether the budget already has this status. Messages and times are not compared."""
     there = budget.status
     if there is None:
         return False
-    now, then = _condition(there.conditions), _condition(status.conditions)
+    now, then = (
+        get_condition(there.conditions, DISRUPTION_ALLOWED),
+        get_condition(status.conditions, DISRUPTION_ALLOWED),
+    )
     return (
         (there.current_healthy or 0) == status.current_healthy
         and (there.desired_healthy or 0) == status.desired_healthy
@@ -157,9 +161,9 @@ def is_up_to_date(budget: V1PodDisruptionBudget, status: V1PodDisruptionBudgetSt
 
 def failed_status(budget: V1PodDisruptionBudget, error: Exception, now: datetime) -> V1PodDisruptionBudgetStatus:
     """
-    The status of a budget that could not be computed: nothing may be evicted, and the condition says why.
+    Return the status of a budget that could not be computed: nothing may be evicted, and the condition has the error.
 
-    All else stays as it was.
+    All other fields stay the same.
     """
     there = budget.status
     status = (
@@ -180,12 +184,8 @@ def failed_status(budget: V1PodDisruptionBudget, error: Exception, now: datetime
     return status
 
 
-def _condition(conditions: Iterable[V1Condition] | None) -> V1Condition | None:
-    return next((condition for condition in conditions or () if condition.type == DISRUPTION_ALLOWED), None)
-
-
 def _with_condition(budget: V1PodDisruptionBudget, condition: V1Condition) -> list[V1Condition]:
-    """The budget's conditions with this one in its place. Its transition time stays while its status does."""
+    """Return the budget's conditions with this one. If its status is the same as before, the transition time stays."""
     conditions = list((budget.status.conditions if budget.status is not None else None) or ())
     for index, there in enumerate(conditions):
         if there.type == condition.type:
