@@ -1,4 +1,4 @@
-"""The endpoints controller, as kube-controller-manager has it: Endpoints follow services and pods."""
+"""The endpoints controller, as in kube-controller-manager: it keeps the Endpoints of services."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many addresses an Endpoints object may have, and which are left out when there are more."""
+"""The largest number of addresses in an Endpoints object, and cutting off those beyond it."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from kinformer.models import V1EndpointSubset
 
 __all__ = ("MAX_CAPACITY", "OVER_CAPACITY_ANNOTATION", "TRUNCATED", "truncate")
 
-#: Addresses, ready or not, in all subsets together.
+#: The largest number of addresses, ready and not ready, in all subsets together.
 MAX_CAPACITY = 1000
 
 OVER_CAPACITY_ANNOTATION = "endpoints.kubernetes.io/over-capacity"
-#: The annotation's value where addresses were left out.
+#: The annotation's value if addresses were left out.
 TRUNCATED = "truncated"
 
 
 def truncate(subsets: Sequence[V1EndpointSubset], capacity: int = MAX_CAPACITY) -> tuple[list[V1EndpointSubset], bool]:
     """
-    As many addresses as there is room for: ready ones first, of each subset in proportion to its size.
+    Cut the addresses to the capacity: ready ones are kept first, from each subset in proportion to its size.
 
-    A subset for which nothing is left is left out, which the server would refuse. (Kubernetes tries.)
+    A subset that would be empty is left out, because the server refuses it. (Kubernetes sends it.)
 
-    :return: the subsets, and whether anything had to go
+    :return: the subsets, and whether addresses were left out
     """
     ready = sum(len(subset.addresses or ()) for subset in subsets)
     not_ready = sum(len(subset.not_ready_addresses or ()) for subset in subsets)
@@ -35,7 +35,7 @@ def truncate(subsets: Sequence[V1EndpointSubset], capacity: int = MAX_CAPACITY) 
     kept: list[V1EndpointSubset] = []
     for subset in subsets:
         addresses, others = subset.addresses or [], subset.not_ready_addresses or []
-        # Rounded up, so that it is the last subset that gets less than its share.
+        # The share is rounded up, so the last subset may get less than its share.
         share = min(math.ceil(len(addresses if cut_ready else others) / total * room), left)
         if cut_ready:
             addresses, others = addresses[:share], []

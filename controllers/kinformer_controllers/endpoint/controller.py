@@ -1,8 +1,8 @@
-"""The endpoints controller: keeps for each service with a selector an Endpoints object that lists its pods' addresses.
+"""The endpoints controller: for each service with a selector it keeps an Endpoints object with its pods' addresses.
 
-It is kube-controller-manager's: what wakes it, what it writes and what it leaves alone are the same. Two things differ.
-:mod:`~kinformer_controllers.endpoint.subsets` says how ports are ordered. Endpoints that are over capacity are not
-written again and again.
+It is kube-controller-manager's controller, with the same events and the same writes, except for two differences. Ports
+are sorted by their values (:mod:`~kinformer_controllers.shared.services.repacking`). And Endpoints that are over
+capacity are not written again in each sync.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = ("MANAGED_BY", "MANAGED_BY_LABEL", "EndpointController", "make_control
 
 log = get_logger(__name__)
 
-#: On Endpoints that this controller made, and the value it has there. Its Events are from that component, too.
+#: The label of Endpoints that this controller made, and its value. The value is the source component of Events, too.
 MANAGED_BY_LABEL = "endpoints.kubernetes.io/managed-by"
 MANAGED_BY = "endpoint-controller"
 
@@ -58,8 +58,10 @@ def make_controller(context: ControllerContext) -> Controller:
 
 class EndpointController(ServiceSyncer[V1Endpoints | None]):
     """
-    :param workers: how many are synced at once
-    :param batch_period: seconds for which changes of a service's pods are gathered into one write
+    Syncs the Endpoints of services.
+
+    :param workers: the number of services that are synced at the same time
+    :param batch_period: how long changes of a service's pods are collected before a sync, in seconds
     """
 
     def __init__(
@@ -107,7 +109,7 @@ class EndpointController(ServiceSyncer[V1Endpoints | None]):
         try:
             made = await self._server.create(endpoints)
         except Exception as error:
-            # None can be made there any more, and the service goes next.
+            # Nothing can be created in the namespace any more, and the service will be deleted, too.
             if is_namespace_terminating(error):
                 return
             meta = service.metadata
@@ -145,7 +147,7 @@ def _endpoints(
     truncated: bool,
     triggered: datetime | None,
 ) -> V1Endpoints:
-    """What to write: labels are the service's, annotations those that are there, and the controller's own of both."""
+    """Make the object to write, with the service's labels, the existing annotations, and the controller's own."""
     if current is None:
         meta = V1ObjectMeta(name=service.metadata.name, namespace=service.metadata.namespace)
     else:
@@ -176,7 +178,11 @@ def _up_to_date(service: V1Service, current: V1Endpoints, subsets: list[V1Endpoi
 
 
 def _carried_over(labels: Mapping[str, str] | None) -> dict[str, str]:
-    """Without the controller's own. (The headless one alone is never a reason to write: an IP is for life.)"""
+    """
+    Return the labels without the controller's own.
+
+    So a difference in the headless label alone never causes a write: a service never gains or loses its cluster IP.
+    """
     return {key: value for key, value in (labels or {}).items() if key not in (MANAGED_BY_LABEL, HEADLESS_LABEL)}
 
 

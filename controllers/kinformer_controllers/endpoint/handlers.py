@@ -1,7 +1,10 @@
-"""What of Endpoints themselves makes their service be synced: that they are left over, are gone, or have come at last.
+"""The event handler for Endpoints. It queues their service in three cases.
 
-That somebody else has changed them is none of it, as in Kubernetes: the next change of the service or its pods sets
-them right.
+- They are in the first list: their service may be gone.
+- They were deleted, and their service exists.
+- The cache now shows a write that the service has waited for.
+
+Changes by other clients are ignored, as in Kubernetes: the next change of the service or its pods corrects them.
 """
 
 from __future__ import annotations
@@ -13,15 +16,15 @@ from kinformer_controllers.shared.waiting.consistency import ConsistencyStore
 
 __all__ = ("LEADER_ANNOTATION", "EndpointsHandler")
 
-#: On Endpoints that are no service's: by which processes agree on a leader (or did, before there were Leases).
+#: The annotation of Endpoints that belong to no service: an old kind of lock for leader election.
 LEADER_ANNOTATION = "control-plane.alpha.kubernetes.io/leader"
 
 
 class EndpointsHandler:
     """
-    Told of Endpoints.
+    The event handler for Endpoints.
 
-    :param seen: which services wait for the cache to show their Endpoints as they were written
+    :param seen: knows the services that wait until the cache shows their last write
     """
 
     def __init__(self, queue: Queue[str], services: Store[V1Service], seen: ConsistencyStore) -> None:
@@ -31,8 +34,8 @@ class EndpointsHandler:
 
     def on_add(self, endpoints: V1Endpoints, is_in_initial_list: bool, /) -> None:
         key = f"{endpoints.metadata.namespace}/{endpoints.metadata.name}"
-        # Their service may have gone while nobody looked. The workers, which wait until everything that was there at
-        # the start is known, find out.
+        # Their service may have been deleted while this process did not run. The workers start when all caches have
+        # synced, and then check it.
         left_over = is_in_initial_list and LEADER_ANNOTATION not in (endpoints.metadata.annotations or {})
         if left_over or self._seen.caught_up(key):
             self._queue.add(key)
@@ -44,6 +47,6 @@ class EndpointsHandler:
 
     def on_delete(self, endpoints: Deleted[V1Endpoints], /) -> None:
         key = deletion_handling_key(endpoints)
-        # Those of a service that is gone are gone as they should be.
+        # If the service is gone, too, there is nothing to do.
         if self._services.get_by_key(key) is not None:
             self._queue.add(key)

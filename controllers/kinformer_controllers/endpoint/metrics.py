@@ -1,6 +1,6 @@
-"""What the endpoints controller tells of itself.
+"""The metrics of the endpoints controller.
 
-Kubernetes' own has no metrics beyond its queue's; these are called as those of its slice controller are.
+Kubernetes' controller has only the metrics of its queue. The names here follow those of the endpoint slice controller.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ class EndpointMetrics:
         self._total = 0
 
     def changed(self, operation: str) -> None:
-        """:param operation: ``create``, ``update`` or ``delete``"""
+        """Count a write: ``create``, ``update`` or ``delete``."""
         _CHANGES.labels(operation).inc()
 
     def synced(self, result: str) -> None:
-        """:param result: ``success``, ``stale`` or ``error``"""
+        """Count a sync: ``success``, ``stale`` or ``error``."""
         _SYNCS.labels(result).inc()
 
     def desired(self, key: str, endpoints: int) -> None:
-        """A service has so many addresses, ready or not; 0 once it is gone."""
+        """Set the number of a service's addresses, ready or not; 0 if the service is gone."""
         self._total += endpoints - self._desired.pop(key, 0)
         if endpoints:
             self._desired[key] = endpoints

@@ -1,4 +1,4 @@
-"""What the endpoints controller can be told."""
+"""The options of the endpoints controller."""
 
 from __future__ import annotations
 
@@ -12,4 +12,6 @@ __all__ = ("EndpointOptions",)
 @dataclass(frozen=True)
 class EndpointOptions:
     concurrent_endpoint_syncs: int = workers(5, "Services' Endpoints")
-    endpoint_updates_batch_period: float = duration(0.0, "How long pods' changes of a Service are gathered.")
+    endpoint_updates_batch_period: float = duration(
+        0.0, "How long changes of a Service's pods are collected before a sync."
+    )

@@ -1,4 +1,4 @@
-"""What the endpoints controller may do at the server."""
+"""The permissions of the endpoints controller at the API server."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ("PERMISSIONS",)
 PERMISSIONS: Final[tuple[Rule, ...]] = (
     allow("list watch", "services", "pods"),
     allow("list watch create update delete", "endpoints"),
-    # OpenShift asks for this of whoever writes addresses of its cluster network; nothing else knows it.
+    # OpenShift requires this permission for addresses in its cluster network. Other servers ignore it.
     allow("create", "endpoints/restricted"),
     RECORD_EVENTS,
 )

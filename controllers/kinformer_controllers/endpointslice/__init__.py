@@ -1,4 +1,4 @@
-"""The endpoint slice controller, as kube-controller-manager has it: slices follow services, pods and nodes."""
+"""The endpoint slice controller, as in kube-controller-manager: it keeps the EndpointSlices of services."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The endpoint slice controller: keeps for each service with a selector slices that list its pods' addresses.
+"""The endpoint slice controller: for each service with a selector it keeps EndpointSlices with its pods' addresses.
 
-It is kube-controller-manager's. What is not here are hints by the size of zones (the annotation
-``service.kubernetes.io/topology-mode``), which a service's traffic distribution has taken the place of.
+It is kube-controller-manager's controller. Not supported: hints by the size of zones (the annotation
+``service.kubernetes.io/topology-mode``), which a service's traffic distribution has replaced.
 """
 
 from __future__ import annotations
@@ -30,16 +30,17 @@ from kinformer_controllers.shared.waiting.consistency import ConsistencyStore
 
 __all__ = ("EndpointSliceController", "make_controller")
 
-#: The component that its Events are from.
+#: The source component of its Events.
 COMPONENT = "endpoint-slice-controller"
-#: What its queue's metrics call it.
+#: The name of its queue in metrics.
 QUEUE = "endpoint_slice"
 
 _SERVICE_INDEX = "serviceName"
 
-#: Seconds until a service that failed is tried again, doubled each time up to the second: one sync may be many writes.
+#: The first and the longest delay before a failed service is retried, in seconds. They are long because one sync may
+#: make many writes.
 _RETRY_FIRST, _RETRY_LAST = 1.0, 1000.0
-#: Retries of all services together: so many a second, and so many at once.
+#: The rate of retries of all services together, a second, and the burst.
 _RETRY_QPS, _RETRY_BURST = 10.0, 100
 
 
@@ -59,9 +60,11 @@ def make_controller(context: ControllerContext) -> Controller:
 
 class EndpointSliceController(ServiceSyncer[list[V1EndpointSlice]]):
     """
-    :param workers: how many are synced at once
-    :param max_per_slice: endpoints that a slice has at most
-    :param batch_period: seconds for which changes of a service's pods are gathered
+    Syncs the EndpointSlices of services.
+
+    :param workers: the number of services that are synced at the same time
+    :param max_per_slice: the largest number of endpoints in a slice
+    :param batch_period: how long changes of a service's pods are collected before a sync, in seconds
     """
 
     def __init__(
@@ -121,7 +124,7 @@ class EndpointSliceController(ServiceSyncer[list[V1EndpointSlice]]):
         triggered: datetime | None,
     ) -> None:
         self.tracker.keep(key, there)
-        # By name, so that the same question has the same answer.
+        # Sorted by name, so that the result is always the same.
         existing = [self._views.of(slice_) for slice_ in sorted(there, key=_name_of)]
         try:
             await self._reconciler.reconcile(key, service, pods, existing, triggered)
@@ -132,7 +135,7 @@ class EndpointSliceController(ServiceSyncer[list[V1EndpointSlice]]):
             raise
 
     async def _gone(self, key: str) -> None:
-        # Its slices are the garbage collector's.
+        # The garbage collector deletes its slices.
         self._metrics.forget(key)
         self.tracker.forget(key)
         self.nodes.wait_for(key, ())

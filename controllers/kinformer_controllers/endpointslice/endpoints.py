@@ -1,8 +1,8 @@
-"""Endpoints of slices in a form that is cheap to compare: who it is, and in what state.
+"""The endpoints of slices in a form that is cheap to compare: an identity and a state.
 
-An endpoint *is* its addresses, its hostname and its pod; what else is said of it may change while it keeps its place.
-Slices that are there are read into this form once each time that they change, pods at each sync; models are made for
-what is written only.
+The identity of an endpoint is its addresses, its hostname and its pod. Its state may change while it stays in the same
+slice. Existing slices are read into this form once for each change, pods in each sync. Models are made only for slices
+that are written.
 """
 
 from __future__ import annotations
@@ -36,25 +36,25 @@ __all__ = (
     "read_slice",
 )
 
-#: Addresses in their order, hostname, namespace and name of the pod.
+#: The sorted addresses, the hostname, and the namespace and name of the pod.
 Identity = tuple[tuple[str, ...], str, str, str]
-#: Ports in their order: those of a slice are the same for all its endpoints.
+#: The sorted ports of a slice, which are the same for all its endpoints.
 PortsKey = tuple[ResolvedPort, ...]
 
-#: The zones, and the nodes, whose traffic is to go to an endpoint.
+#: The zones and the nodes whose traffic should go to an endpoint.
 Hints = tuple[tuple[str, ...], tuple[str, ...]]
 NO_HINTS: Hints = ((), ())
 
-#: What a reference to a pod says besides which one: kind, uid, apiVersion, fieldPath. As :attr:`EndpointPod.target`.
+#: The other fields of a reference to a pod: kind, uid, apiVersion, fieldPath, as in :attr:`EndpointPod.target`.
 _Target = tuple[str, str, str, str]
 
 
 class EndpointState(NamedTuple):
-    """What is said of an endpoint."""
+    """The state of an endpoint."""
 
     node_name: str
     zone: str
-    #: None where a slice that somebody else wrote does not say.
+    #: These are None if another client wrote a slice without them.
     ready: bool | None
     serving: bool | None
     terminating: bool | None
@@ -63,7 +63,7 @@ class EndpointState(NamedTuple):
 
 
 class SliceView(NamedTuple):
-    """A slice of the cache, read."""
+    """A slice from the cache, with its ports and endpoints in comparable form."""
 
     slice: V1EndpointSlice
     ports: PortsKey
@@ -76,13 +76,13 @@ class SliceView(NamedTuple):
 
 
 class SliceViews:
-    """The slices of the cache, each read once: best when it comes, so that no sync has to wait for that."""
+    """The views of the slices in the cache. Each slice is read once, by its event handler, so that syncs are fast."""
 
     def __init__(self) -> None:
         self._views: dict[str, SliceView] = {}
 
     def of(self, slice_: V1EndpointSlice) -> SliceView:
-        """The slice, read."""
+        """Return the view of a slice."""
         uid = slice_.metadata.uid
         view = self._views.get(uid)
         if view is None or view.slice is not slice_:
@@ -90,7 +90,7 @@ class SliceViews:
         return view
 
     def forget(self, slice_: V1EndpointSlice) -> None:
-        """It is gone."""
+        """Forget a slice that was deleted."""
         self._views.pop(slice_.metadata.uid, None)
 
 
@@ -104,12 +104,12 @@ def read_slice(slice_: V1EndpointSlice) -> SliceView:
 
 
 def ports_key(ports: Iterable[ResolvedPort]) -> PortsKey:
-    """Ports in the order in which slices have them."""
+    """Sort the ports for a slice."""
     return tuple(sorted(ports, key=_port_order))
 
 
 def make_endpoint(identity: Identity, state: EndpointState) -> V1Endpoint:
-    """The endpoint as the API has it."""
+    """Make the API's model of an endpoint."""
     addresses, hostname, namespace, name = identity
     kind, uid, api_version, field_path = state.target
     target = None
@@ -141,7 +141,7 @@ def make_endpoint(identity: Identity, state: EndpointState) -> V1Endpoint:
 
 
 def make_ports(ports: PortsKey) -> list[DiscoveryV1EndpointPort]:
-    """The ports as the API has them."""
+    """Make the API's models of ports."""
     return [
         DiscoveryV1EndpointPort(name=port.name, port=port.port, protocol=port.protocol, app_protocol=port.app_protocol)
         for port in ports

@@ -1,4 +1,4 @@
-"""What of slices themselves makes their service be synced: that somebody else has made, changed or deleted one."""
+"""The event handler for slices. It queues a service if another client has created, changed or deleted its slice."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from kinformer_controllers.shared.waiting.consistency import ConsistencyStore
 
 __all__ = ("MIN_SYNC_DELAY", "SliceHandler")
 
-#: Seconds, at least, from what somebody else does to a slice to the sync: they may be doing it to many.
+#: The least number of seconds between another client's write of a slice and the sync: it may be writing many slices.
 MIN_SYNC_DELAY = 1.0
 
 
 class SliceHandler:
     """
-    Told of slices.
+    The event handler for slices.
 
-    :param views: is kept up to date
-    :param seen: which services wait for the cache to show their slices as they were written
-    :param batch_period: seconds for which a service waits for further changes, if that is longer than the minimum
+    :param views: gets the view of each slice
+    :param seen: knows the services that wait until the cache shows their last write
+    :param batch_period: how long a service waits for further changes, in seconds, if longer than the minimum
     """
 
     def __init__(
@@ -51,17 +51,17 @@ class SliceHandler:
         if is_managed(new):
             self._views.of(new)
         if service_key(old) != service_key(new):
-            # Somebody has given it to another service.
+            # Another client has assigned it to another service.
             self._tracker.lost(old)
             self._enqueue(new)
             self._enqueue(old)
         elif is_managed(old) != is_managed(new):
-            # (Kubernetes goes on to wait for a slice that somebody has taken from it.)
+            # Another client has changed the label that says who manages it. (Kubernetes would still wait for it.)
             self._tracker.lost(old)
             self._enqueue(new)
         elif is_managed(new) and new.metadata.deletion_timestamp is not None:
-            # Somebody deletes it, and a finalizer keeps it: it is not one of the service's any more. (Kubernetes waits
-            # until it is gone.)
+            # Another client has deleted it, and it still exists because of a finalizer. It no longer counts as a slice
+            # of the service. (Kubernetes waits until it is gone.)
             if self._tracker.lost(new):
                 self._enqueue(new)
         elif is_managed(new) and self._tracker.is_news(new):
@@ -83,5 +83,5 @@ class SliceHandler:
 
     def _enqueue(self, slice_: V1EndpointSlice) -> None:
         key = service_key(slice_)
-        if not key.endswith("/"):  # it says whose it is
+        if not key.endswith("/"):  # it has the label with the service's name
             self._queue.add_after(key, self._delay)

@@ -1,4 +1,4 @@
-"""The labels of slices: whose they are, who looks after them, and those of their service."""
+"""The labels of slices: the name of their service, the name of their controller, and the service's own labels."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ def labels_of(slice_: V1EndpointSlice) -> Mapping[str, str]:
 
 
 def is_managed(slice_: V1EndpointSlice) -> bool:
-    """Whether it is for this controller to look after."""
+    """Whether this controller manages the slice."""
     return labels_of(slice_).get(MANAGED_BY_LABEL) == MANAGED_BY
 
 
 def service_key(slice_: V1EndpointSlice) -> str:
-    """The key of the service that a slice belongs to by its label; with an empty name if it has none."""
+    """Return the key of the service in a slice's label. The name is empty if the slice has no such label."""
     return f"{slice_.metadata.namespace}/{labels_of(slice_).get(SERVICE_LABEL, '')}"
 
 
 def wanted_labels(service: V1Service) -> dict[str, str]:
-    """The labels of a service's slices."""
+    """Return the labels for a service's slices."""
     labels = _of_users(service.metadata.labels)
     if not has_cluster_ip(service):
         labels[HEADLESS_LABEL] = ""
@@ -52,7 +52,7 @@ def wanted_labels(service: V1Service) -> dict[str, str]:
 
 
 def needs_labels(slice_: V1EndpointSlice, service: V1Service) -> bool:
-    """Whether a slice has to be written for its labels: reserved ones alone are no reason."""
+    """Whether a slice must be written because its labels differ. The reserved labels are not compared."""
     return _of_users(labels_of(slice_)) != _of_users(service.metadata.labels)
 
 

@@ -1,4 +1,4 @@
-"""What the endpoint slice controller tells of itself, under Kubernetes' names."""
+"""The metrics of the endpoint slice controller, with Kubernetes' names."""
 
 from __future__ import annotations
 
@@ -42,42 +42,42 @@ _SYNCS: Final = Gauge(f"{_PREFIX}_syncs", "Number of EndpointSlice syncs", ("res
 
 
 class SliceMetrics:
-    """One controller's metrics, with the numbers of each service of which some are sums."""
+    """One controller's metrics. Some are sums over services, so the numbers of each service are kept."""
 
     def __init__(self, max_per_slice: int) -> None:
         self._max_per_slice = max_per_slice
-        #: endpoints, slices, ideal number of slices; by service and address type
+        #: By service and address type: the numbers of endpoints, of slices, and the ideal number of slices.
         self._counts: dict[str, dict[str, tuple[int, int, int]]] = {}
         self._totals = [0, 0, 0]
         self._distributions: dict[str, str] = {}
         self._services_by_distribution: dict[str, int] = {}
 
     def changed(self, operation: str) -> None:
-        """:param operation: ``create``, ``update`` or ``delete``"""
+        """Count a write: ``create``, ``update`` or ``delete``."""
         _CHANGES.labels(operation).inc()
 
     def synced(self, result: str) -> None:
-        """:param result: ``success``, ``stale`` or ``error``"""
+        """Count a sync: ``success``, ``stale`` or ``error``."""
         _SYNCS.labels(result).inc()
 
     def placed(self, added: int, removed: int) -> None:
-        """One sync has done so much."""
+        """Observe the endpoints that one sync has added and removed."""
         _ADDED.observe(added)
         _REMOVED.observe(removed)
 
     def wrote(self, slices: int, distribution: str) -> None:
-        """One sync has written, or deleted, so many slices."""
+        """Observe the slices that one sync has written or deleted."""
         _SLICES_CHANGED.labels("Disabled", distribution).observe(slices)
 
     def counts(self, service: str, address_type: str, by_ports: dict[PortsKey, tuple[int, int]]) -> None:
         """
-        A service has these endpoints of an address type.
+        Set the numbers of a service for one address type.
 
-        :param by_ports: for each set of ports the numbers of endpoints and of slices
+        :param by_ports: for each set of ports, the numbers of endpoints and of slices
         """
         endpoints = sum(each[0] for each in by_ports.values())
         slices = sum(each[1] for each in by_ports.values())
-        # There is always one, if only to say that there is none.
+        # There is always one slice, even without endpoints.
         ideal = sum(math.ceil(each[0] / self._max_per_slice) for each in by_ports.values()) or 1
         mine = self._counts.setdefault(service, {})
         self._add(mine.get(address_type, (0, 0, 0)), -1)
@@ -85,7 +85,7 @@ class SliceMetrics:
         self._add(mine[address_type], 1)
 
     def distribution(self, service: str, distribution: str) -> None:
-        """:param distribution: ``""`` for none"""
+        """Set a service's traffic distribution; ``""`` for none."""
         before = self._distributions.pop(service, "")
         if distribution:
             self._distributions[service] = distribution
@@ -94,7 +94,7 @@ class SliceMetrics:
             self._count_distribution(distribution, 1)
 
     def forget(self, service: str) -> None:
-        """The service is gone."""
+        """Forget a service that is gone."""
         for counts in self._counts.pop(service, {}).values():
             self._add(counts, -1)
         self.distribution(service, "")

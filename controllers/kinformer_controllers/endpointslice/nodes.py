@@ -1,4 +1,4 @@
-"""Nodes: in which zone each is, and which services wait for one that nobody has heard of yet."""
+"""Nodes: the zone of each node, and the services that wait for a node which is not in the cache yet."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ ZONE_LABEL = "topology.kubernetes.io/zone"
 
 class Nodes:
     """
-    Looks nodes up in the cache; and, told of nodes as an event handler, has those services synced that wait for one.
+    Looks up nodes in the cache. It is also the event handler for nodes, and queues the services that wait for a node.
 
-    A pod may be seen before its node is. Kubernetes tries such a service again, later each time; here it is tried again
-    when the node appears, too.
+    A pod may be in the cache before its node is. Kubernetes retries such a service with growing delays. Here it is also
+    queued when the node appears.
     """
 
     def __init__(self, nodes: Store[V1Node], queue: Queue[str]) -> None:
         self._nodes = nodes
         self._queue = queue
-        # Services by the node that they wait for, and the other way round.
+        # The services by the node that they wait for, and the nodes by service.
         self._waiting: dict[str, dict[str, None]] = {}
         self._missing: dict[str, Collection[str]] = {}
 
     def zone_of(self, name: str) -> str | None:
-        """The zone that a node is in, ``""`` if it does not say, None if there is no such node."""
+        """Return the zone of a node; ``""`` if it has no zone, None if the cache has no such node."""
         node = self._nodes.get_by_key(name)
         if node is None:
             return None
@@ -37,11 +37,11 @@ class Nodes:
 
     @property
     def awaited(self) -> dict[str, list[str]]:
-        """The nodes that services wait for, and which services those are."""
+        """The nodes that services wait for, with these services."""
         return {name: list(services) for name, services in self._waiting.items()}
 
     def wait_for(self, service: str, names: Collection[str]) -> None:
-        """Have the service synced once there is a node of one of these names, and no longer for any other node."""
+        """Queue the service when one of these nodes appears. It no longer waits for other nodes."""
         for name in self._missing.pop(service, ()):
             services = self._waiting[name]
             del services[service]
@@ -54,12 +54,12 @@ class Nodes:
 
     def on_add(self, node: V1Node, is_in_initial_list: bool, /) -> None:
         for service in list(self._waiting.get(node.metadata.name, ())):
-            # Its sync says anew what it waits for.
+            # Its sync will set again what it waits for.
             self.wait_for(service, ())
             self._queue.add(service)
 
     def on_update(self, old: V1Node, new: V1Node, /) -> None:
-        """What changes about a node is no news to the slices: their zones are of when the endpoint was written."""
+        """Do nothing: an endpoint keeps the zone that its node had when the endpoint was written."""
 
     def on_delete(self, node: V1Node | DeletedFinalStateUnknown[V1Node], /) -> None:
-        """Its pods go, or have gone, and are heard of."""
+        """Do nothing: its pods are deleted, too, and their events queue the services."""

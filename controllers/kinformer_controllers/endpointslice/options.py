@@ -1,4 +1,4 @@
-"""What the endpoint slice controller can be told."""
+"""The options of the endpoint slice controller."""
 
 from __future__ import annotations
 
@@ -12,5 +12,7 @@ __all__ = ("EndpointSliceOptions",)
 @dataclass(frozen=True)
 class EndpointSliceOptions:
     concurrent_service_endpoint_syncs: int = workers(5, "Services' EndpointSlices")
-    max_endpoints_per_slice: int = option(100, "Endpoints that a slice has at most.", minimum=1, maximum=1000)
-    endpointslice_updates_batch_period: float = duration(0.0, "How long pods' changes of a Service are gathered.")
+    max_endpoints_per_slice: int = option(100, "The largest number of endpoints in a slice.", minimum=1, maximum=1000)
+    endpointslice_updates_batch_period: float = duration(
+        0.0, "How long changes of a Service's pods are collected before a sync."
+    )

@@ -1,4 +1,4 @@
-"""What the endpoint slice controller may do at the server."""
+"""The permissions of the endpoint slice controller at the API server."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ __all__ = ("PERMISSIONS",)
 PERMISSIONS: Final[tuple[Rule, ...]] = (
     allow("list watch", "services", "pods", "nodes"),
     allow("list watch create update delete", "endpointslices.discovery.k8s.io"),
-    # Slices' owner references block their service's deletion, which some servers allow to those alone who may finalize
-    # it.
+    # Slices have owner references with blockOwnerDeletion. Some servers require this permission for them.
     allow("update", "services/finalizers"),
-    # OpenShift asks for this of whoever writes addresses of its cluster network; nothing else knows it.
+    # OpenShift requires this permission for addresses in its cluster network. Other servers ignore it.
     allow("create", "endpointslices.discovery.k8s.io/restricted"),
     RECORD_EVENTS,
 )

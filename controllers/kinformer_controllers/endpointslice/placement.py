@@ -1,8 +1,8 @@
-"""Placement: which endpoint goes into which slice, so that little is written and slices stay well filled.
+"""Placing endpoints into slices, with few writes and well filled slices.
 
-Every slice that is written is sent to every node of the cluster. So what is in a slice stays there; what is new goes
-where something has to be written anyway, then into the one slice that has room for all that is left, and only then
-into new slices. Slices that have become half empty are not put together: that would be two writes for no news.
+Every written slice is sent to every node of the cluster. So an endpoint stays in its slice. New endpoints are placed in
+this order: into slices that must be written anyway; then into the one slice that has room for all the rest; then into
+new slices. Slices that have become half empty are not merged, because that would be two writes without new information.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ Placed = list[tuple[Identity, EndpointState]]
 
 class Placement(NamedTuple):
     """
-    What to do about the slices of one set of ports.
+    The plan for the slices of one set of ports.
 
     :param create: the endpoints of each new slice
-    :param update: slices, and what is to be in them
-    :param delete: slices that have become empty
-    :param added: endpoints that were in no slice; :param removed: those that are in none any more
+    :param update: the slices to update, with their new endpoints
+    :param delete: the slices that have become empty
+    :param added: the number of endpoints that were in no slice
+    :param removed: the number of endpoints that are no longer in a slice
     """
 
     create: list[Placed]
@@ -41,11 +42,11 @@ def place(
     relabelled: Collection[str] = (),
 ) -> Placement:
     """
-    Find a place for every endpoint.
+    Find a slice for every endpoint.
 
-    :param existing: the slices that there are, in a fixed order, so that the same question has the same answer
-    :param desired: what should be in them; taken apart
-    :param relabelled: the names of slices that are to be written whatever is in them
+    :param existing: the existing slices, in a fixed order, so that the result is always the same
+    :param desired: the endpoints that should be in slices; the function empties this dict
+    :param relabelled: the names of slices that must be written because of their labels
     """
     changed: dict[str, tuple[SliceView, Placed]] = {}
     unchanged: dict[str, SliceView] = {}
@@ -71,8 +72,8 @@ def place(
 
     added = len(desired)
     left = list(desired.items())
-    left.reverse()  # so that taking from the end is taking in order
-    # The fullest first: it takes least to have it full.
+    left.reverse()  # so that pop() takes them in their order
+    # The fullest slice is filled first, because it needs the fewest endpoints.
     for _, placed in sorted(changed.values(), key=lambda each: -len(each[1])):
         _fill(placed, left, max_per_slice)
     create: list[Placed] = []
@@ -95,7 +96,7 @@ def _fill(placed: Placed, left: Placed, max_per_slice: int) -> None:
 
 
 def _best_fit(unchanged: dict[str, SliceView], count: int, max_per_slice: int) -> SliceView | None:
-    """The slice that is fullest when all that is left has gone into it, None if there is none with that much room."""
+    """Return the fullest slice that has room for this many endpoints; None if there is none."""
     best: SliceView | None = None
     least = max_per_slice
     if count >= max_per_slice:

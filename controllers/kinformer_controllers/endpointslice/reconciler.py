@@ -1,7 +1,8 @@
-"""The reconciler: one service's slices, from what is there to what should be.
+"""The reconciler: computes and writes the slices of one service.
 
-Slices are told apart by address type and by ports: pods that answer at other ports for the same service are in slices
-of their own. Within each such set, :mod:`~kinformer_controllers.endpointslice.placement` says what goes where.
+All endpoints in a slice have the same address type and the same ports. Pods with other port numbers for the same
+service are in other slices. For each such group, :mod:`~kinformer_controllers.endpointslice.placement` places the
+endpoints.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ _SERVICE = GroupVersionKind("", "v1", "Service")
 
 @dataclass(eq=False, slots=True)
 class _Changes:
-    """What to write, of one address type."""
+    """The writes for one address type."""
 
     create: list[V1EndpointSlice] = field(default_factory=list)
     update: list[V1EndpointSlice] = field(default_factory=list)
@@ -64,9 +65,13 @@ class _Changes:
 
 class Reconciler:
     """
-    :param slices: where to write
-    :param nodes: the nodes that there are
-    :param tracker: is told of every write, and so is `seen`
+    Writes the slices of services.
+
+    :param slices: the client's access to EndpointSlices
+    :param nodes: finds the zones of nodes
+    :param tracker: every write is noted in it
+    :param seen: every write is noted in it
+    :param max_per_slice: the largest number of endpoints in a slice
     """
 
     def __init__(
@@ -94,13 +99,13 @@ class Reconciler:
         triggered: datetime | None,
     ) -> None:
         """
-        Write what has to be written.
+        Create, update and delete slices as needed.
 
-        :param existing: the service's slices that this controller looks after and nobody is deleting
-        :raises ExceptionGroup: of whatever went wrong; what could be done is done
+        :param existing: the service's slices that this controller manages and that are not being deleted
+        :raises ExceptionGroup: with all errors; an error does not stop the other writes
         """
         types = address_types(service)
-        # All is worked out before anything is written: the pods are a view of what is there now.
+        # Everything is planned before the first write, because `pods` is a view that may change during a write.
         plans: list[_Changes] = []
         errors: list[Exception] = []
         unknown: dict[str, None] = {}
@@ -118,13 +123,13 @@ class Reconciler:
                     SyncError(f"skipping Pod {pod.name}{others} for Service {key}: Node {pod.node_name} Not Found")
                 )
         self._nodes.wait_for(key, unknown)
-        # Of an address type that the service has no more.
+        # Slices of an address type that the service no longer has.
         plans.append(_Changes(delete=[view.slice for view in existing if view.slice.address_type not in types]))
         owner = OwnerId(key, service.metadata.uid)
         for changes in plans:
             try:
                 errors += await self._write(owner, service, changes, triggered, distribution)
-            except Exception as error:  # the other address types are to be written
+            except Exception as error:  # of any type: the other address types must be written, too
                 errors.append(error)
         if errors:
             raise ExceptionGroup(f"slices of {key}", errors)
@@ -138,13 +143,13 @@ class Reconciler:
         address_type: str,
         distribution: str,
     ) -> tuple[_Changes, list[EndpointPod]]:
-        """:return: what to do, and the pods that were left out because nobody knows their node"""
+        """Plan one address type. Returns the writes, and the pods that were left out because their node is missing."""
         changes = _Changes()
         by_ports: dict[PortsKey, list[SliceView]] = {}
         for view in existing:
             if _owned_by(view.slice, service):
                 by_ports.setdefault(view.ports, []).append(view)
-            else:  # an earlier service's of that name; on its way out
+            else:  # it belongs to an earlier service with this name
                 changes.delete.append(view.slice)
         desired, missing = self._desired(key, service, pods, address_type, distribution)
         labels = wanted_labels(service)
@@ -161,11 +166,11 @@ class Reconciler:
             changes.create += [_new_slice(service, labels, address_type, ports, placed) for placed in placement.create]
             changes.update += [_updated(view, labels, placed) for view, placed in placement.update]
             changes.delete += [view.slice for view in placement.delete]
-        # Of ports that no pod has any more.
+        # Slices with ports that no pod has any more.
         for unwanted in by_ports.values():
             changes.delete += [view.slice for view in unwanted]
         if len(changes.delete) == len(existing) and not changes.create:
-            # One stays, with nothing in it: whoever looks is to see that there are no endpoints, not that nobody knows.
+            # One empty slice stays. It shows that there are no endpoints; without a slice this would not be known.
             counts[()] = (0, 1)
             if len(existing) == 1 and _is_placeholder(existing[0], service, labels):
                 changes.delete.clear()
@@ -187,7 +192,7 @@ class Reconciler:
         zones: dict[str, str | None] = {}
         resolved: object = None
         endpoints: dict[Identity, EndpointState] = {}
-        # This is gone through for every pod of a service each time that one of them changes: 2 µs for each.
+        # This loop is hot: it runs over all pods of a service each time that one of them changes, 2 µs for each pod.
         for pod in pods:
             if not pod.has_ip or pod.terminal:
                 continue
@@ -221,10 +226,10 @@ class Reconciler:
         """
         Write the changes of one address type.
 
-        :return: what went wrong with deletes: the others are tried all the same, since none depends on another
-        :raises ClientError: the first create or update that the server refuses; what would come after it is not tried
+        :return: the errors of deletions; a failed deletion does not stop the others
+        :raises ClientError: if the server refuses a creation or an update; later writes are not tried then
         """
-        # The slices of a service that is being deleted are the garbage collector's: no new ones for it to find.
+        # The garbage collector deletes the slices of a service that is being deleted, so no new ones are created.
         if service.metadata.deletion_timestamp is not None:
             changes.create.clear()
         for slice_ in changes.create:
@@ -233,7 +238,7 @@ class Reconciler:
                 created = await self._slices.create(slice_)
             except Exception as error:
                 if is_namespace_terminating(error):
-                    return []  # no other can be made there either, and nobody minds
+                    return []  # nothing can be created in the namespace any more; this is no error
                 raise
             self._wrote(owner, created)
             self._metrics.changed("create")
@@ -268,10 +273,10 @@ class Reconciler:
 
 def address_types(service: V1Service) -> tuple[str, ...]:
     """
-    The types of which a service has slices: its families.
+    Return the address types for which a service has slices: its families.
 
-    One from before there were families has that of its IP; if it has no IP, both, rather than lose the slices that it
-    has until the server fills them in.
+    An old service may have no families. Then the family of its cluster IP counts. If it has no IP either, the result is
+    both types, so that its slices are not deleted before the server sets its families.
     """
     families = dict.fromkeys(family for family in service.spec.ip_families or () if family in ("IPv4", "IPv6"))
     if families:
@@ -316,7 +321,7 @@ def _updated(view: SliceView, labels: dict[str, str], placed: Placed) -> V1Endpo
 
 
 def _is_placeholder(view: SliceView, service: V1Service, labels: dict[str, str]) -> bool:
-    """Whether it is just the one that would be made."""
+    """Whether a slice is the same as the empty slice that would be created."""
     return (
         not view.endpoints
         and not view.ports
@@ -326,10 +331,10 @@ def _is_placeholder(view: SliceView, service: V1Service, labels: dict[str, str])
 
 
 def _reuse(changes: _Changes, service: V1Service) -> None:
-    """Where a slice is to be deleted and another to be made, write the one over the other: one write, not two."""
+    """Replace pairs of a deletion and a creation by an update of the doomed slice: one write instead of two."""
     kept: list[V1EndpointSlice] = []
     for doomed in changes.delete:
-        # A slice of an earlier service of that name is about to be collected; so would be what is written over it.
+        # Not for a slice of an earlier service with this name: the garbage collector will delete that object.
         if changes.create and _owned_by(doomed, service):
             slice_ = changes.create.pop()
             slice_.metadata.name = doomed.metadata.name

@@ -1,13 +1,12 @@
-"""SliceTracker: which generation of which slice this controller has written last, by service.
+"""SliceTracker: the generations of the slices that this controller has last written, by service.
 
-So it tells its own writes, when they come back through the cache, from what others do to its slices: only the latter
-make a service be synced. Whether the cache shows those writes yet is another question, which a generation cannot answer
-for a slice that is not there. :mod:`kinformer_controllers.shared.waiting.consistency` answers that one, as it does for
-every controller.
+With them the event handler tells events of the controller's own writes from events of other clients' writes. Only the
+latter queue a service. The tracker does not say whether the cache already shows a write: for a slice that is not in the
+cache there is no generation to compare. :mod:`kinformer_controllers.shared.waiting.consistency` does that.
 
-The watch may be quicker than the answer to a write. A write that comes back before its answer is taken for news, and
-costs a sync; and the slice may be gone before the answer says that it was made, so that the tracker knows a slice that
-no event will take away. :meth:`SliceTracker.keep`, called by each sync, forgets it.
+The watch event of a write may come before the answer to the write. Such an event counts as another client's, which
+costs one sync. The slice may even be deleted before the answer comes; then the tracker has a slice for which no event
+will follow. :meth:`SliceTracker.keep`, which each sync calls, removes it.
 """
 
 from __future__ import annotations
@@ -22,21 +21,21 @@ __all__ = ("SliceTracker",)
 
 
 class SliceTracker:
-    """Generations by slices' uids, by the key of the service that a slice's label names."""
+    """The generations by the slices' uids, by the key of their service."""
 
     def __init__(self) -> None:
         self._services: dict[str, dict[str, int]] = {}
 
     def written(self, slice_: V1EndpointSlice) -> None:
-        """It was created or updated, and is now as given."""
+        """Note that a slice was created or updated."""
         self._services.setdefault(service_key(slice_), {})[slice_.metadata.uid] = slice_.metadata.generation or 0
 
     @contextmanager
     def deleting(self, slice_: V1EndpointSlice) -> Iterator[None]:
         """
-        It is being deleted, and that it goes from the cache is as it should be.
+        Note that this controller deletes a slice in this block, so that the event of its deletion does not count.
 
-        If the block raises, it is to stay.
+        If the block raises an error, the slice is tracked again.
         """
         generations = self._services.get(service_key(slice_), {})
         before = generations.pop(slice_.metadata.uid, None)
@@ -48,29 +47,29 @@ class SliceTracker:
             raise
 
     def is_news(self, slice_: V1EndpointSlice) -> bool:
-        """Whether somebody else made it, or has changed it since."""
+        """Whether another client has created the slice, or has changed it since the last write."""
         generation = self._services.get(service_key(slice_), {}).get(slice_.metadata.uid)
         return generation is None or (slice_.metadata.generation or 0) > generation
 
     def lost(self, slice_: V1EndpointSlice) -> bool:
         """
-        It is gone, or is not this service's or this controller's any more.
+        Stop tracking a slice that is gone, or that no longer belongs to this service or this controller.
 
-        :return: whether it was one of this controller's that was to stay
+        :return: whether it was tracked, so that its loss is news
         """
         return self._services.get(service_key(slice_), {}).pop(slice_.metadata.uid, None) is not None
 
     def keep(self, service: str, slices: Iterable[V1EndpointSlice]) -> None:
-        """These are all the slices that a service has: forget the others."""
+        """Forget all slices of a service except these."""
         generations = self._services.get(service)
         if generations:
             for uid in generations.keys() - {slice_.metadata.uid for slice_ in slices}:
                 del generations[uid]
 
     def expected(self, service: str) -> set[str]:
-        """The uids of what is known of a service's slices."""
+        """Return the uids of a service's tracked slices."""
         return set(self._services.get(service, ()))
 
     def forget(self, service: str) -> None:
-        """The service is gone."""
+        """Forget a service that is gone."""
         self._services.pop(service, None)

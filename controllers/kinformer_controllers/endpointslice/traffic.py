@@ -1,4 +1,4 @@
-"""Hints: from where a service that prefers what is close wants its traffic to come to each endpoint."""
+"""Hints: the zones and nodes whose traffic should go to an endpoint, by the service's traffic distribution."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ __all__ = ("hints_for", "traffic_distribution")
 _SAME_NODE = "PreferSameNode"
 _KNOWN = ("PreferClose", "PreferSameZone", _SAME_NODE)
 
-#: Ask for hints by the size of zones, which takes the place of a traffic distribution. The older name wins.
+#: The annotations that ask for hints by the size of zones, in place of a traffic distribution. The older one wins.
 _TOPOLOGY_ANNOTATIONS = ("service.kubernetes.io/topology-aware-hints", "service.kubernetes.io/topology-mode")
 
 
 def traffic_distribution(service: V1Service) -> str:
-    """What the service prefers; ``""`` for nothing, or for something that is not known here."""
+    """Return the service's traffic distribution; ``""`` if there is none or it is not supported."""
     wanted: str | None = service.spec.traffic_distribution
     if wanted not in _KNOWN or _asks_for_topology(service):
         return ""
@@ -23,7 +23,7 @@ def traffic_distribution(service: V1Service) -> str:
 
 
 def hints_for(distribution: str, ready: bool, zone: str, node_name: str) -> Hints:
-    """The hints of an endpoint: its own zone, or node; none while it is not ready."""
+    """Return the hints of an endpoint: its zone, and its node if that is preferred; none while it is not ready."""
     if not distribution or not ready:
         return NO_HINTS
     nodes = (node_name,) if node_name and distribution == _SAME_NODE else ()

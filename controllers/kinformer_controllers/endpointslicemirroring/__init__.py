@@ -1,4 +1,4 @@
-"""The mirroring of Endpoints, as kube-controller-manager has it: EndpointSlices of Endpoints that users write."""
+"""The mirroring of Endpoints, as in kube-controller-manager: it makes EndpointSlices of Endpoints that users write."""
 
 from __future__ import annotations
 

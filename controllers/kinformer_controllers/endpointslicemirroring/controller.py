@@ -1,7 +1,7 @@
-"""The mirroring of Endpoints: keeps EndpointSlices that say what Endpoints of Services without a selector say.
+"""The mirroring of Endpoints: keeps EndpointSlices with the content of Endpoints of Services without a selector.
 
-In: Endpoints that users write, their Services, and the slices. Out: slices created, updated and deleted. Promised: only
-slices that this controller manages are touched; nothing is decided from a cache that does not show its last writes.
+In: Endpoints that users write, their Services, and the slices. Out: slices are created, updated and deleted. Promised:
+only slices that this controller manages are changed; it does not act on a cache that does not show its last writes.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from kinformer.cache import ResourceEventHandlerFuncs, last_state
 from kinformer.client import Client, DeleteOptions, Preconditions
-from kinformer.client.errors import Conflict, NotFound, has_status_cause
+from kinformer.client.errors import Conflict, NotFound
 from kinformer.clock import Clock, RealClock
 from kinformer.informers import SharedInformerFactory
 from kinformer.manager import Controller, ControllerContext
@@ -29,13 +29,14 @@ from kinformer_controllers.endpointslicemirroring.mirror import (
 from kinformer_controllers.endpointslicemirroring.options import MirroringOptions
 from kinformer_controllers.shared.owning.identity import owner_id
 from kinformer_controllers.shared.waiting.consistency import ConsistencyStore
+from kinformer_controllers.shared.writing.pods import is_namespace_terminating
 
 __all__ = ("MirroringController", "make_controller")
 
 COMPONENT: Final = "endpoint-slice-mirroring-controller"
 _SLICES: Final = GroupResource("discovery.k8s.io", "endpointslices")
 _INDEX: Final = "mirrored-for"
-#: Seconds until one that failed is tried again, at first and at most; and retries of all together in a second.
+#: The first and the longest delay before a failed key is retried, in seconds; then the rate and burst of all retries.
 _FIRST_RETRY, _LAST_RETRY = 1.0, 100.0
 _QPS, _BURST = 10.0, 100
 
@@ -48,6 +49,8 @@ def make_controller(context: ControllerContext) -> Controller:
 
 
 class MirroringController:
+    """Syncs Endpoints."""
+
     def __init__(
         self,
         client: Client,
@@ -90,10 +93,10 @@ class MirroringController:
 
     async def sync(self, key: str) -> float | None:
         """
-        Have the slices say what one Endpoints object says; none if it is not to be mirrored.
+        Sync the slices of one Endpoints object. If it is not mirrored, its slices are deleted.
 
-        :return: seconds to wait for the cache
-        :raises ClientError: if the server refuses
+        :return: seconds until the next try, if the cache is older than the last write; otherwise None
+        :raises ClientError: if the server refuses a write
         """
         began = self._clock.monotonic()
         try:
@@ -118,10 +121,10 @@ class MirroringController:
 
     async def _is_gone(self, key: str, endpoints: V1Endpoints) -> bool:
         """
-        Whether Endpoints that the cache has are gone. The server is asked if their slices were made before.
+        Whether Endpoints in the cache no longer exist. The server is asked if their slices were created before.
 
-        The garbage collector deletes the slices of Endpoints that are gone. As long as the cache has not heard of that,
-        each of its deletions would have them made once more.
+        The garbage collector deletes the slices of deleted Endpoints. While the cache still has the Endpoints, each of
+        these deletions would cause the slices to be created again.
         """
         uid, name = endpoints.metadata.uid or "", endpoints.metadata.name
         if self._made_for.get(key) != uid:
@@ -139,7 +142,7 @@ class MirroringController:
             try:
                 created = await self._server.create(slice_)
             except Exception as error:
-                if has_status_cause(error, "NamespaceTerminating"):
+                if is_namespace_terminating(error):
                     return
                 raise
             self._seen.wrote(owner, _SLICES, created.metadata.resource_version or "")
@@ -182,13 +185,13 @@ class MirroringController:
             self.controller.queue.add_after(key, self._batch_period)
 
     def _slice_updated(self, old: V1EndpointSlice, new: V1EndpointSlice) -> None:
-        # Labels may have changed: one that was ours may be another's now.
+        # The old version counts, too: its labels may have named other Endpoints.
         self._slice_changed(old)
         self._slice_changed(new)
 
 
 def _mirrored_for(slice_: V1EndpointSlice) -> tuple[str, ...]:
-    """The key of the Endpoints that a slice mirrors."""
+    """Return the key of the Endpoints that a slice mirrors; nothing for other slices."""
     name = (slice_.metadata.labels or {}).get(SERVICE_NAME)
     return (f"{slice_.metadata.namespace}/{name}",) if name and is_mirrored_slice(slice_) else ()
 

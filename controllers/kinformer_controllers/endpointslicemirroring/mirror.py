@@ -1,8 +1,8 @@
-"""The EndpointSlices that mirror an Endpoints object.
+"""Planning the EndpointSlices that mirror an Endpoints object.
 
-In: Endpoints, the slices that mirror them already, and how many addresses of a subset are mirrored. Out: slices to
-create, to update and to delete. There is one slice for each set of ports and each family of addresses. Promised: a
-slice that says what it should is not touched; one that is to go and one that is to come are one update.
+In: Endpoints, their existing slices, and the largest number of addresses in a subset that are mirrored. Out: slices to
+create, to update and to delete. There is one slice for each set of ports and each address family. Promised: a slice
+that is correct is not written; a deletion and a creation are combined into one update if possible.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MANAGED_BY: Final = "endpointslice.kubernetes.io/managed-by"
 MANAGER: Final = "endpointslicemirroring-controller.k8s.io"
 _SKIP: Final = "endpointslice.kubernetes.io/skip-mirror"
 _LEADER: Final = "control-plane.alpha.kubernetes.io/leader"
-#: Annotations that say something of the Endpoints object itself.
+#: Annotations that are about the Endpoints object itself, and are not copied.
 _NOT_MIRRORED: Final = (
     "endpoints.kubernetes.io/last-change-trigger-time",
     "kubectl.kubernetes.io/last-applied-configuration",
@@ -47,10 +47,10 @@ _Key = tuple[str, _Ports]
 @dataclass(slots=True)
 class Mirror:
     """
-    What is to be done.
+    The plan.
 
-    :param invalid: addresses that are none
-    :param skipped: addresses that are not mirrored, the invalid ones included
+    :param invalid: the number of invalid addresses
+    :param skipped: the number of addresses that are not mirrored, including the invalid ones
     """
 
     create: list[V1EndpointSlice] = field(default_factory=list)
@@ -61,18 +61,18 @@ class Mirror:
 
 
 def should_mirror(endpoints: V1Endpoints) -> bool:
-    """Whether Endpoints are mirrored: unless a label says no, or they are a lock for an election."""
+    """Whether Endpoints are mirrored. They are not if a label forbids it, or if they are a leader election lock."""
     meta = endpoints.metadata
     return (meta.labels or {}).get(_SKIP) != "true" and _LEADER not in (meta.annotations or {})
 
 
 def is_mirrored_slice(slice_: V1EndpointSlice) -> bool:
-    """Whether a slice is one of those that mirror Endpoints."""
+    """Whether a slice mirrors Endpoints."""
     return (slice_.metadata.labels or {}).get(MANAGED_BY) == MANAGER
 
 
 def mirror(endpoints: V1Endpoints, there: Iterable[V1EndpointSlice], most: int) -> Mirror:
-    """What is to be done so that the slices mirror the Endpoints."""
+    """Plan the writes after which the slices mirror the Endpoints."""
     result, desired = Mirror(), _desired(endpoints, most)
     result.invalid, result.skipped = desired.invalid, desired.skipped
     existing: dict[_Key, list[V1EndpointSlice]] = {}
@@ -124,7 +124,7 @@ def _desired(endpoints: V1Endpoints, most: int) -> _Desired:
 
 
 def _endpoint(address: V1EndpointAddress, ready: bool) -> tuple[str, V1Endpoint] | None:
-    """The family of an address, and what a slice says of it; None if it is no address."""
+    """Return the family of an address, and its endpoint; None if the address is invalid."""
     try:
         ip = ipaddress.ip_address(address.ip)
     except ValueError:
@@ -140,7 +140,7 @@ def _endpoint(address: V1EndpointAddress, ready: bool) -> tuple[str, V1Endpoint]
 
 
 def _identity(endpoint: V1Endpoint) -> Any:
-    """What tells endpoints apart: the same address may be that of several pods."""
+    """Return the identity of an endpoint. Its address alone is not enough: several pods may have the same one."""
     target = endpoint.target_ref
     return endpoint.addresses[0], endpoint.hostname, target and (target.namespace, target.name, target.uid)
 
@@ -186,7 +186,7 @@ def _comparable(endpoints: Iterable[V1Endpoint] | None) -> Mapping[Any, Any]:
 
 
 def _over(current: V1EndpointSlice, wanted: V1EndpointSlice) -> V1EndpointSlice:
-    """What is to be said, under the name of a slice that there is."""
+    """Return the wanted slice with the name and version of an existing slice, for an update."""
     slice_ = copy.copy(wanted)
     slice_.metadata = copy.copy(wanted.metadata)
     slice_.metadata.generate_name = None
@@ -196,7 +196,7 @@ def _over(current: V1EndpointSlice, wanted: V1EndpointSlice) -> V1EndpointSlice:
 
 
 def _reuse(result: Mirror) -> None:
-    """Write a slice that is to come over one that is to go: one write, not two."""
+    """Replace pairs of a deletion and a creation by an update: one write instead of two."""
     for doomed in list(result.delete):
         new = next((it for it in result.create if it.address_type == doomed.address_type), None)
         if new is not None:

@@ -1,4 +1,4 @@
-"""What the mirroring of Endpoints can be told."""
+"""The options of the mirroring of Endpoints."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ __all__ = ("MirroringOptions",)
 class MirroringOptions:
     mirroring_concurrent_service_endpoint_syncs: int = workers(5, "Endpoints that are mirrored")
     mirroring_max_endpoints_per_subset: int = option(
-        1000, "Addresses of one subset that are mirrored at most.", minimum=1, maximum=1000
+        1000, "The largest number of addresses of one subset that are mirrored.", minimum=1, maximum=1000
     )
     mirroring_endpointslice_updates_batch_period: float = duration(
-        0.0, "How long changes of mirrored EndpointSlices are gathered."
+        0.0, "How long changes of mirrored EndpointSlices are collected before a sync."
     )

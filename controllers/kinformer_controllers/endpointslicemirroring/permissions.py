@@ -1,4 +1,4 @@
-"""What the mirroring of Endpoints may do at the server."""
+"""The permissions of the mirroring of Endpoints at the API server."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ PERMISSIONS: Final[tuple[Rule, ...]] = (
     allow("list watch", "services"),
     allow("get list watch", "endpoints"),
     allow("list watch create update delete", "endpointslices.discovery.k8s.io"),
-    # Slices' owner references block the deletion of their Endpoints.
+    # Slices have owner references with blockOwnerDeletion. Some servers require this permission for them.
     allow("update", "endpoints/finalizers"),
-    # OpenShift asks for this of whoever writes addresses of its cluster network; nothing else knows it.
+    # OpenShift requires this permission for addresses in its cluster network. Other servers ignore it.
     allow("create", "endpointslices.discovery.k8s.io/restricted"),
     RECORD_EVENTS,
 )
