@@ -1,8 +1,8 @@
-"""The cloud node lifecycle controller: nodes whose machine is gone are deleted, those that are shut down are tainted.
+"""The cloud node lifecycle controller: deletes nodes whose instance is gone, and taints nodes that are shut down.
 
-In: nodes that are not ready, and what the cloud says of their instances. Out: deletions, and the shutdown taint, put
-on and taken off. Promised: a node goes only if the cloud says that its instance is gone; an error says nothing. A node
-that was made anew under the same name stays.
+In: nodes that are not ready, and the state of their instances in the cloud. Out: deletions of nodes, and the shutdown
+taint, which is added and removed. Promised: a node is deleted only if the cloud says that its instance does not exist;
+an error of the cloud deletes nothing. A new node with the same name is not deleted.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ def make_controller(context: ControllerContext) -> Controller:
     """
     The entry point of the controller; its options are :class:`.CloudNodeLifecycleOptions`.
 
-    :raises ControllerDisabled: if there is no cloud, or it does not tell of instances
-    :raises OptionError: if the cloud is not known
+    :raises ControllerDisabled: if there is no cloud, or the cloud has no information about instances
+    :raises OptionError: if no package offers the cloud
     """
     options = context.read(CloudNodeLifecycleOptions)
     cloud = cloud_named(options.cloud_provider)
     if cloud.instances is None:
-        raise ControllerDisabled(f"the cloud {cloud.name} does not tell of instances")
+        raise ControllerDisabled(f"the cloud {cloud.name} has no information about instances")
     return CloudNodeLifecycleController(
         context.client,
         context.informers,
@@ -55,7 +55,9 @@ def make_controller(context: ControllerContext) -> Controller:
 
 class CloudNodeLifecycleController:
     """
-    :param period: seconds between two looks at all nodes
+    Checks all nodes periodically.
+
+    :param period: seconds between two checks of all nodes
     """
 
     def __init__(
@@ -78,18 +80,18 @@ class CloudNodeLifecycleController:
 
     async def sync(self, _: str) -> float:
         """
-        Look at all nodes.
+        Check all nodes.
 
-        :return: seconds until the next look
+        :return: seconds until the next check
         """
         for node in self._nodes.list():
             try:
-                await self._look_at(node)
-            except Exception as error:  # whatever a cloud raises, the other nodes are to be looked at
-                log.error("node_not_looked_at", node=node.metadata.name, error=str(error))
+                await self._check(node)
+            except Exception as error:  # a cloud may raise any type; the other nodes must be checked, too
+                log.error("node_not_checked", node=node.metadata.name, error=str(error))
         return self._period
 
-    async def _look_at(self, node: V1Node) -> None:
+    async def _check(self, node: V1Node) -> None:
         name = node.metadata.name
         conditions = node.status.conditions if node.status is not None else None
         ready = get_condition(conditions, "Ready")

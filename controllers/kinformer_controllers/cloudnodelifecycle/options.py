@@ -1,4 +1,4 @@
-"""What the cloud node lifecycle controller can be told."""
+"""The options of the cloud node lifecycle controller."""
 
 from __future__ import annotations
 
@@ -13,4 +13,4 @@ __all__ = ("CloudNodeLifecycleOptions",)
 @dataclass(frozen=True)
 class CloudNodeLifecycleOptions:
     cloud_provider: str = cloud_provider()
-    node_monitor_period: float = duration(5.0, "How often all nodes are looked at.")
+    node_monitor_period: float = duration(5.0, "How often all nodes are checked.")

@@ -1,4 +1,4 @@
-"""What the cloud node lifecycle controller may do at the server."""
+"""The permissions of the cloud node lifecycle controller at the API server."""
 
 from __future__ import annotations
 

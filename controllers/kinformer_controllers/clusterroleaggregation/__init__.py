@@ -1,4 +1,4 @@
-"""The aggregation of ClusterRoles, as kube-controller-manager has it: roles whose rules are those of other roles."""
+"""The aggregation of ClusterRoles, as in kube-controller-manager: it fills a role with the rules of other roles."""
 
 from __future__ import annotations
 

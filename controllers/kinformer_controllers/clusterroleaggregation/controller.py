@@ -1,7 +1,7 @@
-"""The aggregation of ClusterRoles: keeps the rules of roles that are made of others.
+"""The aggregation of ClusterRoles: fills roles that have an aggregation rule with the rules of the selected roles.
 
-In: ClusterRoles. Out: the rules of those that have an aggregation rule, by server-side apply. Promised: rules come in
-the order of the selectors, then of the roles' names, each once; a role is not made of itself.
+In: ClusterRoles. Out: the rules of those with an aggregation rule, by server-side apply. Promised: rules are in the
+order of the selectors, then of the roles' names, without duplicates. A role does not include itself.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kinformer.models import V1ClusterRole, V1PolicyRule, to_dict
 
 __all__ = ("AggregationController", "make_controller")
 
-#: As Kubernetes has it, so that the two take over from each other.
+#: Kubernetes' name. With the same name, either controller can continue the other one's work.
 FIELD_MANAGER: Final = "clusterrole-aggregation-controller"
 WORKERS: Final = 5
 
@@ -29,6 +29,8 @@ def make_controller(context: ControllerContext) -> Controller:
 
 
 class AggregationController:
+    """Syncs ClusterRoles that have an aggregation rule."""
+
     def __init__(self, client: Client, informers: SharedInformerFactory, *, clock: Clock | None = None) -> None:
         self._server = client.resource(V1ClusterRole)
         roles = informers.informer_for(V1ClusterRole)
@@ -36,14 +38,15 @@ class AggregationController:
         self.controller = Controller(
             "clusterrole-aggregation", self.sync, workers=WORKERS, queue_name="ClusterRoleAggregator", clock=clock
         )
-        # Any role may be part of any other.
-        self.controller.handle(roles, ResourceEventHandlerFuncs(self._look, lambda _, new: self._look(new), self._look))
+        # A changed role may be a part of any aggregated role.
+        queue_all = self._queue_aggregated
+        self.controller.handle(roles, ResourceEventHandlerFuncs(queue_all, lambda _, new: queue_all(new), queue_all))
 
     async def sync(self, name: str) -> None:
         """
-        Bring the rules of one role up to date.
+        Update the rules of one role.
 
-        :raises SyncError: if a selector cannot be read
+        :raises SyncError: if a selector is invalid
         :raises ClientError: if the server refuses
         """
         role = self._roles.get_by_key(name)
@@ -75,7 +78,7 @@ class AggregationController:
                 found += [rule for rule in other.rules or () if rule not in found]
         return found
 
-    def _look(self, _: Any) -> None:
+    def _queue_aggregated(self, _: Any) -> None:
         for role in self._roles.list():
             if role.aggregation_rule is not None:
                 self.controller.queue.add(meta_namespace_key(role))

@@ -1,4 +1,4 @@
-"""What the aggregation of ClusterRoles may do at the server."""
+"""The permissions of the aggregation of ClusterRoles at the API server."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from kinformer.permissions import Rule, allow
 __all__ = ("PERMISSIONS",)
 
 PERMISSIONS: Final[tuple[Rule, ...]] = (
-    # `escalate`: the rules that it writes are more than it has itself.
+    # `escalate`: it writes rules that it does not have itself.
     allow("list watch patch escalate", "clusterroles.rbac.authorization.k8s.io"),
 )

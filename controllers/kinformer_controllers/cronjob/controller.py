@@ -1,9 +1,13 @@
-"""The CronJob controller: makes a job for each run of a schedule.
+"""The CronJob controller: creates a job for each run of a schedule.
 
-It is kube-controller-manager's: what wakes it, the order of what a sync does and what it writes are the same. Three
-things differ. A run whose name somebody else's job has does not end the schedule: the next run is waited for. And jobs
-that another kind of the same name controls are not taken for the CronJob's. A sync waits until the cache shows the last
-status that was written: an older one would name jobs that this controller has deleted itself, and miss them.
+It is kube-controller-manager's controller, with the same events, the same order of steps and the same writes, except
+for three differences:
+
+- If the name of a run's job is taken by a job that does not belong to the CronJob, the schedule goes on with the next
+  run.
+- A job whose controller has the CronJob's name but another kind is not counted as the CronJob's.
+- A sync waits until the cache shows the last status that was written. An older status could list jobs that this
+  controller has deleted, and report them as missing.
 """
 
 from __future__ import annotations
@@ -24,7 +28,7 @@ from kinformer_controllers.shared.waiting.consistency import ConsistencyStore
 
 __all__ = ("COMPONENT", "CronJobController", "make_controller")
 
-#: The component that its Events are from.
+#: The source component of its Events.
 COMPONENT = "cronjob-controller"
 CRON_JOBS = GroupResource("batch", "cronjobs")
 
@@ -45,7 +49,7 @@ class CronJobController:
     """
     Syncs CronJobs.
 
-    :param workers: how many are synced at once
+    :param workers: the number of CronJobs that are synced at the same time
     """
 
     def __init__(
@@ -71,9 +75,9 @@ class CronJobController:
 
     async def sync(self, key: str) -> float | None:
         """
-        Bring one CronJob to where it should be; never called for the same key twice at a time.
+        Sync one CronJob. It is never called twice at the same time for one key.
 
-        :return: seconds until its next run, None if it has none until it changes
+        :return: seconds until its next run; None if there is none until the CronJob changes
         """
         if (wait := self._seen.wait(key)) is not None:
             return wait

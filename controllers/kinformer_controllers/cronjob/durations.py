@@ -1,4 +1,4 @@
-"""Durations as Go writes them: ``90m``, ``1h30m``, ``1.5h``."""
+"""Parsing durations in Go's notation: ``90m``, ``1h30m``, ``1.5h``."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _MOST = 2**63 - 1
 
 
 class DurationError(ValueError):
-    """A text is no duration."""
+    """A text is not a valid duration."""
 
 
 def parse_duration(text: str) -> timedelta:
     """
-    Read a duration. What is less than a microsecond is left out.
+    Parse a duration. Parts of a microsecond are dropped.
 
-    :raises DurationError: if it is none; the error has Go's words
+    :raises DurationError: if it is not valid; the error has Go's text
     """
     rest, sign = text, 1
     if rest[:1] in ("+", "-"):

@@ -1,4 +1,7 @@
-"""What wakes a CronJob: changes of its jobs, and of itself; a new schedule only when its next run is due."""
+"""Event handlers that queue a CronJob when it or one of its jobs changes.
+
+After a change of the schedule, the CronJob is queued for the time of its next run, as in Kubernetes.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,7 @@ class CronJobHandler:
 
 
 class JobHandler:
-    """An event handler for Jobs: wakes the CronJob whose they are."""
+    """An event handler for Jobs: queues the CronJob that a job belongs to."""
 
     def __init__(self, queue: RateLimitingQueue[str], cron_jobs: Indexer[V1CronJob]) -> None:
         self._queue = queue

@@ -1,4 +1,4 @@
-"""A CronJob's jobs: which are its own, which are at work by its status, and which are past its history limits."""
+"""A CronJob's jobs: those that belong to it, those that its status lists as active, and those to delete."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _LATEST: Final = datetime.max.replace(tzinfo=UTC)
 
 
 def add_job_index(informer: SharedIndexInformer[V1Job]) -> None:
-    """Have jobs found by the name of their CronJob; done once, however many controllers of one factory ask for it."""
+    """Add the index of jobs by the name of their CronJob. If the informer already has it, nothing happens."""
     if _INDEX not in informer.indexer.get_indexers():
         informer.add_indexers({_INDEX: _cron_job_name})
 
 
 def jobs_of(indexer: Indexer[V1Job], cron_job: V1CronJob) -> list[V1Job]:
-    """The jobs whose controller has the CronJob's name; those of one that had the name before are among them."""
+    """Return the jobs whose controller has the CronJob's name, including those of an earlier CronJob with that name."""
     return indexer.by_index(_INDEX, f"{cron_job.metadata.namespace}/{cron_job.metadata.name}")
 
 
@@ -45,7 +45,7 @@ def _cron_job_name(job: V1Job) -> tuple[str, ...]:
 
 
 def finished_condition(job: V1Job) -> str | None:
-    """How a job has ended, ``Complete`` or ``Failed``; None if it has not."""
+    """Return how a job has ended, ``Complete`` or ``Failed``; None if it has not ended."""
     for condition in (job.status.conditions if job.status is not None else None) or ():
         if condition.type in ("Complete", "Failed") and condition.status == "True":
             return str(condition.type)
@@ -53,7 +53,7 @@ def finished_condition(job: V1Job) -> str | None:
 
 
 def active(cron_job: V1CronJob) -> list[V1ObjectReference]:
-    """The jobs that are at work, by the CronJob's status."""
+    """Return the jobs that the CronJob's status lists as active."""
     return list((cron_job.status.active if cron_job.status is not None else None) or ())
 
 
@@ -67,12 +67,12 @@ def is_active_name(cron_job: V1CronJob, name: str) -> bool:
 
 
 def without_active(cron_job: V1CronJob, uid: str) -> list[V1ObjectReference] | None:
-    """The active jobs but for that one; None, as the API has it, if none is left."""
+    """Return the active jobs without this one. If none is left, the result is None, as in the API."""
     return [reference for reference in active(cron_job) if reference.uid != uid] or None
 
 
 def past_history(cron_job: V1CronJob, jobs: Iterable[V1Job]) -> list[V1Job]:
-    """The finished jobs that are more than the CronJob's history limits, the oldest first of each outcome."""
+    """Return the finished jobs beyond the CronJob's history limits: first the successful ones, each oldest first."""
     ended: dict[str, list[V1Job]] = {"Complete": [], "Failed": []}
     for job in jobs:
         if (outcome := finished_condition(job)) is not None:
@@ -89,6 +89,6 @@ def past_history(cron_job: V1CronJob, jobs: Iterable[V1Job]) -> list[V1Job]:
 
 
 def _age(job: V1Job) -> tuple[datetime, str]:
-    """By the start, and the name where that is the same; what has not started is the youngest."""
+    """Return the sort key: the start time, then the name. A job that has not started comes last."""
     start = job.status.start_time if job.status is not None else None
     return start or _LATEST, job.metadata.name

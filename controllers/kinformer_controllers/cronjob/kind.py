@@ -1,4 +1,4 @@
-"""What a CronJob is called, in owner references and elsewhere."""
+"""The group, version and kind of a CronJob, as in owner references."""
 
 from __future__ import annotations
 

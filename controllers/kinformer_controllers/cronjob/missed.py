@@ -1,4 +1,4 @@
-"""Which run of a CronJob is due: the last one that was missed, how many were, and how long it is to the next."""
+"""Computing the runs of a CronJob: the last run that is due, how many runs were missed, and the time to the next."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from kinformer_controllers.cronjob.zones import later
 __all__ = ("Missed", "NoDistanceError", "Runs", "minutes_of", "most_recent_run", "seconds_to_next_run")
 
 _SECOND: Final = timedelta(seconds=1)
-#: Where so many runs were missed, a user is told.
+#: If more runs than this were missed, an Event tells the user.
 _MANY: Final = 100
-#: A moment is aimed at a little later than it is: clocks differ.
+#: A CronJob is synced this much later than its run, because clocks differ.
 _LATER: Final = timedelta(milliseconds=100)
-#: As early as any zone can show it: for what has no time of its own.
+#: Takes the place of a missing time. It is the earliest time that every time zone can show.
 _LONG_AGO: Final = datetime(1, 1, 2, tzinfo=UTC)
-#: What is said of a next run that there is not: Go's least duration.
+#: The time to the next run if there is none: Go's smallest duration.
 _LEAST_SECONDS: Final = -(2.0**63) / 1e9
 
 
@@ -32,13 +32,17 @@ class Missed(IntEnum):
 
 
 class NoDistanceError(ValueError):
-    """A schedule is written right and yet gives no run: that of a 31st of February, for instance."""
+    """A schedule is valid but never has a run: 31 February, for example."""
 
 
 class Runs(NamedTuple):
     """
-    :param earliest: from when on runs count
-    :param most_recent: the last run that was due by now, None if none was
+    The result of :func:`most_recent_run`.
+
+    :param earliest: the time after which runs count
+    :param most_recent: the last run that is due; None if none is
+    :param missed: how many runs were missed
+    :param problem: why the schedule has no runs; None if it has runs
     """
 
     earliest: datetime
@@ -49,9 +53,9 @@ class Runs(NamedTuple):
 
 def most_recent_run(cron_job: V1CronJob, now: datetime, schedule: Schedule, *, heed_deadline: bool) -> Runs:
     """
-    The last run that was due.
+    Return the last run that is due.
 
-    :param heed_deadline: whether what is past the starting deadline is not looked at
+    :param heed_deadline: whether runs before the starting deadline are ignored
     """
     earliest = _earliest(cron_job, now, heed_deadline)
     first = schedule.next(earliest)
@@ -65,7 +69,7 @@ def most_recent_run(cron_job: V1CronJob, now: datetime, schedule: Schedule, *, h
         problem = NoDistanceError("time difference between two schedules is less than 1 second")
         return Runs(earliest, None, Missed.NONE, problem)
     count = (now - first) // _SECOND // distance + 1
-    # Two back from the last by reckoning: distances differ where a schedule leaves out nights or weekends.
+    # The count is an estimate, because a schedule may leave out nights or weekends. So start two runs earlier.
     most_recent = None
     run = schedule.next(later(first, timedelta(seconds=(count - 2) * distance)))
     while run is not None and run <= now:
@@ -74,7 +78,7 @@ def most_recent_run(cron_job: V1CronJob, now: datetime, schedule: Schedule, *, h
 
 
 def seconds_to_next_run(cron_job: V1CronJob, now: datetime, schedule: Schedule) -> float:
-    """How long to wait until the next run, and a little longer; less than zero if there is none."""
+    """Return the seconds until the next run, and a little more; a negative number if there is none."""
     runs = most_recent_run(cron_job, now, schedule, heed_deadline=False)
     base = runs.most_recent
     if runs.problem is not None:
@@ -86,7 +90,7 @@ def seconds_to_next_run(cron_job: V1CronJob, now: datetime, schedule: Schedule) 
 
 
 def minutes_of(run: datetime) -> int:
-    """The number in the name of a run's job: minutes since 1970."""
+    """Return the number in the name of a run's job: the minutes since 1970."""
     return int(run.timestamp()) // 60
 
 
@@ -105,6 +109,6 @@ _MOST_SECONDS: Final = 2**63 // 10**9
 
 
 def _whole_seconds(distance: timedelta) -> int:
-    """Rounded, halves away from zero."""
+    """Round to whole seconds, halves away from zero."""
     half = timedelta(milliseconds=500)
     return (distance + half) // _SECOND if distance >= timedelta() else -((half - distance) // _SECOND)

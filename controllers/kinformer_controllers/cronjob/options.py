@@ -1,4 +1,4 @@
-"""What the CronJob controller can be told."""
+"""The options of the CronJob controller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the CronJob controller may do at the server."""
+"""The permissions of the CronJob controller at the API server."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PERMISSIONS: Final[tuple[Rule, ...]] = (
     allow("get list watch", "cronjobs.batch"),
     allow("update", "cronjobs.batch/status"),
     allow("get list watch create delete", "jobs.batch"),
-    # Its Jobs' owner references block its deletion, which some servers allow to those alone who may finalize it.
+    # Its Jobs have owner references with blockOwnerDeletion. Some servers require this permission for them.
     allow("update", "cronjobs.batch/finalizers"),
     RECORD_EVENTS,
 )

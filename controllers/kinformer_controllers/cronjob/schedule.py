@@ -1,9 +1,10 @@
-"""Schedules of CronJobs: from their text to the moments at which they are due.
+"""Schedules of CronJobs: parsing them, and computing the times of their runs.
 
-The text is five fields (minute, hour, day of month, month, day of week), or ``@hourly`` and its kin, or
-``@every 90m``. It may begin with ``TZ=`` or ``CRON_TZ=`` and a time zone. All is read as kube-controller-manager reads
-it, its oddities with it (``*/1`` is a star, ``5/15`` runs to the end, an empty list matches never), and errors have the
-same words, as users meet them in Events. No library in the registry gives the same moments around changes of the clock.
+The text has five fields (minute, hour, day of month, month, day of week), or is a word such as ``@hourly``, or
+``@every 90m``. It may begin with ``TZ=`` or ``CRON_TZ=`` and a time zone. The parser accepts the same texts as
+kube-controller-manager, with the same special cases: ``*/1`` counts as a star, ``5/15`` runs to the end of the range,
+and an empty list never matches. Its errors have the same texts, because users see them in Events. No library on PyPI
+gives the same times around clock changes.
 """
 
 from __future__ import annotations
@@ -19,33 +20,33 @@ from kinformer_controllers.cronjob.zones import ZoneError, later, load_zone, loc
 
 __all__ = ("NEVER", "Every", "Fields", "Schedule", "ScheduleError", "parse_schedule")
 
-#: What comes after a moment if nothing does within five years.
+#: The result of :meth:`Schedule.next` if there is no run within five years.
 NEVER: Final = None
 
 _SECOND = timedelta(seconds=1)
 _MINUTE = timedelta(minutes=1)
 _HOUR = timedelta(hours=1)
-#: A day that is not in a schedule within so many years is in none.
+#: The search for the next run ends after this many years.
 _YEARS = 5
 
 
 class ScheduleError(ValueError):
-    """A text is no schedule."""
+    """A text is not a valid schedule."""
 
 
 class Schedule(Protocol):
-    """What says when the next run is due."""
+    """A schedule."""
 
     def next(self, after: datetime) -> datetime | None:
-        """The first moment later than `after`; None if there is none within five years."""
+        """Return the first run after `after`; None if there is none within five years."""
 
 
 @dataclass(frozen=True, slots=True)
 class Every:
     """
-    At a fixed distance from the run before.
+    A schedule whose runs have a fixed distance.
 
-    :param delay: at least a second, and whole ones
+    :param delay: the distance: whole seconds, at least one
     """
 
     delay: timedelta
@@ -58,12 +59,12 @@ class Every:
 @dataclass(frozen=True, slots=True)
 class Fields:
     """
-    When the clocks of a zone show one of these minutes, hours, days and months.
+    A schedule of the times at which a clock in the zone shows one of these minutes, hours, days and months.
 
-    :param days: of the month
-    :param weekdays: 0 is Sunday
-    :param either_day: whether one of `days` and `weekdays` is enough. That is so where neither is a star
-    :param zone: that of the moment asked about if None
+    :param days: days of the month
+    :param weekdays: days of the week; 0 is Sunday
+    :param either_day: whether a day has to be in only one of `days` and `weekdays`. That is so if neither is a star
+    :param zone: the time zone; None for the zone of the time that is passed to :meth:`next`
     """
 
     minutes: frozenset[int]
@@ -79,7 +80,7 @@ class Fields:
         zone = self.zone or after.tzinfo or local_zone()
         at = later(after.astimezone(zone).replace(microsecond=0), _SECOND)
         last_year = at.year + _YEARS
-        # Whether a part has moved on: then the lesser ones have begun from their least.
+        # Whether a part was advanced. Then all smaller parts have been set to their lowest values.
         moved = False
         while at.year <= last_year:
             at, settled = self._step(at, moved, zone)
@@ -89,7 +90,11 @@ class Fields:
         return NEVER
 
     def _step(self, at: datetime, moved: bool, zone: tzinfo) -> tuple[datetime, bool]:
-        """Move on part by part, the largest first. False with it if one ran over, and all are to be looked at again."""
+        """
+        Advance each part to a value of the schedule, the largest part first.
+
+        :return: the time, and False if a part passed its highest value, so that all parts must be checked again
+        """
         while at.month not in self.months:
             if not moved:
                 at, moved = moment(at.replace(day=1, hour=0, minute=0, second=0), zone), True
@@ -125,13 +130,13 @@ class Fields:
 
 def _next_month(at: datetime, zone: tzinfo) -> datetime:
     year, month = divmod(at.year * 12 + at.month, 12)
-    # A day that the month does not have runs on into the one after.
+    # A day that the month does not have is counted on into the month after it, as in Go.
     return moment(at.replace(year=year, month=month + 1, day=1) + timedelta(days=at.day - 1), zone)
 
 
 def _next_day(at: datetime, zone: tzinfo) -> datetime:
     at = moment(at.replace(tzinfo=None) + timedelta(days=1), zone)
-    # Where the clocks jump at midnight, the day begins at one, or 23 o'clock comes twice.
+    # If the clocks change at midnight, the day begins at 1:00, or the hour of 23:00 comes twice.
     return later(at, timedelta(hours=24 - at.hour if at.hour > 12 else -at.hour))
 
 
@@ -166,9 +171,9 @@ _NUMBER = re.compile(r"[+-]?[0-9]+", re.ASCII)
 @lru_cache(maxsize=4096)
 def parse_schedule(text: str) -> Schedule:
     """
-    Read a schedule.
+    Parse a schedule.
 
-    :raises ScheduleError: if it is none; the error says what is wrong in Kubernetes' words
+    :raises ScheduleError: if it is not valid; the error has Kubernetes' text
     """
     if not text:
         raise ScheduleError("empty spec string")
@@ -206,7 +211,7 @@ def _every(text: str) -> Every:
 
 
 def _field(text: str, bounds: _Bounds) -> tuple[frozenset[int], bool]:
-    """The numbers that a list of ranges is, and whether there is a star in it."""
+    """Return the numbers in a list of ranges, and whether one of the ranges is a star."""
     numbers: set[int] = set()
     star = False
     for expression in filter(None, text.split(",")):

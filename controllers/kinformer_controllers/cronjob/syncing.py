@@ -1,4 +1,4 @@
-"""One sync of a CronJob: remove old jobs, look after those at work, start the run that is due, write the status."""
+"""One sync of a CronJob: deletes old jobs, updates the list of active jobs, starts the due run, writes the status."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _UNSUPPORTED_ZONE = (
 
 
 class Server(Protocol):
-    """What is asked of a :class:`kinformer.client.Resource`, of Jobs and of CronJobs."""
+    """The methods of a :class:`kinformer.client.Resource` that are needed here, for Jobs and for CronJobs."""
 
     async def get(self, name: str, namespace: str = "") -> Any: ...
     async def create(self, obj: Any) -> Any: ...
@@ -56,9 +56,9 @@ class CronJobSync:
     """
     A CronJob in one sync.
 
-    :param cron_job: as the cache has it; it is not changed
-    :param jobs: its jobs, as the cache has them
-    :param wrote: told of the CronJob as it was written
+    :param cron_job: the CronJob from the cache; it is not changed
+    :param jobs: its jobs from the cache
+    :param wrote: called with the CronJob in the server's answer to a write
     """
 
     def __init__(
@@ -83,10 +83,10 @@ class CronJobSync:
 
     async def run(self) -> float | None:
         """
-        Do all that is to do now.
+        Do the sync.
 
         :return: seconds until the next run; None if there is none until the CronJob changes
-        :raises ClientError: if a write was refused. The status is written before, with what was done
+        :raises ClientError: if a write was refused. The status is written first, with the changes before the error
         """
         for job in past_history(self._cron_job, self._jobs):
             await self._delete(job)
@@ -123,7 +123,7 @@ class CronJobSync:
         return seconds_to_next_run(self._cron_job, self._now, schedule)
 
     async def _look_after_jobs(self) -> None:
-        """Take what has ended out of the active jobs, and tell of what is at work and not among them."""
+        """Remove ended jobs from the active ones, and record an Event for each running job that is not among them."""
         for job in self._jobs:
             name, uid, outcome = job.metadata.name, job.metadata.uid, finished_condition(job)
             if outcome is None:
@@ -139,7 +139,7 @@ class CronJobSync:
                 self._note_success(job.status.completion_time)
 
     async def _is_active_by_now(self, uid: str) -> bool:
-        """Whether the server's copy has a job that the cached one has not; then it is gone on with."""
+        """Whether the CronJob on the server lists the job as active. If so, the sync continues with that version."""
         meta = self._cron_job.metadata
         fresh = await self._cron_jobs.get(meta.name, meta.namespace)
         if not is_active_uid(fresh, uid):
@@ -154,20 +154,20 @@ class CronJobSync:
             self._changed = True
 
     async def _drop_missing(self) -> None:
-        """Take jobs that are not there out of the active ones: or nothing would run ever again under Forbid."""
+        """Remove jobs that do not exist from the active ones. Otherwise no job would ever run again with Forbid."""
         there = {job.metadata.uid for job in self._jobs}
         for reference in active(self._cron_job):
             if reference.uid in there:
                 continue
             try:
-                # The cache may be behind.
+                # The cache may be old, so the server is asked.
                 await self._server.get(reference.name or "", reference.namespace or "")
             except NotFound:
                 self._tell(NORMAL, "MissingJob", f"Active job went missing: {reference.name}")
                 self._drop(reference.uid or "")
 
     def _schedule(self) -> Schedule | None:
-        """The schedule, if there is one to go by; what is wrong with it is told."""
+        """Return the schedule; None if no run may start. An Event tells what is wrong with it."""
         cron_job, spec = self._cron_job, self._cron_job.spec
         if cron_job.metadata.deletion_timestamp is not None:
             return None
@@ -191,7 +191,7 @@ class CronJobSync:
             return None
 
     def _may_start(self, run: datetime) -> bool:
-        """Whether the run is neither too late nor started already, nor forbidden by one that is still at work."""
+        """Whether the run is not too late, has not started yet, and is not forbidden by a job that is still active."""
         cron_job, spec = self._cron_job, self._cron_job.spec
         deadline = spec.starting_deadline_seconds
         if deadline is not None and (self._now - run).total_seconds() > deadline:
@@ -215,7 +215,7 @@ class CronJobSync:
         except AlreadyExists:
             job = await self._server.get(job_name(cron_job, run), cron_job.metadata.namespace)
             if not is_controlled_by(job, cron_job.metadata.uid) or is_active_uid(cron_job, job.metadata.uid):
-                return  # somebody else's, who has their own use of the name
+                return  # the job belongs to another owner, or is already listed as active
             log.info("job_exists_already", cron_job=meta_namespace_key(cron_job), job=job.metadata.name)
         except Exception as error:
             if not is_namespace_terminating(error):
@@ -225,7 +225,8 @@ class CronJobSync:
             created = job.metadata.creation_timestamp
             CREATION_SKEW.observe(((created or self._now) - run).total_seconds())
             self._tell(NORMAL, "SuccessfulCreate", f"Created job {job.metadata.name}")
-        # A crash before this is written: the job's name is the run's, so that the next sync finds it there.
+        # If the process crashes before the status is written, the next sync finds the job by its name, which is made
+        # from the run's time.
         cron_job.status.active = [*active(cron_job), reference_to(job)]
         cron_job.status.last_schedule_time = run
         self._changed = True
@@ -241,7 +242,7 @@ class CronJobSync:
                 raise SyncError(f"could not replace job {meta_namespace_key(job)}")
 
     async def _delete(self, job: V1Job) -> bool:
-        """Whether a job could be deleted; then it is not active any more."""
+        """Delete a job and remove it from the active ones. Returns whether the server accepted the deletion."""
         try:
             await self._server.delete(job.metadata.name, job.metadata.namespace, _BACKGROUND)
         except ClientError as error:

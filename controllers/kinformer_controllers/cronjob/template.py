@@ -1,4 +1,4 @@
-"""The jobs that a CronJob makes: their names, and what they are made from."""
+"""Making the job of a CronJob's run, with its name."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from kinformer_controllers.cronjob.zones import ZoneError, load_zone
 
 __all__ = ("SCHEDULED_TIMESTAMP", "job_for_run", "job_name", "names_a_zone", "schedule_text")
 
-#: The annotation of a job with the run that it is, as a time in the CronJob's zone.
+#: The annotation of a job with the scheduled time of its run, in the CronJob's time zone.
 SCHEDULED_TIMESTAMP: Final = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 
 
 def names_a_zone(cron_job: V1CronJob) -> bool:
-    """Whether a schedule has its time zone in itself, which works and is not supported."""
+    """Whether the schedule's text has a time zone. This works, but Kubernetes does not support it officially."""
     return "TZ" in cron_job.spec.schedule
 
 
 def schedule_text(cron_job: V1CronJob) -> str:
-    """What is to be parsed: the schedule with the zone of the spec. A zone that nobody knows is left out."""
+    """Return the text to parse: the schedule with the time zone of the spec. An unknown time zone is left out."""
     schedule: str = cron_job.spec.schedule
     zone = cron_job.spec.time_zone
     if names_a_zone(cron_job) or zone is None:
@@ -37,15 +37,15 @@ def schedule_text(cron_job: V1CronJob) -> str:
 
 
 def job_name(cron_job: V1CronJob, run: datetime) -> str:
-    """The same for the same run, so that no run has two jobs, whoever makes them."""
+    """Return the name of a run's job. It is the same each time, so that no run gets two jobs."""
     return f"{cron_job.metadata.name}-{minutes_of(run)}"
 
 
 def job_for_run(cron_job: V1CronJob, run: datetime) -> V1Job:
     """
-    The job of a run.
+    Make the job of a run.
 
-    :raises ZoneError: if the zone of the spec is not known
+    :raises ZoneError: if the time zone of the spec is not known
     """
     template = cron_job.spec.job_template
     labels = (template.metadata.labels if template.metadata else None) or {}

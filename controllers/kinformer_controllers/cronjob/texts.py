@@ -1,4 +1,4 @@
-"""Texts as Kubernetes quotes them in its messages."""
+"""Quoting texts as in Kubernetes' messages."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ __all__ = ("quoted",)
 
 
 def quoted(text: str) -> str:
-    """In double quotes, with what would break them escaped."""
+    """Put a text into double quotes, with the necessary escapes."""
     return json.dumps(text, ensure_ascii=False)

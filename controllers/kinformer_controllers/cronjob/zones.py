@@ -1,7 +1,7 @@
-"""Time zones by name, and the moments at which their clocks show something.
+"""Time zones by name, and the conversion of local times to points in time.
 
-A schedule is about what a clock on the wall shows, and twice a year that clock jumps: an hour is missing, or comes
-twice. :func:`moment` settles such times as kube-controller-manager does, so that the same runs come of a schedule.
+A schedule is given in local time. Twice a year the local clock changes: an hour is missing, or comes twice.
+:func:`moment` converts such times in the same way as kube-controller-manager, so that a schedule has the same runs.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class ZoneError(ValueError):
 @lru_cache(maxsize=512)
 def load_zone(name: str) -> tzinfo:
     """
-    The zone of an IANA name; UTC for no name, the machine's own for ``Local``.
+    Return the zone with an IANA name; UTC for an empty name, and the machine's zone for ``Local``.
 
-    :raises ZoneError: if nobody knows it
+    :raises ZoneError: if there is no such zone
     """
     if name in ("", "UTC"):
         return UTC
@@ -41,7 +41,7 @@ def load_zone(name: str) -> tzinfo:
 
 
 def local_zone() -> tzinfo:
-    """The zone of this machine: of the variable TZ, or of ``/etc/localtime``, or UTC."""
+    """Return the zone of this machine: that of the variable TZ, else that of ``/etc/localtime``, else UTC."""
     name = os.environ.get("TZ")
     if name is not None:
         try:
@@ -57,10 +57,10 @@ def local_zone() -> tzinfo:
 
 def moment(shown: datetime, zone: tzinfo) -> datetime:
     """
-    When the clocks of `zone` show that, and the zone of `shown` does not count.
+    Return the point in time at which a clock in `zone` shows the local time `shown`. The zone of `shown` is ignored.
 
-    What they show twice or never is reckoned with the offset of one side of the jump: the rule is that of Go's
-    ``time.Date``, which decides it for Kubernetes.
+    A local time that comes twice or never is converted with the offset before or after the clock change. The rule is
+    that of Go's ``time.Date``, which Kubernetes uses.
     """
     shown = shown.replace(tzinfo=UTC, fold=0)
     guess = shown - _offset(shown, zone)
@@ -68,7 +68,7 @@ def moment(shown: datetime, zone: tzinfo) -> datetime:
 
 
 def later(at: datetime, distance: timedelta) -> datetime:
-    """That much later in time, whatever the clocks show; Python's own sum turns the clock's hands."""
+    """Add a duration to a point in time. (Python's own addition of a timedelta adds to the local time instead.)"""
     return (at.astimezone(UTC) + distance).astimezone(at.tzinfo)
 
 

@@ -1,4 +1,4 @@
-"""The approver of certificate requests, as kube-controller-manager has it: approves those of kubelets as clients."""
+"""The approver of certificate requests, as in kube-controller-manager: it approves kubelets' client certificates."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The approver: approves the requests of kubelets for client certificates, if the asker may have that.
+"""The approver: approves the requests of kubelets for client certificates, if the requesting user is allowed to do so.
 
-In: CertificateSigningRequests that nobody has decided on. Out: an Approved condition. Promised: nothing is approved
-that the API server does not allow. It is asked by a SubjectAccessReview for the user who made the request. Nothing is
-ever denied.
+In: CertificateSigningRequests that are neither approved nor denied. Out: an Approved condition. Promised: a request is
+approved only if the API server allows it, by a SubjectAccessReview for the user who made the request. The approver
+never denies a request.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ def make_controller(context: ControllerContext) -> Controller:
 
 
 class ApprovingController:
+    """Syncs CertificateSigningRequests."""
+
     def __init__(self, client: Client, informers: SharedInformerFactory, *, clock: Clock | None = None) -> None:
         self._requests = client.resource(V1CertificateSigningRequest).subresource(
             "approval", V1CertificateSigningRequest
@@ -44,10 +46,10 @@ class ApprovingController:
 
     async def handle(self, request: V1CertificateSigningRequest) -> None:
         """
-        Approve a request if it is to be.
+        Approve a request, if it is for a kubelet's client certificate and allowed.
 
-        :raises SyncError: if it is a kubelet's, and the asker may not have it; the permission may come later
-        :raises ClientError: if the server cannot be asked, or does not take the approval
+        :raises SyncError: if its user does not have the permission; it is retried, because the permission may come
+        :raises ClientError: if the server refuses the review or the approval
         """
         if is_decided(request):
             return
@@ -87,10 +89,6 @@ class ApprovingController:
             type=APPROVED, status="True", reason="AutoApproved", message=message
         )
         approved = copy.copy(request)
-        approved.status = copy.copy(request.status) if request.status is not None else _no_status()
+        approved.status = copy.copy(request.status or V1CertificateSigningRequestStatus())
         approved.status.conditions = [*conditions_of(request), approval]
         await self._requests.update(request.metadata.name, approved)
-
-
-def _no_status() -> V1CertificateSigningRequestStatus:
-    return V1CertificateSigningRequestStatus()

@@ -1,4 +1,4 @@
-"""What the approver of certificate requests may do at the server."""
+"""The permissions of the approver of certificate requests at the API server."""
 
 from __future__ import annotations
 

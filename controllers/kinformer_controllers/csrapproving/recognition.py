@@ -1,4 +1,4 @@
-"""Which CertificateSigningRequests a machine may approve, and what the asker must be allowed to do for it."""
+"""Recognizing CertificateSigningRequests that can be approved automatically, and the permission that they need."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ __all__ = ("Recognition", "is_node_client", "is_self_node_client", "recognitions
 
 class Recognition(NamedTuple):
     """
-    What a request was recognized as.
+    A type of request that can be approved.
 
-    :param subresource: of ``certificatesigningrequests``, which the asker must be allowed to create
-    :param message: for the condition
+    :param subresource: the subresource of ``certificatesigningrequests`` that the user must be allowed to create
+    :param message: the message of the condition
     """
 
     subresource: str
@@ -28,18 +28,18 @@ class Recognition(NamedTuple):
 
 
 def is_node_client(request: V1CertificateSigningRequest, parsed: CertificateRequest) -> bool:
-    """Whether it is for the client certificate of a kubelet."""
+    """Whether the request is for the client certificate of a kubelet."""
     spec = request.spec
     return spec.signer_name == KUBELET_CLIENT_SIGNER and not kubelet_client_problem(parsed, spec.usages or ())
 
 
 def is_self_node_client(request: V1CertificateSigningRequest, parsed: CertificateRequest) -> bool:
-    """Whether a kubelet asks for its own client certificate, to have a new one before the old one ends."""
+    """Whether a kubelet requests its own client certificate, to renew it before it expires."""
     return (request.spec.username or "") == parsed.common_name and is_node_client(request, parsed)
 
 
 def recognitions(request: V1CertificateSigningRequest, parsed: CertificateRequest) -> Iterator[Recognition]:
-    """All that it is, the narrowest first."""
+    """Return all types that the request matches. The most specific comes first."""
     if is_self_node_client(request, parsed):
         yield Recognition("selfnodeclient", "Auto approving self kubelet client certificate after SubjectAccessReview.")
     if is_node_client(request, parsed):

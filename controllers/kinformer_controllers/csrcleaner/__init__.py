@@ -1,4 +1,4 @@
-"""The cleaner of certificate requests, as kube-controller-manager has it: removes old CertificateSigningRequests."""
+"""The cleaner of certificate requests, as in kube-controller-manager: it deletes old CertificateSigningRequests."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Which CertificateSigningRequests are old enough to go.
+"""Finding the CertificateSigningRequests that are old enough to be deleted.
 
-In: a request and the time. Out: why it goes, or None. Requests are made and approved by machines, and nobody else
-removes them. The periods are Kubernetes'.
+In: a request and the time. Out: the reason for deleting it, or None. Machines create these requests, and no other
+component deletes them. The periods are Kubernetes'.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _PENDING: Final = timedelta(hours=24)
 
 
 def why_it_goes(request: V1CertificateSigningRequest, now: datetime) -> str | None:
-    """The reason why a request goes now; None if it stays."""
+    """Return the reason for deleting a request now; None if it stays."""
     conditions = conditions_of(request)
     certificate = (request.status.certificate if request.status is not None else None) or ""
     for condition in conditions:
@@ -44,7 +44,7 @@ def _is_older(time: datetime | None, age: timedelta, now: datetime) -> bool:
 
 
 def _is_over(certificate: str, now: datetime) -> bool:
-    """Whether the first certificate is no longer valid; one that cannot be read is left to the other rules."""
+    """Whether the certificate has expired. If it cannot be read, the result is False, and the other rules decide."""
     from cryptography import x509
 
     try:

@@ -1,6 +1,6 @@
-"""The cleaner: looks at all CertificateSigningRequests once an hour, and deletes the old ones.
+"""The cleaner: checks all CertificateSigningRequests once an hour, and deletes the old ones.
 
-In: CertificateSigningRequests. Out: deletions. Promised: a request that was made anew under the same name stays.
+In: CertificateSigningRequests. Out: deletions. Promised: a new request with the same name is not deleted.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ("CleaningController", "make_controller")
 
 log = get_logger(__name__)
 
-#: Seconds between two looks; Kubernetes' own.
+#: Seconds between two checks, as in Kubernetes.
 PERIOD: Final = 3600.0
 _ALL_REQUESTS: Final = "requests"
 
@@ -31,6 +31,8 @@ def make_controller(context: ControllerContext) -> Controller:
 
 
 class CleaningController:
+    """Checks all requests periodically."""
+
     def __init__(self, client: Client, informers: SharedInformerFactory, *, clock: Clock | None = None) -> None:
         self._clock = clock or RealClock()
         self._requests = client.resource(V1CertificateSigningRequest)
@@ -41,9 +43,9 @@ class CleaningController:
 
     async def sync(self, _: str) -> float:
         """
-        Delete the requests that are old.
+        Delete the old requests.
 
-        :return: seconds until the next look
+        :return: seconds until the next check
         """
         now = self._clock.now()
         for request in self._cached.list():

@@ -1,4 +1,4 @@
-"""What the cleaner of certificate requests may do at the server."""
+"""The permissions of the cleaner of certificate requests at the API server."""
 
 from __future__ import annotations
 

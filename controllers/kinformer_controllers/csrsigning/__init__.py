@@ -1,4 +1,4 @@
-"""The signers of certificate requests, as kube-controller-manager has them: four signers, one authority or more."""
+"""The signers of certificate requests, as in kube-controller-manager: four signers with one or more CAs."""
 
 from __future__ import annotations
 

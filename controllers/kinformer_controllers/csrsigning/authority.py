@@ -1,8 +1,8 @@
-"""A certificate authority from two files, which are read anew when they change.
+"""A certificate authority (CA) from two files, which are read again when they change.
 
-In: the files of a certificate and its key, and requests. Out: certificates in PEM. Promised: a certificate gets the
-names that the request has and the usages that are asked for, and no other extension; it is never an authority itself;
-it ends when the authority's own does. Files that are broken while they are written leave the authority as it was.
+In: the files of a CA certificate and its key, and requests. Out: certificates in PEM. Promised: a certificate has the
+names and usages of the request and no other extension; it is never a CA certificate; it does not expire later than the
+CA's certificate. If changed files cannot be read, because they are being written, the CA keeps its certificate and key.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ __all__ = ("CertificateAuthority", "SigningError")
 
 log = get_logger(__name__)
 
-#: A certificate is valid from a little before it was made: clocks differ.
+#: A certificate is valid from this long before it is made, because clocks differ.
 BACKDATE: Final = timedelta(minutes=5)
-#: One that is shorter keeps its full length in spite of that.
+#: A certificate with a shorter life than this is not shortened by the backdating.
 SHORT: Final = timedelta(hours=8)
 
 
@@ -37,7 +37,7 @@ class SigningError(SyncError):
 
 
 class _Loaded(NamedTuple):
-    """What was read, and from which states of the files."""
+    """The certificate and the key, and the states of the files from which they were read."""
 
     stamps: tuple[tuple[int, int, int], ...]
     certificate: Any
@@ -46,8 +46,10 @@ class _Loaded(NamedTuple):
 
 class CertificateAuthority:
     """
-    :raises OptionError: if a file cannot be read, has no certificate or key, or the two do not belong together
-    :raises ImportError: if the package for it is not installed
+    Signs requests with one CA certificate.
+
+    :raises OptionError: if a file cannot be read, has no certificate or key, or if the key is not the certificate's
+    :raises ImportError: if the package ``cryptography`` is not installed
     """
 
     def __init__(self, files: SignerFiles) -> None:
@@ -60,7 +62,7 @@ class CertificateAuthority:
     async def refresh(self) -> None:
         """Read the files again if they have changed."""
         try:
-            # Asking for a file's time takes some microseconds; reading keys is left to a thread.
+            # Reading the files' times takes some microseconds. Keys are read in a thread, because that takes longer.
             if _stamps(self._files) != self._loaded.stamps:
                 self._loaded = await anyio.to_thread.run_sync(_load, self._files)
                 log.info("authority_reloaded", certificate=self._files.certificate)
@@ -69,10 +71,10 @@ class CertificateAuthority:
 
     def sign(self, request: CertificateRequest, usages: Iterable[str], life: timedelta, now: datetime) -> bytes:
         """
-        The certificate for a request, in PEM.
+        Return the certificate for a request, in PEM.
 
-        :param life: how long it is to be valid
-        :raises SigningError: if a usage is not known, the request's own signature is wrong, or the authority is over
+        :param life: how long it is valid
+        :raises SigningError: if a usage is unknown, the request's signature is invalid, or the CA has expired
         """
         from cryptography import x509
         from cryptography.hazmat.primitives import serialization
@@ -100,7 +102,7 @@ class CertificateAuthority:
 
 
 def _extensions(x509: Any, request: CertificateRequest, usages: list[str], issuer: Any) -> Iterable[tuple[Any, bool]]:
-    """The extensions of a certificate, and whether each is critical; in the order that Go gives them."""
+    """Return the extensions of a certificate, and whether each is critical. The order is the same as in Go."""
     unknown = [usage for usage in usages if key_usages([usage]) is None and not extended_key_usages([usage])]
     if unknown:
         raise SigningError(f"unrecognized usage values: {unknown}")
@@ -118,12 +120,12 @@ def _extensions(x509: Any, request: CertificateRequest, usages: list[str], issue
         names = request.x509.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
         return
-    # A certificate without a subject is known by these names alone (RFC 5280, 4.2.1.6).
+    # Without a subject, these names alone identify the certificate's holder, so they are critical (RFC 5280, 4.2.1.6).
     yield names, not request.x509.subject.rdns
 
 
 def _hash_for(key: Any) -> Any:
-    """The hash that Go signs with for a key: the curve's own, SHA-256 for RSA, none for Ed25519."""
+    """Return the hash that Go uses for a key: by the curve for ECDSA, SHA-256 for RSA, none for Ed25519."""
     from cryptography.hazmat.primitives import hashes
     from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 
@@ -152,7 +154,7 @@ def _load(files: SignerFiles) -> _Loaded:
 
 
 def _stamps(files: SignerFiles) -> tuple[tuple[int, int, int], ...]:
-    # A mounted Secret changes by another link to another folder: the inode tells.
+    # The inode is included because the kubelet changes a mounted Secret by exchanging a symbolic link.
     return tuple((found.st_ino, found.st_mtime_ns, found.st_size) for found in map(os.stat, files))
 
 

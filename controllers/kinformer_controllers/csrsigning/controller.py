@@ -1,7 +1,7 @@
-"""The signers: put a certificate into each approved request of Kubernetes' own signers.
+"""The signers: issue a certificate for each approved request to one of Kubernetes' own signers.
 
-In: approved CertificateSigningRequests. Out: the certificate, or a Failed condition with the reason. Promised: what a
-signer must not sign is never signed, whoever approved it; a request that has failed is left alone.
+In: approved CertificateSigningRequests. Out: the certificate, or a Failed condition with the reason. Promised: a
+request that breaks its signer's rules is never signed, even if it was approved. A failed request is not tried again.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def make_controller(context: ControllerContext) -> Controller:
     """
     The entry point of the signers; their options are :class:`.SigningOptions`.
 
-    :raises ControllerDisabled: if no signer has an authority
-    :raises OptionError: if an authority's files cannot be used
+    :raises ControllerDisabled: if no signer has a CA
+    :raises OptionError: if the files of a CA cannot be used
     """
     options = context.read(SigningOptions)
     files = signer_files(options)
@@ -51,8 +51,8 @@ class SigningController:
     """
     One controller for all signers.
 
-    :param authorities: by the signer's name; requests for other signers are left alone
-    :param longest: how long a certificate is valid at most
+    :param authorities: the CAs by the signer's name; requests to other signers are ignored
+    :param longest: the longest life of a certificate
     """
 
     def __init__(
@@ -72,10 +72,10 @@ class SigningController:
 
     async def handle(self, request: V1CertificateSigningRequest) -> None:
         """
-        Sign a request if it is to be.
+        Sign a request, if it is approved and for one of the signers.
 
         :raises SyncError: if it cannot be read or signed
-        :raises ClientError: if the server does not take the certificate
+        :raises ClientError: if the server refuses the write
         """
         spec = request.spec
         authority = self._authorities.get(spec.signer_name)
@@ -93,9 +93,7 @@ class SigningController:
         self, request: V1CertificateSigningRequest, *, certificate: bytes = b"", failure: str = ""
     ) -> None:
         written = copy.copy(request)
-        written.status = (
-            copy.copy(request.status) if request.status is not None else V1CertificateSigningRequestStatus()
-        )
+        written.status = copy.copy(request.status or V1CertificateSigningRequestStatus())
         if certificate:
             written.status.certificate = base64.b64encode(certificate).decode()
         if failure:

@@ -1,4 +1,4 @@
-"""What the signers can be told: one authority for all of them, or one for each."""
+"""The options of the signers: one CA for all of them, or one for each."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class SigningOptions:
 
 
 class SignerFiles(NamedTuple):
-    """The authority of one signer."""
+    """The files of one CA: the paths of its certificate and its key."""
 
     certificate: str
     key: str
@@ -57,9 +57,9 @@ class SignerFiles(NamedTuple):
 
 def signer_files(options: SigningOptions) -> dict[str, SignerFiles]:
     """
-    The authority's files for each signer's name. Signers without any are left out.
+    Return the CA's files for each signer's name. Signers without a CA are left out.
 
-    :raises OptionError: if there are files for all and for one, or a certificate without a key
+    :raises OptionError: if there are files for all signers and for one, or a certificate without a key or vice versa
     """
     for_all = SignerFiles(options.cluster_signing_cert_file, options.cluster_signing_key_file)
     own = {
@@ -72,7 +72,7 @@ def signer_files(options: SigningOptions) -> dict[str, SignerFiles]:
     if all(for_all) and own:
         raise OptionError(
             "--cluster-signing-cert-file is for all signers, and cannot be given together with files for "
-            f"{', '.join(own)}"
+            f"{', '.join(own)}: give either one or the other"
         )
     chosen = own or (dict.fromkeys(SIGNERS.values(), for_all) if any(for_all) else {})
     for signer, files in chosen.items():

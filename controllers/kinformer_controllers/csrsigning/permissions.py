@@ -1,4 +1,4 @@
-"""What the signers of certificate requests may do at the server."""
+"""The permissions of the signers of certificate requests at the API server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The usages that a CertificateSigningRequest may ask for, as X.509 has them."""
+"""Converting the usages of a CertificateSigningRequest to X.509 extensions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _KEY_FIELDS: Final = (
     "encipher_only",
     "decipher_only",
 )
-#: In the order in which Go numbers them, which is that in a certificate.
+#: In the order of Go's constants. Certificates have the usages in this order.
 _EXTENDED: Final = {
     "any": "2.5.29.37.0",
     "server auth": "1.3.6.1.5.5.7.3.1",
@@ -49,21 +49,21 @@ _EXTENDED: Final = {
 
 
 def key_usages(usages: Iterable[str]) -> Any:
-    """The KeyUsage extension for those of `usages` that belong there, None if none does."""
+    """Return the KeyUsage extension for the usages that belong there; None if none does."""
     from cryptography import x509
 
     asked = {_KEY[usage] for usage in usages if usage in _KEY}
     if not asked:
         return None
     flags = {field: field in asked for field in _KEY_FIELDS}
-    # The two say what a key agreement is for, and X.509 knows them with it only.
+    # X.509 allows these two only together with key agreement.
     if not flags["key_agreement"]:
         flags["encipher_only"] = flags["decipher_only"] = False
     return x509.KeyUsage(**flags)
 
 
 def extended_key_usages(usages: Iterable[str]) -> list[Any]:
-    """The purposes for the ExtendedKeyUsage extension, each once; empty if none of `usages` belongs there."""
+    """Return the purposes for the ExtendedKeyUsage extension, without duplicates; empty if no usage belongs there."""
     from cryptography import x509
 
     asked = set(usages)

@@ -1,4 +1,4 @@
-"""What each of Kubernetes' signers signs, and for how long."""
+"""The rules of each signer: which requests it signs, and how long certificates are valid."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from kinformer_controllers.shared.certificates.requests import (
 
 __all__ = ("certificate_life", "signer_problem")
 
-#: A certificate that is shorter would be over before it is used: it begins five minutes in the past.
+#: The shortest life. It begins five minutes in the past, so a shorter one could be over before the certificate is used.
 _SHORTEST: Final = timedelta(minutes=10)
 _CLIENT_MAY: Final = ("digital signature", "key encipherment", "client auth")
 
 
 def signer_problem(signer: str, request: CertificateRequest, usages: Sequence[str]) -> str:
-    """Why a signer does not sign a request, ``""`` if it does. The texts are Kubernetes'."""
+    """Return why a signer refuses a request; ``""`` if it does not. The texts are Kubernetes'."""
     if signer == SIGNERS["kubelet_serving"]:
         return kubelet_serving_problem(request, usages)
     if signer == SIGNERS["kubelet_client"]:
@@ -32,7 +32,7 @@ def signer_problem(signer: str, request: CertificateRequest, usages: Sequence[st
 
 
 def certificate_life(expiration_seconds: int | None, longest: timedelta) -> timedelta:
-    """How long a certificate is valid: what is asked for, but at least ten minutes, and at most `longest`."""
+    """Return how long a certificate is valid: the requested time, but at least ten minutes and at most `longest`."""
     if expiration_seconds is None:
         return longest
     asked = timedelta(seconds=expiration_seconds)

@@ -1,7 +1,8 @@
-"""How soon a failed daemon pod is replaced: later each time that it fails on the same node.
+"""The backoff for replacing failed daemon pods: the delay grows each time that a pod fails on the same node.
 
-A kubelet that refuses a pod would otherwise be given a new one at once, for ever. The rule is client-go's
-``flowcontrol.Backoff``: from 1 second, doubled up to 15 minutes, forgotten after twice that time without a failure.
+Without it, a kubelet that refuses the pod would be given a new one at once, without end. The rule is client-go's
+``flowcontrol.Backoff``: it starts with 1 second, is doubled up to 15 minutes, and is forgotten after 30 minutes without
+a failure.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ __all__ = ("FailedPodsBackoff",)
 
 _INITIAL: Final = 1.0
 _MAX: Final = 15 * 60.0
-#: After so many seconds without a failure it starts anew.
+#: After this many seconds without a failure, the delay starts again from the first.
 _FORGET_AFTER: Final = 2 * _MAX
-#: How many are remembered before those that may be forgotten are looked for.
+#: The number of entries at which old ones are removed.
 _SWEEP_AT: Final = 1024
 
 
@@ -29,9 +30,9 @@ class _Entry:
 
 class FailedPodsBackoff:
     """
-    What is remembered of failures.
+    The delays of failed pods.
 
-    A key stands for a DaemonSet, a version of its spec, and a node.
+    A key is a DaemonSet's uid, the generation of its spec, and a node's name.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -44,9 +45,10 @@ class FailedPodsBackoff:
 
     def failed(self, key: tuple[str, int, str]) -> float | None:
         """
-        A failed pod was found.
+        Decide about a failed pod.
 
-        :return: None if it may be replaced now, which is remembered; or seconds after which to look at it again
+        :return: None if it may be replaced now; then the delay for the next failure starts. Otherwise the seconds after
+            which to check it again
         """
         now = self._clock.monotonic()
         entry = self._entries.get(key)

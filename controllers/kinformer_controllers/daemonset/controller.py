@@ -1,8 +1,8 @@
 """The DaemonSet controller, as kube-controller-manager has it.
 
-In: DaemonSets, their pods and revisions, and nodes. Out: one pod on each node that a DaemonSet selects, old pods
-replaced within the limits of its strategy, revisions, and the status. Promised: no node is given a second pod because a
-cache is behind.
+In: DaemonSets, their pods and revisions, and nodes. Out: one pod on each node that a DaemonSet selects, the replacement
+of old pods within the limits of its strategy, revisions, and the status. Promised: no node gets a second pod because a
+cache is old.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ __all__ = ("DaemonSetController", "make_controller")
 
 log = get_logger(__name__)
 
-#: The component that its Events are from.
+#: The source component of its Events.
 COMPONENT = "daemonset-controller"
 PODS = GroupResource("", "pods")
 DAEMON_SETS = GroupResource("apps", "daemonsets")
@@ -61,8 +61,8 @@ class DaemonSetController:
     """
     Syncs DaemonSets. Changed nodes have a queue of their own.
 
-    :param workers: how many DaemonSets, and how many nodes, are synced at once
-    :param burst: pods that one sync makes, and deletes, at most
+    :param workers: the number of DaemonSets that are synced at the same time; nodes have as many workers
+    :param burst: the largest number of pods that one sync creates, and that it deletes
     """
 
     def __init__(
@@ -92,19 +92,21 @@ class DaemonSetController:
         self._history = DaemonSetHistory(client, revisions)
         self.controller = Controller("daemonset", self.sync, workers=workers, clock=clock)
         updates = NodeUpdates(nodes.indexer, sets.indexer, pods.indexer, self.controller.queue.add)
-        # Writes nothing: with shards, each process looks what a node means to the DaemonSets that it holds.
+        # Not sharded by node: each process must find the DaemonSets of its own shards that a node concerns. It writes
+        # nothing.
         self.node_updates = Controller(
             "daemonset-node-updates", updates.sync, workers=workers, shard_by=None, clock=clock
         )
         watches = DaemonSetWatches(self.controller, sets, self.expectations, self._seen.forget)
         watches.attach(pods, revisions, nodes, self.node_updates)
 
-    #: Its keys are of namespaces, and so is all that it looks at, but for Nodes, which every process holds.
+    #: It can be sharded by namespace: everything it reads is in the key's namespace, except Nodes, which all processes
+    #: watch.
     can_be_sharded: Final = True
 
     @property
     def has_synced(self) -> bool:
-        """Whether the caches were complete and the workers have started."""
+        """Whether the caches have synced and the workers have started."""
         return self.controller.has_synced and self.node_updates.has_synced
 
     async def run(self) -> None:
@@ -115,9 +117,9 @@ class DaemonSetController:
 
     async def sync(self, key: str) -> float | None:
         """
-        Bring one DaemonSet to where it should be; never called for the same key twice at a time.
+        Sync one DaemonSet. It is never called twice at the same time for one key.
 
-        :return: seconds until there is something to do that no event tells of, None if there is not
+        :return: seconds until the next sync, if one is needed without an event; otherwise None
         """
         if (wait := self._seen.wait(key)) is not None:
             return wait
@@ -137,7 +139,7 @@ class DaemonSetController:
             self._recorder.event(daemonset, WARNING, "SelectingAll", message)
             return None
         if daemonset.metadata.deletion_timestamp:
-            return None  # its revisions may be gone already, and without them there is no telling what is up to date
+            return None  # its revisions may already be gone, and without them no pod can be compared with the template
 
         async def pods() -> list[V1Pod]:
             return await self._owned.claim(daemonset, selector)
@@ -150,7 +152,7 @@ class DaemonSetController:
         try:
             wait = await self._daemon_pods.update(daemonset, pods, history.hash)
             await self._history.truncate(daemonset, history, pods_by_node(await pods(), with_ended=True))
-        except Exception as error:  # what could be done is told first
+        except Exception as error:  # of any type: it is raised after the status has been written
             failure = error
         try:
             later = await self._status.write(daemonset, await pods(), history.hash, observed=True)

@@ -1,4 +1,4 @@
-"""What wakes a DaemonSet: changes of itself, of its pods, of its revisions, and of nodes."""
+"""Event handlers that queue a DaemonSet when it, its pods, its revisions, or nodes change."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class DaemonSetWatches:
     """
     The event handlers of the DaemonSet controller.
 
-    :param controller: is woken
-    :param forget: told of each DaemonSet that is gone: its key and uid
+    :param controller: the controller whose queue gets the keys
+    :param forget: called with the key and the uid of each DaemonSet that is gone
     """
 
     def __init__(
@@ -47,9 +47,9 @@ class DaemonSetWatches:
         node_updates: Controller,
     ) -> None:
         """
-        Have the controller woken by all of these.
+        Add the event handlers to these informers.
 
-        :param node_updates: is woken by nodes; the controller itself only waits for their first list
+        :param node_updates: the controller for changed nodes; the DaemonSet controller only waits for their first list
         """
         controller, queue, indexer = self._controller, self._controller.queue, self._daemonsets.indexer
         owners = OwnersByReference(
@@ -65,9 +65,9 @@ class DaemonSetWatches:
 
 class RevisionHandler:
     """
-    An event handler for ControllerRevisions: their DaemonSets are synced, or those that might adopt them.
+    An event handler for ControllerRevisions. It queues the DaemonSet of a revision, or those that might adopt it.
 
-    :param add: takes a key; a queue's ``add``
+    :param add: called with the key; usually a queue's ``add``
     """
 
     def __init__(self, daemonsets: Indexer[V1DaemonSet], add: Callable[[str], object]) -> None:
@@ -97,7 +97,7 @@ class RevisionHandler:
             self._wake(revision)
 
     def _wake(self, revision: V1ControllerRevision) -> None:
-        """Have the revision's DaemonSet synced, if it has one."""
+        """Queue the revision's DaemonSet, if it has one."""
         reference = controller_of(revision)
         if reference is None or reference.kind != KIND.kind:
             return
@@ -119,7 +119,7 @@ def _selects_pod(daemonset: V1DaemonSet, pod: V1Pod) -> bool:
 
 
 def _selector(daemonset: V1DaemonSet) -> Selector | None:
-    """None for one that selects everything, or cannot be understood: it adopts nothing."""
+    """Return the selector; None if it is empty or invalid, because such a DaemonSet adopts nothing."""
     try:
         selector = label_selector_as_selector(daemonset.spec.selector)
     except SelectorError:

@@ -1,7 +1,7 @@
-"""The revisions of DaemonSets: each template that its pods have had, for ``kubectl rollout undo``.
+"""The revisions of a DaemonSet: one for each template that its pods have had, for ``kubectl rollout undo``.
 
-In: a DaemonSet and the ControllerRevisions that are its own, or nobody's. Out: the current revision, made if it is
-missing, and the old ones. Promised: one current revision, whose number is the highest.
+In: a DaemonSet and its ControllerRevisions, with the orphans. Out: the current revision, which is created if it is
+missing, and the old ones. Promised: there is one current revision, and its number is the highest.
 """
 
 from __future__ import annotations
@@ -42,8 +42,10 @@ log = get_logger(__name__)
 @dataclass(frozen=True, slots=True)
 class History:
     """
-    :ivar current: the revision of the DaemonSet's template
-    :ivar old: the others
+    The revisions of one DaemonSet.
+
+    :ivar current: the revision of the current template
+    :ivar old: the other revisions
     """
 
     current: V1ControllerRevision
@@ -51,13 +53,13 @@ class History:
 
     @property
     def hash(self) -> str:
-        """What the pods of the current template are labelled with."""
+        """The label value of the pods with the current template."""
         return _hash_of(self.current)
 
 
 class DaemonSetHistory:
     """
-    Finds, makes and deletes the revisions of DaemonSets.
+    Finds, creates and deletes the revisions of DaemonSets.
 
     :param informer: of ControllerRevisions; it gets an index by controller
     """
@@ -77,10 +79,10 @@ class DaemonSetHistory:
         pods: Callable[[], Awaitable[Sequence[V1Pod]]],
     ) -> History:
         """
-        The revisions of a DaemonSet. The current one is made if it is missing.
+        Return the revisions of a DaemonSet. The current one is created if it is missing.
 
-        :param can_adopt: awaited before the first adoption; raises if there must be none
-        :param pods: gives the DaemonSet's pods, in the rare case that two revisions have become one
+        :param can_adopt: awaited before the first adoption; raises an error if nothing may be adopted
+        :param pods: returns the DaemonSet's pods; called only if several revisions have the same data and are merged
         :raises ClientError: if a revision could not be written
         """
         manager: ControllerRefManager[V1ControllerRevision] = ControllerRefManager(
@@ -104,9 +106,9 @@ class DaemonSetHistory:
 
     async def truncate(self, daemonset: V1DaemonSet, history: History, there: Mapping[str, Iterable[V1Pod]]) -> None:
         """
-        Delete the oldest revisions that no pod has, until ``revisionHistoryLimit`` of the old ones are left.
+        Delete the oldest revisions that no pod uses, until only ``revisionHistoryLimit`` old ones are left.
 
-        :param there: the DaemonSet's pods by node, ended ones included
+        :param there: the DaemonSet's pods by node, including those that have ended
         """
         limit = daemonset.spec.revision_history_limit
         surplus = len(history.old) - (10 if limit is None else limit)
@@ -123,7 +125,7 @@ class DaemonSetHistory:
             surplus -= 1
 
     async def _labelled(self, revision: V1ControllerRevision) -> V1ControllerRevision:
-        """With its hash in a label. Revisions of old versions of Kubernetes lack it; their name will do."""
+        """Add the label with the hash, if the revision has none. Old versions of Kubernetes did not set it."""
         if HASH_LABEL in (revision.metadata.labels or {}):
             return revision
         changed = copy.copy(revision)
@@ -155,15 +157,15 @@ class DaemonSetHistory:
         except AlreadyExists:
             there = await self._revisions.get(revision.metadata.name, meta.namespace)
             if there.data == data:
-                return there  # made by a sync whose answer was lost
+                return there  # created by an earlier sync that did not get the server's answer
             await self._count_collision(daemonset, collisions)
             raise
 
     async def _count_collision(self, daemonset: V1DaemonSet, collisions: int | None) -> None:
         """
-        Another template has the same hash: count it, so that the next sync has another one.
+        Count a collision: another template has the same hash. With the new count, the next sync uses another hash.
 
-        :raises SyncError: if the count that was used is an old one; the next sync has the new one
+        :raises SyncError: if the count in the cache was old; the next sync uses the new one
         """
         meta = daemonset.metadata
         fresh = await self._daemonsets.get(meta.name, meta.namespace)
@@ -186,7 +188,7 @@ class DaemonSetHistory:
     async def _merge(
         self, kept: V1ControllerRevision, all_: Iterable[V1ControllerRevision], pods: Iterable[V1Pod]
     ) -> None:
-        """Have one revision where there are several of the same template."""
+        """Merge several revisions of the same template: relabel the pods, and delete the other revisions."""
         hash_ = _hash_of(kept)
         for pod in pods:
             if (pod.metadata.labels or {}).get(HASH_LABEL) != hash_:
@@ -198,7 +200,7 @@ class DaemonSetHistory:
 
 
 def template_patch(daemonset: V1DaemonSet) -> dict[str, Any]:
-    """What a revision keeps: a strategic merge patch that puts this template in the place of another."""
+    """Return a revision's data: a strategic merge patch that replaces the template by this one."""
     return {"spec": {"template": {**to_dict(daemonset.spec.template), "$patch": "replace"}}}
 
 

@@ -1,4 +1,4 @@
-"""What a DaemonSet is called, in owner references and elsewhere."""
+"""The group, version and kind of a DaemonSet, as in owner references."""
 
 from __future__ import annotations
 

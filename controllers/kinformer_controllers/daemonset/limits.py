@@ -1,4 +1,4 @@
-"""How many pods a rolling update of a DaemonSet may take down, or add, at once. Pure functions."""
+"""The limits of a DaemonSet's rolling update: maxSurge and maxUnavailable. Pure functions."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ __all__ = ("allows_surge", "surge", "unavailable")
 
 def surge(daemonset: V1DaemonSet, scheduled: int) -> int:
     """
-    How many nodes may run an old and a new pod at once; 0 if it is not asked for.
+    Return how many nodes may run an old and a new pod at the same time; 0 if maxSurge is not set.
 
-    :param scheduled: how many nodes are to run a pod
-    :raises ValueError: if it is neither an integer nor a percentage
+    :param scheduled: the number of nodes that should run a pod
+    :raises ValueError: if maxSurge is neither an integer nor a percentage
     """
     rolling = _rolling(daemonset)
     if rolling is None or rolling.max_surge is None:
@@ -23,9 +23,10 @@ def surge(daemonset: V1DaemonSet, scheduled: int) -> int:
 
 def unavailable(daemonset: V1DaemonSet, scheduled: int) -> int:
     """
-    How many nodes may be without a pod that is available.
+    Return how many nodes may be without an available pod.
 
-    :raises ValueError: if it is missing, or neither an integer nor a percentage
+    :param scheduled: the number of nodes that should run a pod
+    :raises ValueError: if maxUnavailable is missing, or neither an integer nor a percentage
     """
     rolling = _rolling(daemonset)
     if rolling is None:
@@ -36,7 +37,7 @@ def unavailable(daemonset: V1DaemonSet, scheduled: int) -> int:
 
 
 def allows_surge(daemonset: V1DaemonSet) -> bool:
-    """Whether a node may run two pods for a while."""
+    """Whether a node may run two pods during an update."""
     try:
         return surge(daemonset, 1) > 0
     except ValueError:

@@ -1,7 +1,7 @@
-"""What a change of a node has to do with DaemonSets: those are synced that it concerns, and no others.
+"""Changed nodes: queues the DaemonSets that a change of a node concerns.
 
-In a large cluster nodes change all the time. So a changed node is put into a queue of its own, and only its labels and
-taints count.
+In a large cluster, nodes change all the time. So changed nodes have a queue of their own, and only changes of labels
+and taints count.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class NodeHandler:
     """
     An event handler for nodes.
 
-    :param queue: takes the names of nodes
+    :param queue: the queue of nodes' names
     """
 
     def __init__(self, queue: RateLimitingQueue[str]) -> None:
@@ -38,15 +38,15 @@ class NodeHandler:
             self._queue.add(new.metadata.name)
 
     def on_delete(self, obj: object, /) -> None:
-        """The pods of a node that is gone are the pod garbage collector's."""
+        """Do nothing: the pod garbage collector deletes the pods of a node that is gone."""
 
 
 class NodeUpdates:
     """
-    Has the DaemonSets synced that a changed node concerns.
+    Queues the DaemonSets that a changed node concerns.
 
     :param pods: the cache of pods, with its index by node
-    :param add: takes the key of a DaemonSet
+    :param add: called with the key of each such DaemonSet
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class NodeUpdates:
         self._add = add
 
     async def sync(self, name: str) -> None:
-        """Look at one node. Those of a node that is gone are the pod garbage collector's."""
+        """Sync one node. A node that is gone is ignored: the pod garbage collector deletes its pods."""
         node = self._nodes.get_by_key(name)
         if node is not None:
             for key in concerned(node, self._daemonsets.list(), self._pods):
@@ -71,7 +71,7 @@ class NodeUpdates:
 
 def concerned(node: V1Node, daemonsets: Iterable[V1DaemonSet], pods: Indexer[V1Pod]) -> list[str]:
     """
-    The keys of the DaemonSets that have something to do about a node.
+    Return the keys of the DaemonSets that have to create or delete a pod on a node.
 
     :param pods: the cache of pods, with its index by node
     """

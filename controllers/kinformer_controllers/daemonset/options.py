@@ -1,4 +1,4 @@
-"""What the DaemonSet controller can be told."""
+"""The options of the DaemonSet controller."""
 
 from __future__ import annotations
 

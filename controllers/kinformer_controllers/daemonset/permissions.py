@@ -1,4 +1,4 @@
-"""What the DaemonSet controller may do at the server."""
+"""The permissions of the DaemonSet controller at the API server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PERMISSIONS: Final[tuple[Rule, ...]] = (
     allow("list watch create delete patch", "pods"),
     allow("get list watch create update patch delete", "controllerrevisions.apps"),
     allow("list watch", "nodes"),
-    # Its pods' owner references block its deletion, which some servers allow to those alone who may finalize it.
+    # Its pods have owner references with blockOwnerDeletion. Some servers require this permission for them.
     allow("update", "daemonsets.apps/finalizers"),
     RECORD_EVENTS,
 )

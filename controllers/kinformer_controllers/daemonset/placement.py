@@ -1,7 +1,7 @@
-"""On which nodes a DaemonSet runs.
+"""The nodes on which a DaemonSet runs.
 
-:func:`placement` tells it of one node. A sync asks about all nodes, and nearly always about the same ones as the sync
-before: :class:`Placements` remembers what it has found out.
+:func:`placement` decides it for one node. A sync needs it for all nodes, which are mostly the same as in the last sync.
+So :class:`Placements` remembers the results.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ __all__ = ("Placement", "Placements", "placement")
 
 class Placement(NamedTuple):
     """
-    :ivar should_run: whether a pod is to be started on the node
-    :ivar should_continue: whether a pod that is there may stay
+    Whether a DaemonSet runs on one node.
+
+    :ivar should_run: whether a pod should be created for the node
+    :ivar should_continue: whether an existing pod may stay
     """
 
     should_run: bool
@@ -35,32 +37,32 @@ _MAY_STAY = Placement(False, True)
 
 def placement(daemonset: V1DaemonSet, node: V1Node) -> Placement:
     """
-    Whether a node is to run the DaemonSet's pod.
+    Decide whether a node should run the DaemonSet's pod.
 
-    A taint that forbids scheduling does not drive off a pod that is there; one that forbids execution does. That a
-    node is cordoned, or ill, changes nothing: daemon pods tolerate it.
+    A taint with NoSchedule does not evict an existing pod; one with NoExecute does. It does not matter whether the node
+    is cordoned or not ready, because daemon pods tolerate the taints for that.
     """
     return _place_for(_pod_spec(daemonset))(node)
 
 
 class Placements:
     """
-    Where DaemonSets run, as far as it was asked for.
+    The placements of DaemonSets, as far as they were computed.
 
-    What was found out of a node counts until the node is another object in the cache, or the DaemonSet asks for other
-    nodes. Only the nodes of the last question are remembered.
+    A result for a node is used again until the cache has a new object for the node, or the DaemonSet's requirements
+    change. Only the nodes of the last call are remembered.
     """
 
     def __init__(self) -> None:
-        #: By the DaemonSet's key: what it asks of nodes, and what came of it by the node's name.
+        #: By the DaemonSet's key: its requirements, and the results by the node's name.
         self._known: dict[str, tuple[Any, dict[str, tuple[V1Node, Placement]]]] = {}
 
     def __len__(self) -> int:
-        """How many DaemonSets are remembered."""
+        """Return the number of DaemonSets that are remembered."""
         return len(self._known)
 
     def of(self, daemonset: V1DaemonSet, nodes: Iterable[V1Node]) -> dict[str, Placement]:
-        """The placement on each of these nodes, by their names."""
+        """Return the placement on each of these nodes, by the nodes' names."""
         spec = _pod_spec(daemonset)
         asked = _asked_of_nodes(spec)
         key = meta_namespace_key(daemonset)
@@ -76,7 +78,7 @@ class Placements:
         return {name: placed for name, (_, placed) in now.items()}
 
     def forget(self, key: str) -> None:
-        """Drop what is remembered of a DaemonSet that is gone."""
+        """Forget a DaemonSet that is gone."""
         self._known.pop(key, None)
 
 
@@ -86,7 +88,7 @@ def _pod_spec(daemonset: V1DaemonSet) -> V1PodSpec:
 
 
 def _asked_of_nodes(spec: V1PodSpec) -> tuple[object, ...]:
-    """All by which a pod's spec decides on nodes."""
+    """Return all fields of a pod's spec on which its placement depends."""
     affinity = spec.affinity.node_affinity if spec.affinity is not None else None
     return spec.node_name, spec.node_selector, affinity, spec.tolerations, spec.host_network
 

@@ -1,4 +1,4 @@
-"""What a sync of a DaemonSet has to do on each node. Decisions only: nodes, pods and a time go in, a plan comes out."""
+"""Planning what a sync of a DaemonSet does on each node. Pure functions: nodes, pods and a time in, a plan out."""
 
 from __future__ import annotations
 
@@ -20,17 +20,19 @@ _LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
 FAILED_DAEMON_POD: Final = "FailedDaemonPod"
 SUCCEEDED_DAEMON_POD: Final = "SucceededDaemonPod"
 
-#: Told of a failed pod and its node: None if it may be deleted now, or for how many seconds it is to be left.
+#: Called with a failed pod and its node. Returns None if the pod may be deleted now, otherwise the seconds to wait.
 Backoff = Callable[[V1Pod, str], float | None]
 
 
 @dataclass(slots=True)
 class Plan:
     """
-    :ivar create: names of the nodes that are to get a pod
-    :ivar delete: the pods that are to go
-    :ivar ended: those of `delete` that have failed or succeeded: the reason of an Event, the pod, and its node
-    :ivar look_again: seconds after which a failed pod may be deleted; None if there is none to wait for
+    The plan of one sync.
+
+    :ivar create: the names of the nodes that should get a pod
+    :ivar delete: the pods to delete
+    :ivar ended: the pods in `delete` that have failed or succeeded: the reason of an Event, the pod, and its node
+    :ivar look_again: seconds after which a failed pod may be deleted; None if none has to wait
     """
 
     create: list[str] = field(default_factory=list)
@@ -41,9 +43,9 @@ class Plan:
 
 def pods_by_node(pods: Iterable[V1Pod], *, with_ended: bool = False) -> dict[str, list[V1Pod]]:
     """
-    A DaemonSet's pods by the node that they are on, or are meant for. A pod that says no node is left out.
+    Return a DaemonSet's pods by the node that they are bound to or made for. Pods without such a node are left out.
 
-    :param with_ended: also those that have ended and are being deleted: nothing is left to do about them
+    :param with_ended: whether to include pods that have ended and are being deleted
     """
     found: dict[str, list[V1Pod]] = {}
     for pod in pods:
@@ -56,7 +58,7 @@ def pods_by_node(pods: Iterable[V1Pod], *, with_ended: bool = False) -> dict[str
 
 
 def oldest_first(pods: Iterable[V1Pod]) -> list[V1Pod]:
-    """Pods that are bound to their node before those that are not, then by age, then by name."""
+    """Sort pods: those that are bound to their node first, then by age, then by name."""
     return sorted(pods, key=_age)
 
 
@@ -69,12 +71,12 @@ def plan_nodes(
     now: datetime,
 ) -> Plan:
     """
-    Which nodes lack a pod, and which pods are one too many. A rolling update is planned apart from this.
+    Plan the pods to create on nodes that have none, and the surplus pods to delete. This does not plan rolling updates.
 
-    :param nodes: the names of all nodes, and whether they are to run a pod
+    :param nodes: the names of all nodes, and whether they should run a pod
     :param there: the DaemonSet's pods by node
-    :param hash_: of the current template
-    :param backoff: asked of each pod that has failed
+    :param hash_: the hash of the current template
+    :param backoff: called for each pod that has failed
     """
     plan = Plan()
     surging = allows_surge(daemonset)
@@ -93,7 +95,8 @@ def plan_nodes(
                 plan.delete += _excess_of_surge(daemonset, running, hash_, now)
         elif pods:
             plan.delete += [pod for pod in pods if not pod.metadata.deletion_timestamp]
-    # The scheduler never binds a pod to a node that is gone, and the pod garbage collector sees to bound ones only.
+    # Unbound pods of a node that is gone: the scheduler will never bind them, and the pod garbage collector deletes
+    # only bound ones.
     for name, pods in there.items():
         if name not in nodes:
             plan.delete += [pod for pod in pods if pod.spec is None or not pod.spec.node_name]
@@ -101,7 +104,7 @@ def plan_nodes(
 
 
 def _without_ended(plan: Plan, pods: Iterable[V1Pod], node: str, backoff: Backoff) -> list[V1Pod]:
-    """Those that run, or will; the plan is to delete those that have ended."""
+    """Return the pods that run or will run. Those that have ended are added to the plan's deletions."""
     running = []
     for pod in pods:
         if pod.metadata.deletion_timestamp:
@@ -125,9 +128,9 @@ def _without_ended(plan: Plan, pods: Iterable[V1Pod], node: str, backoff: Backof
 
 def _excess_of_surge(daemonset: V1DaemonSet, running: Iterable[V1Pod], hash_: str, now: datetime) -> list[V1Pod]:
     """
-    The pods that a node has too many while a new one replaces an old one.
+    Return the surplus pods of a node during an update with surge.
 
-    The oldest new and the oldest old pod may both stay while the old one is ready and the new one not yet available.
+    The oldest new pod and the oldest old pod both stay while the old one is ready and the new one is not yet available.
     """
     excess = []
     new: V1Pod | None = None

@@ -1,8 +1,8 @@
-"""A rolling update of a DaemonSet: which old pods go, and where new ones come beside them. Decisions only.
+"""Planning a rolling update of a DaemonSet: which old pods to delete, and where to create new ones. Pure functions.
 
-Without surge, just as many old pods are deleted as may be unavailable; the next sync makes the new ones. With surge, a
-new pod is made beside an old one, which goes when the new one is available. What a node lacks, or has too much of, is
-seen to by :mod:`~kinformer_controllers.daemonset.plan`.
+Without surge, as many old pods are deleted as may be unavailable, and the next sync creates the new ones. With surge, a
+new pod is created on the node of an old one, which is deleted when the new one is available. Missing and surplus pods
+are planned in :mod:`~kinformer_controllers.daemonset.plan`.
 """
 
 from __future__ import annotations
@@ -23,8 +23,10 @@ __all__ = ("Update", "plan_update")
 @dataclass(slots=True)
 class Update:
     """
-    :ivar create: names of the nodes that are to get a second pod
-    :ivar delete: the old pods that are to go
+    The plan of a rolling update.
+
+    :ivar create: the names of the nodes that should get a second pod
+    :ivar delete: the old pods to delete
     """
 
     create: list[str] = field(default_factory=list)
@@ -36,7 +38,7 @@ class _OnNode:
     """
     The pods on one node that are not being deleted.
 
-    :ivar too_many: whether there are several of one kind, which the plan for nodes puts right first
+    :ivar too_many: whether there are several new or several old pods; the plan for nodes deletes them first
     """
 
     new: V1Pod | None
@@ -52,11 +54,11 @@ def plan_update(
     now: datetime,
 ) -> Update:
     """
-    What a rolling update may do now.
+    Plan what a rolling update may do now.
 
-    :param nodes: the names of all nodes, and whether they are to run a pod
+    :param nodes: the names of all nodes, and whether they should run a pod
     :param there: the DaemonSet's pods by node
-    :param hash_: of the current template
+    :param hash_: the hash of the current template
     :raises ValueError: if ``maxSurge`` or ``maxUnavailable`` is neither an integer nor a percentage
     """
     wanted = {name: placed.should_run for name, placed in nodes.items()}
@@ -64,14 +66,14 @@ def plan_update(
     may_be_unavailable = unavailable(daemonset, desired)
     may_surge = surge(daemonset, desired)
     if desired > 0 and may_be_unavailable == 0 and may_surge == 0:
-        may_be_unavailable = 1  # the update would never go on
+        may_be_unavailable = 1  # otherwise the update would never progress
     generation = template_generation(daemonset)
     min_ready_seconds = daemonset.spec.min_ready_seconds or 0
 
     def is_available(pod: V1Pod) -> bool:
         return is_pod_available(pod, min_ready_seconds, now)
 
-    # Every node that is to run a pod counts, those without one too.
+    # Every node that should run a pod counts, even without a pod.
     names = list(dict.fromkeys([*there, *(name for name, should_run in wanted.items() if should_run)]))
     on_nodes = {name: _pods_on(there.get(name, ()), hash_, generation) for name in names}
     if may_surge == 0:
@@ -97,7 +99,7 @@ def _pods_on(pods: Iterable[V1Pod], hash_: str, generation: int | None) -> _OnNo
 
 
 def _replace(on_nodes: Mapping[str, _OnNode], limit: int, is_available: Callable[[V1Pod], bool]) -> Update:
-    """Without surge: delete old pods that are of no use anyway, and as many others as may be unavailable."""
+    """Plan without surge: delete all unavailable old pods, and as many available ones as may be unavailable."""
     not_available = 0
     useless = []
     candidates = []
@@ -122,7 +124,7 @@ def _surge(
     desired: int,
     is_available: Callable[[V1Pod], bool],
 ) -> Update:
-    """With surge: make new pods beside old ones, at once where the old one is of no use, else as many as allowed."""
+    """Plan with surge: create new pods on nodes whose old pod is unavailable, and on as many others as allowed."""
     update = Update()
     misplaced: list[V1Pod] = []
     candidates: list[str] = []
@@ -146,7 +148,7 @@ def _surge(
             update.create.append(name)
         elif surging < limit:
             candidates.append(name)
-    # A pod that is on the wrong node goes when one on the right node can do without it.
+    # An available pod on a node that should not run one is deleted when enough other pods are available.
     update.delete += misplaced[: max(available - desired, 0)]
     update.create += candidates[: max(limit - surging, 0)]
     return update

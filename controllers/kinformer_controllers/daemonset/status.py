@@ -1,4 +1,4 @@
-"""A DaemonSet's status: on how many nodes it should be, is, and is of use. Pure functions."""
+"""Computing a DaemonSet's status from nodes and pods. Pure functions."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def count_nodes(
     observed: bool,
 ) -> V1DaemonSetStatus:
     """
-    The status for these nodes and pods. Of several pods on a node the oldest counts.
+    Return the status for these nodes and pods. If a node has several pods, the oldest counts.
 
-    :param nodes: the names of all nodes, and whether they are to run a pod
+    :param nodes: the names of all nodes, and whether they should run a pod
     :param there: the DaemonSet's pods by node
-    :param hash_: of the current template
-    :param observed: whether this generation of the spec was acted upon
+    :param hash_: the hash of the current template
+    :param observed: whether the sync acted on this generation of the spec
     """
     min_ready_seconds = daemonset.spec.min_ready_seconds or 0
     generation = template_generation(daemonset)
@@ -63,7 +63,7 @@ def count_nodes(
 
 
 def same_counts(daemonset: V1DaemonSet, status: V1DaemonSetStatus) -> bool:
-    """Whether the DaemonSet says these counts already, and of this generation of its spec or a later one."""
+    """Whether the DaemonSet already has these counts, for this generation of its spec or a later one."""
     there = daemonset.status
     if there is None or (there.observed_generation or 0) < (daemonset.metadata.generation or 0):
         return False
@@ -71,7 +71,7 @@ def same_counts(daemonset: V1DaemonSet, status: V1DaemonSetStatus) -> bool:
 
 
 def rebased(fresh: V1DaemonSet, status: V1DaemonSetStatus) -> V1DaemonSetStatus:
-    """These counts on a fresh copy of the DaemonSet, whose collision count and conditions stay."""
+    """Return the counts with the collision count and the conditions of a fresh copy of the DaemonSet."""
     moved = copy.copy(status)
     if fresh.status is not None:
         moved.collision_count = fresh.status.collision_count

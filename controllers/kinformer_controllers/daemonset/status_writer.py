@@ -1,4 +1,4 @@
-"""Writing a DaemonSet's status, where it says something new."""
+"""Writing a DaemonSet's status, if it has changed."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ __all__ = ("DaemonSetStatusWriter",)
 
 class DaemonSetStatusWriter:
     """
+    Writes the statuses of DaemonSets.
+
     :param nodes: the cache of nodes
-    :param placements: which of them are to run a DaemonSet's pod
-    :param wrote: told of each DaemonSet as it was written
+    :param placements: the placements of DaemonSets on nodes
+    :param wrote: called with each DaemonSet in the server's answer to a write
     """
 
     def __init__(
@@ -40,9 +42,11 @@ class DaemonSetStatusWriter:
 
     async def write(self, daemonset: V1DaemonSet, pods: Sequence[V1Pod], hash_: str, *, observed: bool) -> float | None:
         """
-        :param hash_: of the current template
-        :param observed: whether this generation of the spec was acted upon
-        :return: seconds until a pod that is ready becomes available, None if none is on its way
+        Compute the status, and write it if it has changed.
+
+        :param hash_: the hash of the current template
+        :param observed: whether the sync acted on this generation of the spec
+        :return: seconds until the next ready pod becomes available; None if there is none
         """
         there, now = pods_by_node(pods), self._clock.now()
         nodes = self._placements.of(daemonset, self._nodes.list())
@@ -52,6 +56,6 @@ class DaemonSetStatusWriter:
         min_ready_seconds = daemonset.spec.min_ready_seconds or 0
         if min_ready_seconds <= 0 or (status.number_ready or 0) == (status.number_available or 0):
             return None
-        # kube-controller-manager waits for all of minReadySeconds once more, whenever it looks.
+        # kube-controller-manager waits for the full minReadySeconds after each sync.
         check = next_availability_check(pods, min_ready_seconds, now, self._clock)
         return check if check is not None else float(min_ready_seconds)

@@ -1,7 +1,7 @@
-"""Carrying out what is planned for the nodes of one DaemonSet: pods are made and deleted, and Events told.
+"""Carrying out the plan for one DaemonSet: creates and deletes pods, and records Events.
 
-In: a DaemonSet, its pods, and the hash of its template. Out: the writes. The DaemonSet expects to see each of them in
-its cache before it acts again.
+In: a DaemonSet, its pods, and the hash of its template. Out: the writes. The DaemonSet's expectations are set for each
+of them, so that it acts again only when the cache shows them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from kinformer_controllers.shared.writing.pods import PodWriter, pod_from_templa
 
 __all__ = ("BURST_REPLICAS", "DaemonPods")
 
-#: How many pods one sync makes, and how many it deletes, at most.
+#: The largest number of pods that one sync creates, and that it deletes.
 BURST_REPLICAS = 250
 
 
@@ -35,8 +35,8 @@ class DaemonPods:
     Plans and writes the pods of DaemonSets.
 
     :param nodes: the cache of nodes
-    :param placements: which of them are to run a DaemonSet's pod
-    :param burst: how many pods one sync makes, and deletes, at most
+    :param placements: the placements of DaemonSets on nodes
+    :param burst: the largest number of pods that one sync creates, and that it deletes
     """
 
     def __init__(
@@ -62,12 +62,12 @@ class DaemonPods:
         self, daemonset: V1DaemonSet, pods: Callable[[], Awaitable[Sequence[V1Pod]]], hash_: str
     ) -> float | None:
         """
-        Have one pod on each node that is to run one. When that is so, replace old pods.
+        Create and delete pods, so that each node that should run a pod has one. Then replace old pods.
 
-        :param pods: gives the DaemonSet's pods as the cache has them
-        :param hash_: of the current template
-        :return: seconds after which a failed pod may be replaced, None if there is none
-        :raises ExceptionGroup: with each error, if pods could not be written; one error comes alone
+        :param pods: returns the DaemonSet's pods from the cache
+        :param hash_: the hash of the current template
+        :return: seconds after which a failed pod may be replaced; None if there is none
+        :raises ExceptionGroup: if several writes of pods failed; a single error is raised as it is
         """
         nodes = self._placements.of(daemonset, self._nodes.list())
         observed = (daemonset.status.observed_generation if daemonset.status is not None else None) or 0

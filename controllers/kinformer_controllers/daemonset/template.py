@@ -1,7 +1,7 @@
-"""The pod of a DaemonSet on one node: its template with the tolerations, labels and affinity that the controller adds.
+"""The template of a DaemonSet's pod on one node, with the tolerations, labels and affinity that the controller adds.
 
-A daemon pod is not put onto its node by the controller. It requires that node by its affinity, and the scheduler binds
-it. All functions are pure.
+The controller does not bind a pod to its node. It sets an affinity that requires this node, and the scheduler binds the
+pod. All functions are pure.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _GENERATION_ANNOTATION: Final = "deprecated.daemonset.template.generation"
 _NODE_NAME: Final = "metadata.name"
 _INT64: Final = range(-(1 << 63), 1 << 63)
 
-#: What every daemon pod tolerates for ever: that its node is ill is no reason to leave it.
+#: The taints that every daemon pod tolerates: it stays on a node with problems.
 _TOLERATED: Final = (
     ("node.kubernetes.io/not-ready", "NoExecute"),
     ("node.kubernetes.io/unreachable", "NoExecute"),
@@ -51,12 +51,12 @@ _TOLERATED: Final = (
     ("node.kubernetes.io/pid-pressure", "NoSchedule"),
     ("node.kubernetes.io/unschedulable", "NoSchedule"),
 )
-#: And what one in the node's own network tolerates besides.
+#: A pod in the node's network tolerates this taint, too.
 _WITHOUT_NETWORK: Final = ("node.kubernetes.io/network-unavailable", "NoSchedule")
 
 
 def template_generation(daemonset: V1DaemonSet) -> int | None:
-    """The generation that a deprecated annotation counts; None if there is none that can be read."""
+    """Return the generation in a deprecated annotation; None if it is missing or not a number."""
     text = (daemonset.metadata.annotations or {}).get(_GENERATION_ANNOTATION)
     if text is None or len(text) > 20:
         return None
@@ -68,7 +68,11 @@ def template_generation(daemonset: V1DaemonSet) -> int | None:
 
 
 def with_tolerations(spec: V1PodSpec) -> list[V1Toleration]:
-    """A pod's tolerations and those of daemon pods. One of the same key, effect, operator and value is replaced."""
+    """
+    Return a pod's tolerations with those of daemon pods.
+
+    An existing toleration with the same key, effect, operator and value is replaced.
+    """
     tolerations = list(spec.tolerations or ())
     for key, effect in (*_TOLERATED, *((_WITHOUT_NETWORK,) if spec.host_network else ())):
         added = V1Toleration(key=key, operator="Exists", effect=effect)
@@ -81,7 +85,7 @@ def with_tolerations(spec: V1PodSpec) -> list[V1Toleration]:
 
 
 def daemon_template(daemonset: V1DaemonSet, hash_: str) -> V1PodTemplateSpec:
-    """The DaemonSet's template as its pods have it on every node."""
+    """Return the DaemonSet's template with labels and tolerations. It is the same for every node."""
     template = daemonset.spec.template
     generation = template_generation(daemonset)
     meta = copy.copy(template.metadata) if template.metadata is not None else V1ObjectMeta()
@@ -97,7 +101,7 @@ def daemon_template(daemonset: V1DaemonSet, hash_: str) -> V1PodTemplateSpec:
 
 
 def template_for_node(template: V1PodTemplateSpec, node: str) -> V1PodTemplateSpec:
-    """A daemon template for one node."""
+    """Return a daemon template with the affinity for one node."""
     spec = copy.copy(template.spec)
     assert spec is not None
     spec.affinity = affinity_for(spec.affinity, node)
@@ -105,7 +109,7 @@ def template_for_node(template: V1PodTemplateSpec, node: str) -> V1PodTemplateSp
 
 
 def affinity_for(affinity: V1Affinity | None, node: str) -> V1Affinity:
-    """The affinity with that node, and no other, required. What is preferred, and pods' affinity, stay."""
+    """Return the affinity with this node as the only required one. Preferences and pod affinities stay."""
     required = V1NodeSelector(
         node_selector_terms=[
             V1NodeSelectorTerm(match_fields=[V1NodeSelectorRequirement(key=_NODE_NAME, operator="In", values=[node])])
@@ -119,7 +123,7 @@ def affinity_for(affinity: V1Affinity | None, node: str) -> V1Affinity:
 
 
 def target_node(pod: V1Pod) -> str | None:
-    """The node that a pod is bound to, or that its affinity requires; None if it does not say one."""
+    """Return the node that a pod is bound to or that its affinity requires; None if there is none."""
     spec = pod.spec
     if spec is None:
         return None
@@ -136,7 +140,7 @@ def target_node(pod: V1Pod) -> str | None:
 
 
 def is_updated(pod: V1Pod, hash_: str, generation: int | None) -> bool:
-    """Whether a pod is of the current template, by its hash or by the deprecated generation."""
+    """Whether a pod has the current template, by its hash or by the deprecated generation."""
     labels = pod.metadata.labels or {}
     if generation is not None and labels.get(GENERATION_LABEL) == str(generation):
         return True
@@ -144,7 +148,7 @@ def is_updated(pod: V1Pod, hash_: str, generation: int | None) -> bool:
 
 
 def _is_same(one: V1Toleration, other: V1Toleration) -> bool:
-    """Whether they tolerate the same, for however long."""
+    """Whether two tolerations are the same, except for their seconds."""
     return (one.key or "", one.effect or "", one.operator or "", one.value or "") == (
         other.key or "",
         other.effect or "",

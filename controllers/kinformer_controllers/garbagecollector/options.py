@@ -1,4 +1,4 @@
-"""What the garbage collector can be told."""
+"""The options of the garbage collector."""
 
 from __future__ import annotations
 

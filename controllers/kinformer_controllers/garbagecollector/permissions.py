@@ -1,4 +1,4 @@
-"""What the garbage collector may do at the server."""
+"""The permissions of the garbage collector at the API server."""
 
 from __future__ import annotations
 

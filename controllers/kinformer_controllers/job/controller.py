@@ -39,7 +39,7 @@ from kinformer_controllers.shared.writing.pods import PodControl, PodWriter
 
 __all__ = ("COMPONENT", "JobController", "make_controller")
 
-#: The component that its Events are from.
+#: The source component of its Events.
 COMPONENT = "job-controller"
 _PODS, _JOBS = GroupResource("", "pods"), GroupResource("batch", "jobs")
 #: Seconds that a Job waits after its sync failed: the first time, and at most.
@@ -135,7 +135,7 @@ class JobController:
 
     async def sync(self, key: str) -> float | None:
         """
-        Bring one Job to where it should be; never called for the same key twice at a time.
+        Sync one Job. It is never called twice at the same time for one key.
 
         :return: seconds after which to look again, if the cache is behind
         """

@@ -1,4 +1,4 @@
-"""What the Job controller can be told."""
+"""The options of the Job controller."""
 
 from __future__ import annotations
 

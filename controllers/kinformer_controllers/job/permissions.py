@@ -1,4 +1,4 @@
-"""What the Job controller may do at the server."""
+"""The permissions of the Job controller at the API server."""
 
 from __future__ import annotations
 

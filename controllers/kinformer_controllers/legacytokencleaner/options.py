@@ -1,4 +1,4 @@
-"""What the legacy token cleaner can be told."""
+"""The options of the legacy token cleaner."""
 
 from __future__ import annotations
 

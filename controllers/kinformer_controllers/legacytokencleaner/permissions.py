@@ -1,4 +1,4 @@
-"""What the legacy token cleaner may do at the server."""
+"""The permissions of the legacy token cleaner at the API server."""
 
 from __future__ import annotations
 

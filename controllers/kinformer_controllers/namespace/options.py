@@ -1,4 +1,4 @@
-"""What the namespace controller can be told."""
+"""The options of the namespace controller."""
 
 from __future__ import annotations
 

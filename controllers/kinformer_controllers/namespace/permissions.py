@@ -1,4 +1,4 @@
-"""What the namespace controller may do at the server."""
+"""The permissions of the namespace controller at the API server."""
 
 from __future__ import annotations
 

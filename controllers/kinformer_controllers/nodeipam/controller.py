@@ -36,7 +36,7 @@ __all__ = ("NodeIpamController", "make_controller")
 
 log = get_logger(__name__)
 
-#: The component that its Events are from.
+#: The source component of its Events.
 COMPONENT: Final = "cidrAllocator"
 #: As in Kubernetes.
 _WORKERS, _TRIES = 30, 3

@@ -1,4 +1,4 @@
-"""What the node IPAM controller may do at the server."""
+"""The permissions of the node IPAM controller at the API server."""
 
 from __future__ import annotations
 

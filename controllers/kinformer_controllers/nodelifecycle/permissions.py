@@ -1,4 +1,4 @@
-"""What the node lifecycle controller may do at the server."""
+"""The permissions of the node lifecycle controller at the API server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the node route controller can be told."""
+"""The options of the node route controller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the node route controller may do at the server."""
+"""The permissions of the node route controller at the API server."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ from kinformer_controllers.shared.volumes.recycler import PodRecycler
 
 __all__ = ("PersistentVolumeBinder", "make_controller")
 
-#: The component that its Events are from.
+#: The source component of its Events.
 COMPONENT = "persistentvolume-controller"
 
 

@@ -1,4 +1,4 @@
-"""What the binder can be told."""
+"""The options of the binder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the persistent volume binder may do at the server."""
+"""The permissions of the persistent volume binder at the API server."""
 
 from __future__ import annotations
 

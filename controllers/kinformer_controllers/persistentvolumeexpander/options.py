@@ -1,4 +1,4 @@
-"""What the expansion of volumes can be told."""
+"""The options of the expansion of volumes."""
 
 from __future__ import annotations
 

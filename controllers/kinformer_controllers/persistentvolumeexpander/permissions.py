@@ -1,4 +1,4 @@
-"""What the expansion of volumes may do at the server."""
+"""The permissions of the expansion of volumes at the API server."""
 
 from __future__ import annotations
 

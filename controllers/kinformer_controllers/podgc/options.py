@@ -1,4 +1,4 @@
-"""What the pod garbage collector can be told."""
+"""The options of the pod garbage collector."""
 
 from __future__ import annotations
 

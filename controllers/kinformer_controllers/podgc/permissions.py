@@ -1,4 +1,4 @@
-"""What the pod garbage collector may do at the server."""
+"""The permissions of the pod garbage collector at the API server."""
 
 from __future__ import annotations
 

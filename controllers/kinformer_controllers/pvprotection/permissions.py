@@ -1,4 +1,4 @@
-"""What the protection of volumes may do at the server."""
+"""The permissions of the protection of volumes at the API server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the ReplicaSet controller can be told."""
+"""The options of the ReplicaSet controller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the ReplicaSet controller may do at the server."""
+"""The permissions of the ReplicaSet controller at the API server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the ReplicationController controller can be told."""
+"""The options of the ReplicationController controller."""
 
 from __future__ import annotations
 

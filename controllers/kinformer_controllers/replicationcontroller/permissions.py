@@ -1,4 +1,4 @@
-"""What the ReplicationController controller may do at the server."""
+"""The permissions of the ReplicationController controller at the API server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the ResourceQuota controller can be told."""
+"""The options of the ResourceQuota controller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the ResourceQuota controller may do at the server."""
+"""The permissions of the ResourceQuota controller at the API server."""
 
 from __future__ import annotations
 

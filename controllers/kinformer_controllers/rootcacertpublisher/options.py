@@ -1,4 +1,4 @@
-"""What the root CA publisher can be told."""
+"""The options of the root CA publisher."""
 
 from __future__ import annotations
 

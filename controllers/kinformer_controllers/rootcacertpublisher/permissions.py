@@ -1,4 +1,4 @@
-"""What the root CA publisher may do at the server."""
+"""The permissions of the root CA publisher at the API server."""
 
 from __future__ import annotations
 

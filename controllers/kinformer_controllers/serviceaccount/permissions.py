@@ -1,4 +1,4 @@
-"""What the service account controller may do at the server."""
+"""The permissions of the service account controller at the API server."""
 
 from __future__ import annotations
 

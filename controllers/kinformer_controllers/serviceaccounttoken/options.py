@@ -1,4 +1,4 @@
-"""What the service account token controller can be told."""
+"""The options of the service account token controller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the service load balancer controller can be told."""
+"""The options of the service load balancer controller."""
 
 from __future__ import annotations
 

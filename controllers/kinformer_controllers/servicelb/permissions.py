@@ -1,4 +1,4 @@
-"""What the service load balancer controller may do at the server."""
+"""The permissions of the service load balancer controller at the API server."""
 
 from __future__ import annotations
 

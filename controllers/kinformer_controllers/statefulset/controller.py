@@ -42,7 +42,7 @@ __all__ = ("StatefulSetController", "make_controller")
 
 log = get_logger(__name__)
 
-#: The component that its Events are from.
+#: The source component of its Events.
 COMPONENT = "statefulset-controller"
 STATEFUL_SETS = GroupResource("apps", "statefulsets")
 
@@ -106,7 +106,7 @@ class StatefulSetController:
 
     async def sync(self, key: str) -> float | None:
         """
-        Bring one StatefulSet to where it should be; never called for the same key twice at a time.
+        Sync one StatefulSet. It is never called twice at the same time for one key.
 
         :return: seconds until one of its pods becomes available, None if there is nothing to wait for
         """

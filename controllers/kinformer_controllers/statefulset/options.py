@@ -1,4 +1,4 @@
-"""What the StatefulSet controller can be told."""
+"""The options of the StatefulSet controller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the StatefulSet controller may do at the server."""
+"""The permissions of the StatefulSet controller at the API server."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from kinformer.record import NORMAL, EventRecorder
 
 __all__ = ("COMPONENT", "EvictionEvents")
 
-#: The component that its Events are from.
+#: The source component of its Events.
 COMPONENT: Final = "taint-eviction-controller"
 _REASON: Final = "TaintManagerEviction"
 

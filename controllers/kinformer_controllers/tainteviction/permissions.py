@@ -1,4 +1,4 @@
-"""What the taint eviction controller may do at the server."""
+"""The permissions of the taint eviction controller at the API server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the TTL controller may do at the server."""
+"""The permissions of the TTL controller at the API server."""
 
 from __future__ import annotations
 

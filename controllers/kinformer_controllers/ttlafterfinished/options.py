@@ -1,4 +1,4 @@
-"""What the ttl-after-finished controller can be told."""
+"""The options of the ttl-after-finished controller."""
 
 from __future__ import annotations
 

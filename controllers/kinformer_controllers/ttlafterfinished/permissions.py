@@ -1,4 +1,4 @@
-"""What the controller of finished Jobs' time to live may do at the server."""
+"""The permissions of the controller of finished Jobs' time to live at the API server."""
 
 from __future__ import annotations
 
