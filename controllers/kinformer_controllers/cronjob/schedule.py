@@ -17,6 +17,7 @@ from typing import Final, NamedTuple, Protocol
 
 from kinformer_controllers.cronjob.durations import DurationError, parse_duration
 from kinformer_controllers.cronjob.zones import ZoneError, later, load_zone, local_zone, moment
+from kinformer_controllers.shared.numbers import go_int
 
 __all__ = ("NEVER", "Every", "Fields", "Schedule", "ScheduleError", "parse_schedule")
 
@@ -254,8 +255,8 @@ def _number(text: str, bounds: _Bounds | None = None) -> int:
         return bounds.names[text.lower()]
     if _NUMBER.fullmatch(text) is None:
         raise ScheduleError(f'failed to parse int from {text}: strconv.Atoi: parsing "{text}": invalid syntax')
-    number = int(text)
-    if not -(2**63) <= number < 2**63:
+    number = go_int(text)
+    if number is None:
         raise ScheduleError(f'failed to parse int from {text}: strconv.Atoi: parsing "{text}": value out of range')
     if number < 0:
         raise ScheduleError(f"negative number ({number}) not allowed: {text}")

@@ -22,6 +22,7 @@ from kinformer.models import (
     V1PodTemplateSpec,
     V1Toleration,
 )
+from kinformer_controllers.shared.numbers import go_int
 
 __all__ = (
     "GENERATION_LABEL",
@@ -40,7 +41,7 @@ GENERATION_LABEL: Final = "pod-template-generation"
 _GENERATION_ANNOTATION: Final = "deprecated.daemonset.template.generation"
 
 _NODE_NAME: Final = "metadata.name"
-_INT64: Final = range(-(1 << 63), 1 << 63)
+
 
 #: The taints that every daemon pod tolerates: it stays on a node with problems.
 _TOLERATED: Final = (
@@ -58,13 +59,7 @@ _WITHOUT_NETWORK: Final = ("node.kubernetes.io/network-unavailable", "NoSchedule
 def template_generation(daemonset: V1DaemonSet) -> int | None:
     """Return the generation in a deprecated annotation; None if it is missing or not a number."""
     text = (daemonset.metadata.annotations or {}).get(_GENERATION_ANNOTATION)
-    if text is None or len(text) > 20:
-        return None
-    try:
-        generation = int(text)
-    except ValueError:
-        return None
-    return generation if generation in _INT64 and text.strip() == text and "_" not in text else None
+    return go_int(text) if text is not None else None
 
 
 def with_tolerations(spec: V1PodSpec) -> list[V1Toleration]:

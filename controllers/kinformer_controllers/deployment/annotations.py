@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from kinformer.models import V1Deployment, V1ReplicaSet
 from kinformer_controllers.deployment.counts import desired
 from kinformer_controllers.deployment.limits import max_surge
+from kinformer_controllers.shared.numbers import go_int
 
 __all__ = (
     "DESIRED_REPLICAS",
@@ -19,7 +19,6 @@ __all__ = (
     "annotations_for",
     "annotations_of",
     "count_in",
-    "integer_in",
     "last_revision",
     "max_revision",
     "replicas_annotations",
@@ -44,9 +43,6 @@ _NOT_COPIED: Final = frozenset({_LAST_APPLIED, REVISION, REVISION_HISTORY, DESIR
 #: The greatest length of the history. The oldest numbers are removed.
 _HISTORY_LENGTH: Final = 2000
 
-_INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
-_INT64 = range(-(2**63), 2**63)
-
 
 def annotations_of(obj: Any) -> dict[str, str]:
     annotations: dict[str, str] | None = obj.metadata.annotations
@@ -55,7 +51,7 @@ def annotations_of(obj: Any) -> dict[str, str]:
 
 def revision_of(obj: Any) -> int | None:
     """Return the revision of a Deployment or ReplicaSet: 0 if it has none, None if it is not a number."""
-    return integer_in(annotations_of(obj).get(REVISION, "0"))
+    return go_int(annotations_of(obj).get(REVISION, "0"))
 
 
 def max_revision(replica_sets: Iterable[V1ReplicaSet]) -> int:
@@ -80,14 +76,13 @@ def last_revision(replica_sets: Iterable[V1ReplicaSet]) -> int:
 def rollback_revision(deployment: V1Deployment) -> int | None:
     """Return the revision to roll back to, 0 for the last one; None if there is no valid annotation for this."""
     text = annotations_of(deployment).get(ROLLBACK_TO)
-    return integer_in(text) if text else None
+    return go_int(text) if text else None
 
 
 def count_in(replica_set: V1ReplicaSet, annotation: str) -> int | None:
     """Return the number of replicas in an annotation; None if it is missing or invalid."""
     text = annotations_of(replica_set).get(annotation, "")
-    count = int(text) if text.isascii() and text.isdecimal() else None
-    return count if count is not None and count < 2**31 else None
+    return go_int(text, 32) if text.isdecimal() else None
 
 
 def replicas_annotations(deployment: V1Deployment) -> dict[str, str]:
@@ -107,7 +102,7 @@ def annotations_for(deployment: V1Deployment, had: Mapping[str, str], revision: 
     :param revision: one more than the highest revision of the old ReplicaSets
     """
     old_text = had.get(REVISION, "")
-    old = integer_in(old_text) if old_text else 0
+    old = go_int(old_text) if old_text else 0
     if old is None:
         return dict(had)
     annotations = {**had, **{key: it for key, it in annotations_of(deployment).items() if key not in _NOT_COPIED}}
@@ -133,9 +128,3 @@ def _with_revision(history: str, revision: str) -> str | None:
         del revisions[0]
     joined = ",".join([*revisions, revision])
     return joined if len(joined) <= _HISTORY_LENGTH else None
-
-
-def integer_in(text: str) -> int | None:
-    """Parse an integer as Go's ParseInt does; None if it is invalid."""
-    number = int(text) if len(text) <= 20 and _INTEGER.fullmatch(text) else None
-    return number if number is not None and number in _INT64 else None

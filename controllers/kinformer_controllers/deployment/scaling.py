@@ -15,10 +15,10 @@ from kinformer_controllers.deployment.annotations import (
     MAX_REPLICAS,
     annotations_of,
     count_in,
-    integer_in,
 )
 from kinformer_controllers.deployment.counts import active, age, available, desired, total_replicas
 from kinformer_controllers.deployment.limits import is_rolling_update, max_surge
+from kinformer_controllers.shared.numbers import go_int
 
 __all__ = ("Size", "active_or_latest", "is_being_scaled", "is_saturated", "plan_scaling", "proportion")
 
@@ -57,7 +57,7 @@ def is_saturated(deployment: V1Deployment, replica_set: V1ReplicaSet | None) -> 
     if replica_set is None:
         return False
     wanted = desired(deployment)
-    agreed = integer_in(annotations_of(replica_set).get(DESIRED_REPLICAS, "")) == wanted
+    agreed = go_int(annotations_of(replica_set).get(DESIRED_REPLICAS, "")) == wanted
     return agreed and desired(replica_set) == wanted and available(replica_set) == wanted
 
 

@@ -1,7 +1,7 @@
-"""Sets of indexes, as a Job's status writes them: ``0,2-5,7``.
+"""Sets of indexes in the notation of a Job's status: ``0,2-5,7``.
 
-A set is kept as its intervals, in order and with gaps between them. So a Job of a million completions, most of them
-done, costs as much as there are gaps.
+A set is a list of intervals, in order and with gaps between them. So the cost for a Job with a million completions
+depends on the number of gaps, not on the number of indexes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from kinformer.logs import get_logger
-from kinformer_controllers.job.numbers import go_int
+from kinformer_controllers.shared.numbers import go_int
 
 __all__ = ("Indexes", "Interval")
 
@@ -35,7 +35,7 @@ class Indexes:
     """
     An immutable set of indexes.
 
-    :param intervals: in order, none touching another; as parsed, they are what a corrupt status made of them
+    :param intervals: in order, with gaps between them. (Parsed from an invalid status, they may break this rule.)
     """
 
     __slots__ = ("intervals",)
@@ -46,7 +46,8 @@ class Indexes:
     @classmethod
     def parse(cls, text: str | None, completions: int) -> Indexes:
         """
-        Read what a status or a success policy says, up to what the Job has. What cannot be read is skipped and logged.
+        Parse the indexes of a status or a success policy, up to the Job's completions. Invalid parts are skipped and
+        logged.
         """
         found: list[Interval] = []
         for part in (text or "").split(",") if text else ():
@@ -69,11 +70,11 @@ class Indexes:
         return cls(found)
 
     def with_indexes(self, indexes: Iterable[int]) -> Indexes:
-        """These and some more, which need not be in order."""
+        """Return the set with further indexes, in any order."""
         return self.union(Indexes(Interval(index, index) for index in sorted(set(indexes))))
 
     def union(self, other: Indexes) -> Indexes:
-        """What is in one of them."""
+        """Return the union of both sets."""
         merged: list[Interval] = []
         for interval in heapq.merge(other.intervals, self.intervals, key=_FIRST):
             if not merged or interval.first > merged[-1].last + 1:
@@ -83,7 +84,7 @@ class Indexes:
         return Indexes(merged)
 
     def gaps(self, completions: int) -> Iterator[int]:
-        """The indexes below `completions` that are not in the set, least first."""
+        """Return the indexes below `completions` that are not in the set, in ascending order."""
         index = 0
         for first, last in self.intervals:
             yield from range(index, min(first, completions))
@@ -91,7 +92,7 @@ class Indexes:
         yield from range(index, completions)
 
     def overlap(self, other: Indexes) -> int:
-        """How many indexes are in both."""
+        """Return how many indexes are in both sets."""
         mine, theirs, count = 0, 0, 0
         while mine < len(self.intervals) and theirs < len(other.intervals):
             one, another = self.intervals[mine], other.intervals[theirs]
@@ -106,7 +107,7 @@ class Indexes:
 
     @property
     def count(self) -> int:
-        """How many they are. Where somebody wrote an interval into the status that ends before it begins, it is off."""
+        """The number of indexes. It is wrong if the status has an interval that ends before it begins."""
         return sum(last - first + 1 for first, last in self.intervals)
 
     def __bool__(self) -> bool:

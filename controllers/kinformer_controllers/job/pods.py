@@ -1,4 +1,4 @@
-"""What one pod means to its Job: its index, its failures, whether it has failed, when it ended."""
+"""Reading a pod of a Job: its index, its failures, whether it has failed, and when it ended."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 from kinformer.logs import get_logger
 from kinformer.models import V1ContainerStatus, V1Job, V1Pod
 from kinformer_controllers.job.names import COMPLETION_INDEX, INDEX_FAILURES, INDEX_IGNORED_FAILURES, TRACKING_FINALIZER
-from kinformer_controllers.job.numbers import go_int
 from kinformer_controllers.job.spec import replaces_only_failed
+from kinformer_controllers.shared.numbers import go_int
 from kinformer_controllers.shared.owning.status import pod_status, ready_condition
 
 __all__ = (
@@ -36,7 +36,7 @@ def phase_of(pod: V1Pod) -> str:
 
 
 def is_tracked(pod: V1Pod) -> bool:
-    """Whether it has the finalizer that keeps it until it is counted."""
+    """Whether the pod has the finalizer that keeps it until it is counted."""
     return TRACKING_FINALIZER in (pod.metadata.finalizers or ())
 
 
@@ -44,12 +44,12 @@ def is_pod_failed(pod: V1Pod, job: V1Job) -> bool:
     phase = phase_of(pod)
     if phase == "Failed":
         return True
-    # A pod that is being deleted may never come to its phase Failed, where its node is gone.
+    # A pod that is being deleted may never get the phase Failed, because its node is gone.
     return bool(pod.metadata.deletion_timestamp) and phase != "Succeeded" and not replaces_only_failed(job)
 
 
 def completion_index(pod: V1Pod) -> int | None:
-    """The index of a pod of an Indexed Job; None if it has none that is a number."""
+    """Return the index of a pod of an Indexed Job; None if it has no valid one."""
     annotations = pod.metadata.annotations
     text = annotations.get(COMPLETION_INDEX) if annotations else None
     index = go_int(text) if text is not None else None
@@ -57,18 +57,18 @@ def completion_index(pod: V1Pod) -> int | None:
 
 
 def valid_index(pod: V1Pod, job: V1Job) -> int | None:
-    """The index, if it is one that the Job has now."""
+    """Return the pod's index, if it is below the Job's completions; otherwise None."""
     index = completion_index(pod)
     return index if index is not None and index < (job.spec.completions or 0) else None
 
 
 def index_failures(pod: V1Pod) -> int:
-    """How often its index had failed before this pod, and it counted."""
+    """Return how many failures of its index before this pod were counted."""
     return _count(pod, INDEX_FAILURES)
 
 
 def index_ignored_failures(pod: V1Pod) -> int:
-    """How often its index had failed before this pod, and the failure policy ignored it."""
+    """Return how many failures of its index before this pod were ignored by the failure policy."""
     return _count(pod, INDEX_IGNORED_FAILURES)
 
 
@@ -88,7 +88,7 @@ def _count(pod: V1Pod, annotation: str) -> int:
 
 
 def restarts_of(pod: V1Pod) -> int:
-    """How often its containers were restarted, all together."""
+    """Return the number of restarts of all its containers together."""
     status = pod_status(pod)
     if status is None:
         return 0
@@ -98,9 +98,10 @@ def restarts_of(pod: V1Pod) -> int:
 
 def finished_at(pod: V1Pod) -> datetime:
     """
-    When a pod ended: when the last of its containers did, or it stopped to be ready, or its deletion was asked for.
+    Return when a pod ended.
 
-    A pod that tells none of these is taken to have ended when it was made.
+    This is the end of its last container; or the time when it stopped being ready; or the time of its deletion; or, if
+    none of these is known, its creation time.
     """
     meta = pod.metadata
     if (ended := _containers_ended(pod)) is not None:
@@ -115,7 +116,7 @@ def finished_at(pod: V1Pod) -> datetime:
 
 
 def _containers_ended(pod: V1Pod) -> datetime | None:
-    """When the last container or sidecar ended; None if one has not, or there is none."""
+    """Return when the last container or sidecar ended; None if one has not ended, or there is none."""
     status = pod_status(pod)
     if status is None:
         return None
@@ -127,13 +128,13 @@ def _containers_ended(pod: V1Pod) -> datetime | None:
     if not all_known:
         return None
     if not known:
-        # One of the regular containers has not ended: then the sidecars' end counts alone, where there are any.
+        # A regular container has not ended. Then only the end of the sidecars counts, if there are any.
         return of_sidecars
     return max((moment for moment in (regular, of_sidecars) if moment is not None), default=None)
 
 
 def _latest(states: Iterable[V1ContainerStatus]) -> tuple[datetime | None, bool]:
-    """The latest end, and whether all have one."""
+    """Return the latest end, and whether all have ended."""
     latest: datetime | None = None
     for state in states:
         terminated = state.state.terminated if state.state is not None else None

@@ -28,6 +28,7 @@ from typing import Final, NamedTuple
 from prometheus_client import Histogram
 
 from kinformer.models import V1Pod
+from kinformer_controllers.shared.numbers import go_int
 from kinformer_controllers.shared.owning.status import is_pod_active, is_pod_ready, pod_status, ready_condition
 
 __all__ = ("DELETION_COST", "colocation_ranks", "deletion_cost", "least_first", "pods_to_delete", "sort_for_deletion")
@@ -106,8 +107,7 @@ def _progress(pod: V1Pod) -> tuple[bool, int, bool, float, int, int, float]:
 def deletion_cost(pod: V1Pod) -> int:
     """Return the pod's deletion cost; 0 if the annotation is missing or is not a decimal 32-bit number."""
     text = (pod.metadata.annotations or {}).get(DELETION_COST, "0")
-    cost = int(text) if _COST.fullmatch(text) else 0
-    return cost if -(2**31) <= cost < 2**31 else 0
+    return (go_int(text, 32) or 0) if _COST.fullmatch(text) else 0
 
 
 def _observe_age_ratios(active: Iterable[V1Pod], doomed: Iterable[V1Pod], now: datetime) -> None:
