@@ -1,14 +1,14 @@
-"""How pods pass from their finalizers into a Job's counters, so that each is counted once whatever happens between.
+"""Counting ended pods in a Job's status, so that each is counted exactly once, even after a crash.
 
-A pod that has ended goes these ways, each a write that may be the last before a crash:
+For a pod that has ended there are three steps. Each is a write, and the process may crash after any of them:
 
-1. its uid is written into the status' uncountedTerminatedPods (for a success of an Indexed Job, its index into
-   completedIndexes, which is enough)
-2. its finalizer is taken off
-3. its uid is taken out of the status and the counter is raised, in one write
+1. Its uid is written into the status' uncountedTerminatedPods. (For a success of an Indexed Job, its index is written
+   into completedIndexes instead, which is enough.)
+2. Its finalizer is removed.
+3. Its uid is removed from the status and the counter is raised, in one write.
 
-Who comes after a crash finds the uid with the finalizer still there (2 is done again), or without (3 is). The functions
-here change a status and give what is to be written; they write nothing.
+After a crash, the next sync finds the uid in the status. If the pod still has its finalizer, step 2 is done again;
+otherwise step 3 is done. The functions here change a status object and return what has to be written. They do no I/O.
 """
 
 from __future__ import annotations
@@ -27,18 +27,21 @@ from kinformer_controllers.job.spec import is_indexed, limits_failures_per_index
 
 __all__ = ("MAX_UNCOUNTED_PODS", "Accounts", "account", "settle_released", "uncounted_of")
 
-#: Pods that one sync counts at most: their uids keep the status below 20 KB, and other Jobs have their turn.
+#: The largest number of pods that one sync counts. So the uids need less than 20 KB in the status, and other Jobs are
+#: not delayed.
 MAX_UNCOUNTED_PODS: Final = 500
 
 
 @dataclass(eq=False, slots=True)
 class Accounts:
     """
-    :param release: pods whose finalizer is to be taken off, once the status is written
-    :param held: uids of the pods that have their finalizer yet
-    :param changed: whether the status has to be written before
-    :param full: whether there is more than one sync may count
-    :param actions: of the pod failure policy, how often each was taken
+    The result of counting a Job's ended pods.
+
+    :param release: the pods whose finalizer is removed after the status was written
+    :param held: the uids of the pods that still have their finalizer
+    :param changed: whether the status has to be written
+    :param full: whether there are more pods than one sync may count
+    :param actions: how often each action of the pod failure policy was taken
     """
 
     release: list[V1Pod] = field(default_factory=list)
@@ -50,9 +53,9 @@ class Accounts:
 
 def account(stock: JobPods, *, most: int = MAX_UNCOUNTED_PODS) -> Accounts:
     """
-    Write into the status of `stock.job` what has ended since, and say which pods may go.
+    Add the pods that have ended to the status of `stock.job`, and return the pods to release.
 
-    :param most: pods that may be uncounted in the status
+    :param most: the largest number of uncounted pods in the status
     """
     job, status = stock.job, stock.job.status
     indexed = is_indexed(job)
@@ -86,7 +89,9 @@ def account(stock: JobPods, *, most: int = MAX_UNCOUNTED_PODS) -> Accounts:
 
 
 def _in_order(stock: JobPods) -> list[V1Pod]:
-    """The pods that are to be counted; of an Indexed Job by their index, so that completedIndexes grows in order."""
+    """
+    Return the pods to count. Those of an Indexed Job are sorted by index, so that completedIndexes grows in order.
+    """
     pods = [pod for pod in stock.pods if stock.is_to_count(pod)]
     if not is_indexed(stock.job):
         return pods
@@ -112,9 +117,9 @@ def _counts_as_failed(stock: JobPods, pod: V1Pod, failed: bool) -> bool:
     if finished is None:
         return failed
     if finished.type != "SuccessCriteriaMet":
-        return True  # of a Job that fails, each pod that has not ended counts as failed
-    # A pod that is deleted as the success policy is met has not failed. Kubernetes' controller counts it as failed if
-    # it comes upon its own deletion after a restart.
+        return True  # if a Job fails, each pod that has not ended counts as failed
+    # A pod that is deleted because the success policy is met has not failed. (After a restart, Kubernetes' controller
+    # counts such a pod as failed.)
     return failed and (finished.reason != "SuccessPolicy" or phase_of(pod) == "Failed")
 
 
@@ -133,7 +138,7 @@ def _account_failure(stock: JobPods, accounts: Accounts, uncounted: V1UncountedT
 def _with(uids: list[str] | None, uid: str) -> list[str]:
     if uids is None:
         return [uid]
-    uids.append(uid)  # the status is the sync's own
+    uids.append(uid)  # safe, because the sync has its own copy of the status
     return uids
 
 
@@ -149,10 +154,10 @@ def _write_indexes(stock: JobPods, status: Any, new: Collection[int], accounts: 
 
 def settle_released(status: V1JobStatus, held: Collection[str]) -> bool:
     """
-    Raise the counters by the uncounted pods that no longer have their finalizer, and take them out.
+    Raise the counters by the uncounted pods that no longer have their finalizer, and remove these pods' uids.
 
-    :param held: uids of the pods that have it yet
-    :return: whether there were any
+    :param held: the uids of the pods that still have their finalizer
+    :return: whether there were any such pods
     """
     uncounted: Any = uncounted_of(status)
     succeeded = [uid for uid in uncounted.succeeded or () if uid in held]
@@ -167,7 +172,7 @@ def settle_released(status: V1JobStatus, held: Collection[str]) -> bool:
 
 
 def uncounted_of(status: V1JobStatus) -> V1UncountedTerminatedPods:
-    """The uncounted pods of a status that may be changed; there is an entry for them afterwards."""
+    """Return the uncounted pods of a status. If the status has no entry for them, an empty one is added."""
     if status.uncounted_terminated_pods is None:
         status.uncounted_terminated_pods = V1UncountedTerminatedPods()
     return status.uncounted_terminated_pods

@@ -1,7 +1,7 @@
-"""How long a Job waits before it replaces a failed pod: ten seconds, twice that after each failure, at most 600.
+"""The backoff before a Job replaces a failed pod: ten seconds, doubled with each failure, at most 600 seconds.
 
-The count begins anew with each success. It is kept in memory. Kubernetes' controller forgets it when it starts; here it
-is found out again from the pods that are there, so that a restart makes no pod earlier than it should be.
+Each success resets the count of failures. The count is kept in memory. When Kubernetes' controller restarts, it loses
+the count. Here it is computed again from the existing pods, so that no pod is created too early after a restart.
 """
 
 from __future__ import annotations
@@ -21,15 +21,17 @@ _LONGEST: Final = timedelta(minutes=10)
 
 class Backoff(NamedTuple):
     """
-    :param failures: since the last success
-    :param last_failure: None if there were none
+    The failures of a Job.
+
+    :param failures: the number of failures since the last success
+    :param last_failure: the time of the last one; None if there was none
     """
 
     failures: int = 0
     last_failure: datetime | None = None
 
     def after(self, succeeded: Iterable[V1Pod], failed: Sequence[V1Pod]) -> Backoff:
-        """The record once these pods, which it does not know of yet, have ended."""
+        """Return the record with these ended pods, which are new to it."""
         if not failed and not succeeded:
             return self
         failures = sorted(map(finished_at, failed))
@@ -42,21 +44,21 @@ class Backoff(NamedTuple):
         return Backoff(self.failures + len(failures), failures[-1])
 
     def remaining(self, now: datetime) -> float:
-        """Seconds until a pod may be replaced."""
+        """Return the seconds until a pod may be replaced."""
         return remaining_seconds(self.failures, self.last_failure, now)
 
 
 def remaining_for_index(last_failed: V1Pod | None, now: datetime) -> float:
-    """Seconds until an index whose last pod that is may have another."""
+    """Return the seconds until an index may get another pod after this one."""
     if last_failed is None:
         return 0.0
     return remaining_seconds(absolute_index_failures(last_failed) + 1, finished_at(last_failed), now)
 
 
 def remaining_seconds(failures: int, last_failure: datetime | None, now: datetime) -> float:
-    """Seconds that are left to wait after so many failures."""
+    """Return the remaining seconds of the wait after this many failures."""
     if failures <= 0 or last_failure is None:
         return 0.0
-    # Six doublings are past the longest; a count that somebody made up must not make a number of a thousand digits.
+    # Six doublings exceed the maximum. The limit protects against huge counts that a user has written.
     wait = min(_FIRST * (1 << min(failures - 1, 6)), _LONGEST)
     return max((wait - (now - last_failure)).total_seconds(), 0.0)

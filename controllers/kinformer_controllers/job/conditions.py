@@ -1,4 +1,4 @@
-"""A Job's conditions: those that say how it ended, and whether it is suspended."""
+"""A Job's conditions: making, finding and setting them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from kinformer.models import V1Job, V1JobCondition
+from kinformer.operator.conditions import get_condition
 
 __all__ = (
     "condition_of",
@@ -18,7 +19,7 @@ __all__ = (
 
 
 def new_condition(type_: str, reason: str, message: str, now: datetime, *, status: str = "True") -> V1JobCondition:
-    moment = now.replace(microsecond=0)  # the API's times are of whole seconds
+    moment = now.replace(microsecond=0)  # times in the API have whole seconds
     return V1JobCondition(
         type=type_,
         status=status,
@@ -30,19 +31,18 @@ def new_condition(type_: str, reason: str, message: str, now: datetime, *, statu
 
 
 def success_criteria_met(reason: str, message: str, now: datetime) -> V1JobCondition:
-    """The Job is successful; it is Complete once its pods are gone and counted."""
+    """Make the condition of a successful Job. It becomes Complete when its pods are gone and counted."""
     return new_condition("SuccessCriteriaMet", reason, message, now)
 
 
 def failure_target(reason: str, message: str, now: datetime) -> V1JobCondition:
-    """The Job has failed; it is Failed once its pods are gone and counted."""
+    """Make the condition of a failed Job. It becomes Failed when its pods are gone and counted."""
     return new_condition("FailureTarget", reason, message, now)
 
 
 def condition_of(job: V1Job, type_: str) -> V1JobCondition | None:
-    """The condition of that type, whatever it says."""
-    conditions = (job.status.conditions if job.status is not None else None) or ()
-    return next((condition for condition in conditions if condition.type == type_), None)
+    """Return the condition of that type, true or not; None if there is none."""
+    return get_condition(job.status.conditions if job.status is not None else None, type_)
 
 
 def is_condition_true(job: V1Job, type_: str) -> bool:
@@ -54,9 +54,9 @@ def ensure_condition(
     conditions: Sequence[V1JobCondition] | None, wanted: V1JobCondition
 ) -> tuple[list[V1JobCondition], bool]:
     """
-    The conditions with that one among them, and whether that is new.
+    Return the conditions with this one, and whether they have changed.
 
-    One that is not true is not added: it was never otherwise.
+    A false condition is not added if there was none of its type.
     """
     result = list(conditions or ())
     for place, condition in enumerate(result):

@@ -1,9 +1,9 @@
-"""The Job controller: runs pods until so many have succeeded, and counts each of them once.
+"""The Job controller: runs pods until enough have succeeded, and counts each of them once.
 
-It is kube-controller-manager's: what wakes it, the order of what a sync does and what it writes are the same. Two
-things differ. A sync that finds a cache older than its own last write waits for the event that brings it up to date,
-rather than failing and trying again. And a sync looks at the pods that matter only, see :mod:`.index`. Not here, as
-they are off by default: the Workload and PodGroup of a Job.
+It is kube-controller-manager's controller, with the same events, the same order of steps and the same writes, except
+for two differences. If a sync finds that a cache is older than its own last write, it waits until the cache has that
+write; Kubernetes' sync fails and is retried. And a sync reads only the pods that matter, see :mod:`.index`. Not
+supported, because they are off by default: the Workload and PodGroup of a Job.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ __all__ = ("COMPONENT", "JobController", "make_controller")
 #: The source component of its Events.
 COMPONENT = "job-controller"
 _PODS, _JOBS = GroupResource("", "pods"), GroupResource("batch", "jobs")
-#: Seconds that a Job waits after its sync failed: the first time, and at most.
+#: The first and the longest delay after a failed sync, in seconds.
 _RETRY = (1.0, 60.0)
 
 
@@ -62,9 +62,9 @@ class JobController:
     """
     Syncs Jobs.
 
-    :param pods: writes pods; to the client's server if None
-    :param workers: how many Jobs are synced at once, and how many orphans besides
-    :param most: pods that one sync makes or removes at most
+    :param pods: writes pods; None for a writer to the client's server
+    :param workers: the number of Jobs that are synced at the same time; orphans have as many workers
+    :param most: the largest number of pods that one sync creates or deletes
     """
 
     def __init__(
@@ -118,11 +118,12 @@ class JobController:
         self.controller.handle(jobs, JobHandler(queue, orphan, clock, *self.forget))
         self.controller.handle(pod_informer, pod_handler)
 
-    #: Its keys are of namespaces, and so is all that it looks at, but for Nodes, which every process holds.
+    #: It can be sharded by namespace, because everything it reads is in the key's namespace.
     can_be_sharded: Final = True
 
     @property
     def has_synced(self) -> bool:
+        """Whether the caches have synced and the workers have started."""
         return self.controller.has_synced
 
     async def run(self) -> None:
@@ -130,14 +131,14 @@ class JobController:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self.controller.run)
             for informer in self._informers:
-                await informer.wait_synced()  # until then every pod would be an orphan
+                await informer.wait_synced()  # before that, every pod would look like an orphan
             await self.orphans.run()
 
     async def sync(self, key: str) -> float | None:
         """
         Sync one Job. It is never called twice at the same time for one key.
 
-        :return: seconds after which to look again, if the cache is behind
+        :return: seconds until the next try, if the cache is older than the last write; otherwise None
         """
         if (wait := self._seen.wait(key)) is not None:
             return wait
@@ -147,7 +148,7 @@ class JobController:
                 forget(key, "")
         elif external_manager(job) is None and is_understood(job, self._recorder):
             with timed_sync(job, self._clock) as timed:
-                # Asked before the pods are looked at: what arrives between is not taken for missing.
+                # This is checked before the pods are read, so that pods which arrive in between do not seem missing.
                 may_act = self.expectations.satisfied(owner_id(job))
                 pods = await self.claims.pods_of(job)
                 timed.action, error = await self.reconciler.reconcile(own_copy(job), pods, may_act=may_act)

@@ -1,8 +1,8 @@
-"""What a Job's pods come to in one sync: what is active, succeeded and failed, and what its indexes are at.
+"""Counting a Job's pods in one sync: the active, succeeded and failed ones, and the state of indexes.
 
-A pod is counted once. As long as it has the tracking finalizer it is not in the status' counters; what is under way
-between the two is in the status' uncountedTerminatedPods, by uid. So whoever adds up does it over three sets that do
-not overlap: the counters, the uncounted ones, and pods with the finalizer that are not uncounted.
+Each pod is counted once. While a pod has the tracking finalizer, it is not in the status' counters. Between the two
+states its uid is in the status' uncountedTerminatedPods. So a total is the sum of three sets that do not overlap: the
+counters, the uncounted pods, and the pods with the finalizer that are not uncounted.
 """
 
 from __future__ import annotations
@@ -43,16 +43,17 @@ __all__ = (
 @dataclass(eq=False, slots=True)
 class JobPods:
     """
-    A Job's pods in one sync, and what they come to. The sync changes it as it goes.
+    A Job's pods in one sync, with their counts. The sync changes this object.
 
     :param job: a copy whose status may be changed
-    :param pods: all that are the Job's
-    :param released: uids of those whose finalizer was taken off, whatever the cache shows
-    :param uncounted_succeeded: uids from the status, as it was at the sync's beginning
-    :param succeeded: how many pods have, or indexes
+    :param pods: all pods of the Job
+    :param released: the uids of pods whose finalizer was removed, even if the cache still shows it
+    :param uncounted_succeeded: uids from the status at the beginning of the sync
+    :param uncounted_failed: uids from the status at the beginning of the sync
+    :param succeeded: the number of succeeded pods, or of succeeded indexes for an Indexed Job
     :param previous: the indexes that had succeeded before this sync
-    :param failed_indexes: None unless failures are limited per index
-    :param kept: failed pods that are kept, by index, until the pod that replaces them has their count of failures
+    :param failed_indexes: None if failures are not limited per index
+    :param kept: failed pods by index. A pod is kept until its replacement has its count of failures
     """
 
     job: V1Job
@@ -75,11 +76,11 @@ class JobPods:
     finished: V1JobCondition | None = None
 
     def is_to_count(self, pod: V1Pod) -> bool:
-        """Whether it still has its finalizer, as far as is known here."""
+        """Whether the pod still has its finalizer, as far as this controller knows."""
         return is_tracked(pod) and pod.metadata.uid not in self.released
 
     def valid(self, uncounted: Collection[str], wanted: Callable[[V1Pod], bool]) -> Iterator[V1Pod]:
-        """The pods that are neither in the counters nor uncounted and, of an Indexed Job, have an index that it has."""
+        """Return the pods that are not counted and not in `uncounted`, with a valid index if the Job is indexed."""
         indexed = is_indexed(self.job)
         for pod in self.pods:
             if not self.is_to_count(pod) or pod.metadata.uid in uncounted:
@@ -122,14 +123,14 @@ def take_stock(job: V1Job, pods: Sequence[V1Pod], released: Collection[str] = fr
 
 
 def succeeded_indexes(job: V1Job, pods: Iterable[V1Pod]) -> tuple[Indexes, Indexes]:
-    """The indexes that the status has as completed, and these with what has succeeded since."""
+    """Return the completed indexes in the status, and the same with the indexes that have succeeded since."""
     text = job.status.completed_indexes if job.status is not None else None
     previous = Indexes.parse(text, job.spec.completions or 0)
     return previous, previous.with_indexes(_indexes_of(job, pods, lambda pod: phase_of(pod) == "Succeeded"))
 
 
 def failed_indexes(job: V1Job, pods: Iterable[V1Pod]) -> Indexes:
-    """The indexes that the status has as failed, with what has failed for good since."""
+    """Return the failed indexes in the status, with those that have finally failed since."""
     text = job.status.failed_indexes if job.status is not None else None
     previous = Indexes.parse(text, job.spec.completions or 0)
     return previous.with_indexes(_indexes_of(job, pods, lambda pod: _has_failed_its_index(job, pod)))
@@ -152,9 +153,9 @@ def _has_failed_its_index(job: V1Job, pod: V1Pod) -> bool:
 
 def pods_kept_for_their_index(stock: JobPods) -> dict[int, V1Pod]:
     """
-    The failed pods, by index, that must not go before they are replaced: the new pod inherits their failures.
+    Return the failed pods, by index, that must stay until they are replaced: the new pod inherits their failures.
 
-    An index that is done, or has an active pod, needs none.
+    An index that is done or has an active pod needs none.
     """
     job, kept = stock.job, dict[int, V1Pod]()
     active = {completion_index(pod) for pod in stock.active}
@@ -172,7 +173,7 @@ def pods_kept_for_their_index(stock: JobPods) -> dict[int, V1Pod]:
 
 
 def first_pending_indexes(stock: JobPods, count: int) -> list[int]:
-    """The first so many indexes that are neither done nor failed, and have no pod."""
+    """Return the first `count` indexes that are not done, have not failed, and have no pod."""
     job = stock.job
     taken = [index for pod in stock.active if (index := completion_index(pod)) is not None]
     if replaces_only_failed(job):
@@ -185,7 +186,7 @@ def first_pending_indexes(stock: JobPods, count: int) -> list[int]:
 
 
 def is_past_backoff_limit_by_restarts(job: V1Job, pods: Iterable[V1Pod]) -> bool:
-    """Whether containers that are restarted in place (restartPolicy OnFailure) were so too often."""
+    """Whether containers were restarted too often in place, with restartPolicy OnFailure."""
     if job.spec.template.spec.restart_policy != "OnFailure":
         return False
     restarts = sum(restarts_of(pod) for pod in pods if phase_of(pod) in ("Running", "Pending"))

@@ -1,11 +1,17 @@
-"""podFailurePolicy: what a failed pod means for its Job, by the exit codes and conditions that it failed with."""
+"""podFailurePolicy: deciding by a failed pod's exit codes and conditions what its failure means for the Job."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from kinformer.models import V1ContainerStatus, V1Job, V1Pod, V1PodFailurePolicyOnExitCodesRequirement
+from kinformer.models import (
+    V1ContainerStatus,
+    V1Job,
+    V1Pod,
+    V1PodFailurePolicyOnExitCodesRequirement,
+    V1PodFailurePolicyOnPodConditionsPattern,
+)
 from kinformer_controllers.job.pods import is_pod_failed
 from kinformer_controllers.shared.owning.status import pod_status
 
@@ -14,9 +20,11 @@ __all__ = ("Verdict", "failure_message", "match_failure_policy")
 
 class Verdict(NamedTuple):
     """
-    :param message: why the Job fails as a whole, None if it does not
+    The meaning of one pod's failure.
+
+    :param message: why the whole Job fails; None if it does not
     :param counts: whether the failure counts towards the limits
-    :param action: of the rule that matched, None if none did
+    :param action: the action of the rule that matched; None if none did
     """
 
     message: str | None = None
@@ -29,13 +37,13 @@ _ACTIONS: Final = frozenset(("Ignore", "FailIndex", "Count", "FailJob"))
 
 
 def match_failure_policy(job: V1Job, pod: V1Pod) -> Verdict:
-    """What the first rule that matches says; without a policy each failure counts."""
+    """Return the verdict of the first rule that matches. Without such a rule, the failure counts."""
     policy = job.spec.pod_failure_policy
     if policy is None:
         return _NO_RULE
     for place, rule in enumerate(policy.rules or ()):
         if rule.action not in _ACTIONS:
-            continue  # of a later Kubernetes
+            continue  # an action of a later version of Kubernetes
         if rule.on_exit_codes is not None:
             why = _why_exit_codes(pod, rule.on_exit_codes)
         else:
@@ -48,7 +56,7 @@ def match_failure_policy(job: V1Job, pod: V1Pod) -> Verdict:
 
 
 def failure_message(job: V1Job, pods: Iterable[V1Pod]) -> str | None:
-    """Why a rule has the Job fail, None if none does."""
+    """Return why a rule makes the Job fail; None if no rule does."""
     if job.spec.pod_failure_policy is None:
         return None
     for pod in pods:
@@ -71,7 +79,7 @@ def _why_exit_codes(pod: V1Pod, requirement: V1PodFailurePolicyOnExitCodesRequir
 
 
 def _exit_code(state: V1ContainerStatus) -> int:
-    """0 for a container that has not ended, or that ended well: no rule is about these."""
+    """Return the exit code; 0 if the container has not ended. Rules do not match 0."""
     terminated = state.state.terminated if state.state is not None else None
     return int(terminated.exit_code or 0) if terminated is not None else 0
 
@@ -83,9 +91,9 @@ def _matches(container: str, code: int, requirement: V1PodFailurePolicyOnExitCod
     return bool(listed if requirement.operator == "In" else requirement.operator == "NotIn" and not listed)
 
 
-def _why_conditions(pod: V1Pod, patterns: Iterable[object]) -> str | None:
+def _why_conditions(pod: V1Pod, patterns: Iterable[V1PodFailurePolicyOnPodConditionsPattern]) -> str | None:
     status = pod_status(pod)
-    wanted = {(pattern.type, pattern.status) for pattern in patterns}  # type: ignore[attr-defined]
+    wanted = {(pattern.type, pattern.status) for pattern in patterns}
     for condition in (status.conditions if status is not None else None) or ():
         if (condition.type, condition.status) in wanted:
             return f"Pod {pod.metadata.namespace}/{pod.metadata.name} has condition {condition.type}"

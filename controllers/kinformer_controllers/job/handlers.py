@@ -1,6 +1,7 @@
-"""What wakes a Job: changes of itself at once, changes of its pods and of its status within a second, gathered.
+"""Event handlers that queue a Job when it or its pods change.
 
-A pod that belongs to nobody any more, and has the tracking finalizer still, goes to the orphans' queue.
+A change of the Job's spec is synced at once. Changes of its status and of its pods are collected for one second. A pod
+that no longer belongs to a Job and still has the tracking finalizer goes into the queue of orphans.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class _AddsAfter(Protocol):
 
 
 def job_named_by(jobs: Indexer[V1Job], namespace: str, reference: V1OwnerReference | None) -> V1Job | None:
-    """The Job that an owner reference means; None if that is another kind, or is gone."""
+    """Return the Job that an owner reference names; None if the owner is of another kind or is gone."""
     if reference is None or reference.kind != KIND.kind:
         return None
     job = jobs.get_by_key(f"{namespace}/{reference.name}")
@@ -44,7 +45,8 @@ class JobHandler:
     """
     An event handler for Jobs.
 
-    :param forget: told of each Job that is gone: its key and its uid, which is empty where nobody knows it
+    :param orphans: adds a key to the queue of orphans
+    :param forget: called with the key and the uid of each Job that is gone; the uid is empty if it is not known
     """
 
     def __init__(
@@ -67,11 +69,11 @@ class JobHandler:
 
     def on_update(self, old: V1Job, new: V1Job, /) -> None:
         if old.metadata.uid != new.metadata.uid:
-            # It was deleted and made anew, and nobody saw the moment between.
+            # It was deleted and created again, and the watch did not show the deletion.
             self._gone(meta_namespace_key(old), old)
         key = meta_namespace_key(new)
         if is_finished(new):
-            # Its pods have lost their finalizers by now; one that has not would keep it for ever.
+            # Its pods should have lost their finalizers. One that still has it would otherwise keep it forever.
             self._orphans(OrphanKey.of_job(new).text)
             self._add_after(key, BATCH_SECONDS)
             return
@@ -79,7 +81,7 @@ class JobHandler:
             self._add_after(key, BATCH_SECONDS)
         else:
             self._add(key)
-        self._mind_deadline(key, old, new)
+        self._queue_for_deadline(key, old, new)
 
     def on_delete(self, obj: Deleted[V1Job], /) -> None:
         self._gone(deletion_handling_key(obj), last_state(obj))
@@ -91,8 +93,8 @@ class JobHandler:
         if job is not None:
             self._orphans(OrphanKey.of_job(job).text)
 
-    def _mind_deadline(self, key: str, old: V1Job, new: V1Job) -> None:
-        """A deadline that was changed may be over earlier."""
+    def _queue_for_deadline(self, key: str, old: V1Job, new: V1Job) -> None:
+        """Queue the Job for its deadline if that was changed, because the new one may be earlier."""
         seconds = new.spec.active_deadline_seconds
         start = new.status.start_time if new.status is not None else None
         if start is not None and seconds is not None and seconds != old.spec.active_deadline_seconds:
@@ -103,7 +105,8 @@ class PodHandler:
     """
     An event handler for pods.
 
-    :param candidates: the keys of the Jobs that might adopt a pod of nobody's
+    :param orphans: adds a key to the queue of orphans
+    :param candidates: returns the keys of the Jobs that might adopt a pod without a controller
     """
 
     def __init__(
@@ -125,7 +128,7 @@ class PodHandler:
     def on_add(self, pod: V1Pod, is_in_initial_list: bool, /) -> None:
         count_tracked_terminated_pod(None, pod)
         if pod.metadata.deletion_timestamp:
-            # After a restart: it is on its way out already, and must not be taken for one that was waited for.
+            # After a restart of this process: the pod is already being deleted, so it is not an expected creation.
             self._going(pod, final=False)
             return
         reference = controller_of(pod)
@@ -157,7 +160,8 @@ class PodHandler:
             self._wake(job)
 
     def on_delete(self, obj: Deleted[V1Pod], /) -> None:
-        # A tombstone's state may be an old one; whose pod it has become since hears of it from its next sync.
+        # The state in a tombstone may be old. An owner that adopted the pod later learns of its deletion in its next
+        # sync.
         pod = last_state(obj)
         if pod is not None:
             count_tracked_terminated_pod(pod, None)
@@ -165,14 +169,15 @@ class PodHandler:
 
     def _going(self, pod: V1Pod, *, final: bool) -> None:
         """
-        A pod is being deleted, or is gone.
+        Handle a pod that is being deleted or is gone.
 
         :param final: whether it is gone
         """
         reference = controller_of(pod)
         job = job_named_by(self._jobs, pod.metadata.namespace, reference)
         if reference is None or job is None or is_finished(job):
-            # No sync takes its finalizer off: its Job is gone or done, or the garbage collector has cut the reference.
+            # No sync will remove its finalizer: its Job is gone or finished, or the garbage collector has removed the
+            # reference.
             self._orphan(pod)
             return
         self._expectations.deletion_observed(owner_id(job), meta_namespace_key(pod))
@@ -183,7 +188,7 @@ class PodHandler:
         self._wake(job)
 
     def _shown(self, job: V1Job, pod: V1Pod) -> None:
-        """The cache shows how a pod is now: perhaps without its finalizer."""
+        """Note that the cache shows a pod without its finalizer, if it does."""
         if not is_tracked(pod):
             self._released.observed(owner_id(job), pod.metadata.uid)
 

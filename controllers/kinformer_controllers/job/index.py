@@ -1,8 +1,9 @@
-"""The pods that matter to a Job, found without looking at those that are done.
+"""An index of the pods that matter to a Job, without those that are done.
 
-A Job's pods stay after they have succeeded and are counted: at the end of a Job of 10,000 completions these are nearly
-all. No step of a sync has any use for them, so this index leaves them out, and a sync costs as much as there are pods
-at work and pods to count. Their labels must show that they are the Job's still: one that it has to release is found.
+A Job's pods still exist after they have succeeded and were counted. At the end of a Job with 10,000 completions nearly
+all pods are done. A sync does not need them, so this index leaves them out. So the cost of a sync depends only on the
+pods that run or are to be counted. A pod is left out only if its label still has the Job's uid; a pod that the Job has
+to release is found.
 """
 
 from __future__ import annotations
@@ -21,29 +22,29 @@ _INDEX: Final = "jobPods"
 
 
 def add_job_pod_index(informer: SharedIndexInformer[V1Pod]) -> None:
-    """Have pods found by their Job; done once, however many controllers of one factory ask for it."""
+    """Add the index of pods by their Job. If the informer already has it, nothing happens."""
     if _INDEX not in informer.indexer.get_indexers():
         informer.add_indexers({_INDEX: _job_uid})
 
 
 def pods_of_job(indexer: Indexer[V1Pod], job: V1Job) -> list[V1Pod]:
-    """The pods of a Job that matter, and those of its namespace that are nobody's: it might adopt them."""
+    """Return the pods of a Job that matter, and those of its namespace without a controller, which it might adopt."""
     meta = job.metadata
     return [*pods_of_uid(indexer, meta.namespace, meta.uid), *pods_of_nobody(indexer, meta.namespace)]
 
 
 def pods_of_uid(indexer: Indexer[V1Pod], namespace: str, uid: str) -> list[V1Pod]:
-    """The pods that matter of the Job with that uid, which need not be there any more."""
+    """Return the pods that matter of the Job with that uid. The Job itself may be gone."""
     return indexer.by_index(_INDEX, f"{namespace}/{uid}")
 
 
 def done_pods_of_job(indexer: Indexer[V1Pod], job: V1Job) -> list[V1Pod]:
-    """The pods of a Job that have succeeded and are counted: all those that :func:`pods_of_job` leaves out."""
+    """Return the pods of a Job that have succeeded and were counted: those that :func:`pods_of_job` leaves out."""
     return indexer.by_index(_INDEX, f"{job.metadata.namespace}/{job.metadata.uid}/done")
 
 
 def pods_of_nobody(indexer: Indexer[V1Pod], namespace: str) -> list[V1Pod]:
-    """The pods of a namespace that no controller owns."""
+    """Return the pods of a namespace without a controller."""
     return indexer.by_index(_INDEX, namespace)
 
 

@@ -1,4 +1,4 @@
-"""Making and removing a Job's pods, until there are as many active ones as there should be."""
+"""Creating and deleting a Job's pods, until it has the wanted number of active ones."""
 
 from __future__ import annotations
 
@@ -31,17 +31,19 @@ from kinformer_controllers.shared.writing.pods import PodWriter, is_namespace_te
 
 __all__ = ("BATCH_SECONDS", "MAX_PODS_PER_SYNC", "Managed", "PodManager", "wanted_active")
 
-#: Pods that one sync makes or removes at most, so that other Jobs have their turn.
+#: The largest number of pods that one sync creates or deletes, so that other Jobs are not delayed.
 MAX_PODS_PER_SYNC: Final = 500
-#: For so long the changes of a Job's pods are gathered before the Job is synced.
+#: How long changes of a Job's pods are collected before the Job is synced, in seconds.
 BATCH_SECONDS: Final = 1.0
 
 
 class Managed(NamedTuple):
     """
-    :param active: how many active pods there are now, as the status is to say it
+    The result of managing a Job's pods.
+
+    :param active: the number of active pods for the status
     :param action: what was done, for the metrics
-    :param error: what kept the rest from being done
+    :param error: the first error of a write; None if all succeeded
     """
 
     active: int
@@ -51,8 +53,10 @@ class Managed(NamedTuple):
 
 class PodManager:
     """
-    :param look_again: has a Job synced after so many seconds
-    :param most: pods that one sync makes or removes at most
+    Creates and deletes the pods of Jobs.
+
+    :param look_again: queues a Job's key after a number of seconds
+    :param most: the largest number of pods that one sync creates or deletes
     """
 
     def __init__(
@@ -71,7 +75,7 @@ class PodManager:
         self._most = most
 
     async def manage(self, stock: JobPods) -> Managed:
-        """Remove what is too much or, if nothing is, make what is missing and may be made."""
+        """Delete surplus pods. If there are none, create missing pods, as far as the backoff allows."""
         active = len(stock.active)
         if is_suspended(stock.job):
             return await self._delete(stock, active_pods_to_remove(stock.job, stock.active, active))
@@ -79,7 +83,7 @@ class PodManager:
         doomed = active_pods_to_remove(stock.job, stock.active, max(active - wanted, 0))[: self._most]
         if doomed:
             return await self._delete(stock, doomed)
-        # A pod that ends gracefully has its place until it has ended, if only failed ones are replaced.
+        # If only failed pods are replaced, a terminating pod counts until it has ended.
         waited_for = stock.terminating if replaces_only_failed(stock.job) else 0
         missing = wanted - waited_for - active
         if missing > 0:
@@ -87,7 +91,7 @@ class PodManager:
         return Managed(active, "tracking")
 
     async def _delete(self, stock: JobPods, doomed: Sequence[V1Pod]) -> Managed:
-        """Delete pods that are not to count: they lose their finalizer first."""
+        """Delete pods that should not be counted. Their finalizer is removed first."""
         ready = 0
 
         async def delete(pod: V1Pod) -> None:
@@ -118,7 +122,7 @@ class PodManager:
         wait = min(waits, default=0.0)
         if wait > 0:
             self._look_again(meta_namespace_key(job), max(wait, BATCH_SECONDS))
-            # Kubernetes' own number in this case, which the API refuses where there are more ready pods than that.
+            # Kubernetes sets 0 here. But the API refuses a number of active pods that is below that of ready pods.
             return Managed(len(stock.active) if stock.ready else 0, "pods_created")
         if not indexes:
             return Managed(len(stock.active), "pods_created")
@@ -140,10 +144,10 @@ class PodManager:
 
 
 def wanted_active(stock: JobPods) -> int:
-    """How many active pods the Job is to have."""
+    """Return how many active pods the Job should have."""
     job = stock.job
     completions: int | None = job.spec.completions
     if completions is None:
-        # Once one has succeeded, no other is started; what runs may go on.
+        # After the first success no more pods are created. Running pods may finish.
         return len(stock.active) if stock.succeeded > 0 else parallelism(job)
     return max(min(completions - stock.succeeded, parallelism(job)), 0)

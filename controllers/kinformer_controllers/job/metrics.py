@@ -49,17 +49,17 @@ BY_EXTERNAL_CONTROLLER: Final = Counter(
 )
 HANDLED_FAILURES: Final = Counter(
     f"{_PREFIX}pod_failures_handled_by_failure_policy",
-    "The number of failed Pods handled by a pod failure policy, by the action that its rule had taken",
+    "The number of failed Pods handled by a pod failure policy, by the action of the rule that matched",
     ["action"],
 )
 TRACKED_TERMINATED_PODS: Final = Counter(
     f"{_PREFIX}terminated_pods_tracking_finalizer",
-    "The number of terminated pods (phase=Failed|Succeeded) that have got, or lost, the job-tracking finalizer",
+    "The number of terminated pods (phase=Failed|Succeeded) that have got or lost the job-tracking finalizer",
     ["event"],
 )
 POD_CREATIONS: Final = Counter(
     f"{_PREFIX}job_pods_creation",
-    "The number of Pods created by the Job controller, by the reason for which and by what came of it",
+    "The number of Pods created by the Job controller, by reason and result",
     ["reason", "status"],
 )
 STALE_SYNC_SKIPS: Final = Counter(
@@ -80,7 +80,9 @@ _INDEXES_FINISHED: Final = Counter(
 @dataclass(slots=True)
 class TimedSync:
     """
-    :param action: what the sync has done to pods, as far as it has come
+    A sync that is timed.
+
+    :param action: what the sync has done to pods so far
     """
 
     action: str = "reconciling"
@@ -88,7 +90,7 @@ class TimedSync:
 
 @contextmanager
 def timed_sync(job: V1Job, clock: Clock) -> Iterator[TimedSync]:
-    """Note how long a sync took, what it did, and whether it failed."""
+    """Observe the duration, the action and the result of a sync."""
     began, timed, result = clock.monotonic(), TimedSync(), "error"
     try:
         yield timed
@@ -100,7 +102,7 @@ def timed_sync(job: V1Job, clock: Clock) -> Iterator[TimedSync]:
 
 
 def count_tracked_terminated_pod(old: V1Pod | None, new: V1Pod | None) -> None:
-    """Note that a terminated pod has got the tracking finalizer, or lost it."""
+    """Count a terminated pod that has got or lost the tracking finalizer."""
     was, is_ = _is_tracked_and_terminated(old), _is_tracked_and_terminated(new)
     if was != is_:
         TRACKED_TERMINATED_PODS.labels("add" if is_ else "delete").inc()
@@ -111,7 +113,7 @@ def _is_tracked_and_terminated(pod: V1Pod | None) -> bool:
 
 
 def count_pod_creations(stock: JobPods, succeeded: int, failed: int) -> None:
-    """Note what was made of the pods that a sync has tried to make."""
+    """Count the pods that a sync has tried to create."""
     reason = "new"
     if stock.job.spec.pod_replacement_policy == "Failed" and stock.failed > 0:
         reason = "recreate_failed"
@@ -125,9 +127,9 @@ def count_pod_creations(stock: JobPods, succeeded: int, failed: int) -> None:
 
 def count_finished_pods(job: V1Job, before: V1JobStatus) -> None:
     """
-    Note what a written status counts more than the one before.
+    Count the pods by which a written status exceeds the one before.
 
-    Where a Job was scaled down, completed indexes are its no longer: what is less is not counted.
+    If a Job was scaled down, completed indexes may be lost. Such negative differences are not counted.
     """
     mode, status = completion_mode(job), job.status
     succeeded = (status.succeeded or 0) - (before.succeeded or 0)

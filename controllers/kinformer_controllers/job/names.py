@@ -1,4 +1,4 @@
-"""What a Job is called, and the names that it and its pods carry."""
+"""The kind of a Job, and the names of its labels, annotations and finalizer."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ __all__ = (
 )
 
 KIND: Final = GroupVersionKind("batch", "v1", "Job")
-#: What spec.managedBy says of the Jobs that are this controller's, if it says anything.
+#: The value of spec.managedBy for Jobs that this controller manages. The field may also be empty.
 CONTROLLER_NAME: Final = "kubernetes.io/job-controller"
-#: A pod has this until it is counted in its Job's status.
+#: A pod has this finalizer until it is counted in its Job's status.
 TRACKING_FINALIZER: Final = "batch.kubernetes.io/job-tracking"
-#: Annotation and label: the index of a pod of an Indexed Job.
+#: The annotation and label with the index of a pod of an Indexed Job.
 COMPLETION_INDEX: Final = "batch.kubernetes.io/job-completion-index"
-#: Annotations of a pod whose Job limits failures per index: failures of the index before it, counted and ignored ones.
+#: The annotations with the earlier failures of the pod's index, counted and ignored, if the Job limits them per index.
 INDEX_FAILURES: Final = "batch.kubernetes.io/job-index-failure-count"
 INDEX_IGNORED_FAILURES: Final = "batch.kubernetes.io/job-index-ignored-failure-count"
-#: The label by which a Job selects its pods, where its user has not said otherwise.
+#: The label by which a Job selects its pods, if the user has not set a selector.
 CONTROLLER_UID_LABEL: Final = "batch.kubernetes.io/controller-uid"

@@ -1,6 +1,7 @@
-"""Orphans: pods with the tracking finalizer that no Job counts. The finalizer is taken off, so that they can go.
+"""Orphans: pods with the tracking finalizer that no Job will count. Their finalizer is removed.
 
-Their Job was deleted, or has finished, or the garbage collector has cut their owner reference.
+Their Job was deleted or has finished, or the garbage collector has removed their owner reference. With the finalizer
+they could not be deleted.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ log = get_logger(__name__)
 
 _POD: Final = "pod"
 _JOB: Final = "job"
-#: Written for a selector that matches nothing: no selector reads so.
+#: Stands for a selector that matches nothing. It is not a valid selector text.
 _NOTHING: Final = "!"
 _API_VERSION: Final = f"{KIND.group}/{KIND.version}"
 
 
 class OrphanKey(NamedTuple):
     """
-    What is to be looked at: one pod, or all of a Job.
+    A key of the queue: one pod, or all pods of a Job.
 
     :param kind: ``pod`` or ``job``
     :param value: a pod's name, or a Job's uid and selector
@@ -50,7 +51,7 @@ class OrphanKey(NamedTuple):
 
     @classmethod
     def of_job(cls, job: V1Job) -> OrphanKey:
-        """All that is the Job's, and what it selects of nobody's; that only where its selector can be understood."""
+        """Return the key for all pods of a Job, and, if its selector is valid, the pods without a controller in it."""
         try:
             selector = str(label_selector_as_selector(job.spec.selector))
         except SelectorError as error:
@@ -60,19 +61,21 @@ class OrphanKey(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> OrphanKey:
-        """Read what :attr:`text` has written."""
+        """Parse the result of :attr:`text`."""
         kind, namespace, value = text.split("/", 2)
         return cls(kind, namespace, value)
 
     @property
     def text(self) -> str:
-        """For a queue of texts."""
+        """The key as a text, for the queue."""
         return "/".join(self)
 
 
 class Orphans:
     """
-    :param job_of: the Job that an owner reference means, None if there is none
+    Syncs orphans.
+
+    :param job_of: returns the Job that an owner reference names; None if there is none
     """
 
     def __init__(
@@ -87,15 +90,15 @@ class Orphans:
 
     async def sync(self, text: str) -> None:
         """
-        Release what is an orphan of what a key names.
+        Remove the finalizer of the orphans among a key's pods.
 
-        :raises ExceptionGroup: with what kept pods from being released; the others were
+        :raises ExceptionGroup: with the errors of the pods that could not be patched
         """
         errors: list[Exception] = []
         for pod in self._named(OrphanKey.parse(text)):
             try:
                 await self._release(pod)
-            except Exception as error:  # whatever it is, the others are to go
+            except Exception as error:  # of any type: the other pods must be released, too
                 errors.append(error)
         if errors:
             raise ExceptionGroup("could not release all orphan pods", errors)
@@ -123,7 +126,7 @@ class Orphans:
         if reference is None:
             return True
         if reference.kind != KIND.kind or reference.api_version != _API_VERSION:
-            return False  # another kind's, which may use the finalizer in its own way
+            return False  # an owner of another kind may use the finalizer in its own way
         job = self._job_of(pod.metadata.namespace, reference)
         if job is None:
             return True

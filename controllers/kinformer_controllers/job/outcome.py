@@ -1,8 +1,8 @@
-"""Whether a Job is to end, and why: the criteria in the order in which they are asked.
+"""Deciding whether a Job ends, and why.
 
-What an earlier sync decided stands. Then a pod failure policy comes before the backoff limit, that before the deadline,
-and failed indexes before the success policy. A Job that is to end first has the condition FailureTarget or
-SuccessCriteriaMet, and Failed or Complete once its pods are gone and counted.
+The decision of an earlier sync stands. Otherwise the criteria are checked in this order: pod failure policy, backoff
+limit, deadline, failed indexes, success policy. A Job that ends first gets the condition FailureTarget or
+SuccessCriteriaMet. It gets Failed or Complete when its pods are gone and counted.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ("completed", "failed_for", "seconds_to_deadline", "verdict")
 
 
 def verdict(stock: JobPods, now: datetime) -> V1JobCondition | None:
-    """The condition with which the Job is to end, by what is there already; None if it goes on."""
+    """Return the condition with which the Job ends; None if it continues."""
     job = stock.job
     if is_condition_true(job, "SuccessCriteriaMet"):
         return condition_of(job, "SuccessCriteriaMet")
@@ -67,9 +67,12 @@ def _success_by_policy(stock: JobPods, now: datetime) -> V1JobCondition | None:
 
 def completed(stock: JobPods, active: int, now: datetime) -> V1JobCondition | None:
     """
-    The condition of a Job that has all its completions, or, where it asks for no number, one and no pod at work still.
+    Return the condition of a Job that is complete; None if it is not.
 
-    :param active: active pods that are left after this sync's writes
+    It is complete if it has all its completions and no active pod. Without a number of completions, one success is
+    enough.
+
+    :param active: the number of active pods after this sync's writes
     """
     completions: int | None = stock.job.spec.completions
     enough = stock.succeeded > 0 if completions is None else stock.succeeded >= completions
@@ -79,12 +82,12 @@ def completed(stock: JobPods, active: int, now: datetime) -> V1JobCondition | No
 
 
 def failed_for(target: V1JobCondition, now: datetime) -> V1JobCondition:
-    """The condition that ends a Job which has that target."""
+    """Return the condition Failed for a Job with this FailureTarget."""
     return new_condition("Failed", target.reason or "", target.message or "", now)
 
 
 def seconds_to_deadline(job: V1Job, now: datetime) -> float | None:
-    """Seconds until activeDeadlineSeconds are over; None where there are none, or they do not run."""
+    """Return the seconds until the active deadline; None if there is none, or it is not running."""
     seconds, status = job.spec.active_deadline_seconds, job.status
     start: datetime | None = status.start_time if status is not None else None
     if seconds is None or start is None or is_suspended(job):

@@ -1,4 +1,4 @@
-"""Which pods are a Job's: by owner reference, and by its selector what it adopts and what it lets go."""
+"""Adopting and releasing the pods of a Job."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ("JobPodClaims",)
 
 
 class JobReader(Protocol):
-    """What is asked of a :class:`kinformer.client.Resource` of Jobs."""
+    """The methods of a :class:`kinformer.client.Resource` of Jobs that are needed here."""
 
     async def get(self, name: str, namespace: str = "") -> V1Job:
         """See :meth:`kinformer.client.Resource.get`."""
@@ -27,7 +27,9 @@ class JobReader(Protocol):
 
 class JobPodClaims:
     """
-    :param server: where a Job is read afresh before it adopts
+    Adopts and releases pods.
+
+    :param server: reads a Job from the API server, without a cache, before it adopts
     """
 
     def __init__(self, server: JobReader, jobs: Indexer[V1Job], pods: Indexer[V1Pod], control: PodWriter) -> None:
@@ -37,15 +39,15 @@ class JobPodClaims:
         self._owners = OwnersByReference(V1Job, KIND.kind, jobs, _selects)
 
     def candidates_for(self, pod: V1Pod) -> list[str]:
-        """The keys of the Jobs that select a pod which is nobody's."""
+        """Return the keys of the Jobs that select a pod without a controller."""
         return self._owners.candidates_for(pod)
 
     async def pods_of(self, job: V1Job) -> list[V1Pod]:
         """
-        The Job's pods that matter, after adopting and releasing what has to be.
+        Adopt and release pods, and return the Job's pods that matter.
 
-        :raises SelectorError: if the Job's selector cannot be understood
-        :raises ExceptionGroup: with what kept pods from being adopted or released
+        :raises SelectorError: if the Job's selector is invalid
+        :raises ExceptionGroup: with an error for each pod that could not be adopted or released
         """
         meta = job.metadata
 
@@ -65,7 +67,7 @@ class JobPodClaims:
 
 
 def _as_adopted(pod: V1Pod) -> V1Pod:
-    """A pod as it is since it was just adopted: with the finalizer, which the cache does not show yet."""
+    """Return a pod that was just adopted with its new finalizer, which the cache does not show yet."""
     if is_tracked(pod):
         return pod
     pod = copy.copy(pod)
@@ -80,5 +82,5 @@ def _selects(job: V1Job, pod: V1Pod) -> bool:
         return False
     wanted = selector.match_labels
     if wanted and not wanted.items() <= labels.items():
-        return False  # nearly always: the Job's own uid is among them
+        return False  # the usual case, because the Job's uid is among the labels
     return label_selector_as_selector(selector).matches(labels)

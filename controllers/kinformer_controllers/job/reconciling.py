@@ -1,4 +1,4 @@
-"""One sync of a Job: count its pods, see whether it is to end, make or remove pods, write its status."""
+"""One sync of a Job: counts its pods, decides whether it ends, creates or deletes pods, writes its status."""
 
 from __future__ import annotations
 
@@ -32,8 +32,10 @@ __all__ = ("Reconciled", "Reconciler", "own_copy")
 
 class Reconciled(NamedTuple):
     """
+    The result of a sync.
+
     :param action: what was done to pods, for the metrics
-    :param error: what kept pods from being made or removed; the status is written all the same
+    :param error: the first error of creating or deleting pods; the status was written anyway
     """
 
     action: str
@@ -42,11 +44,13 @@ class Reconciled(NamedTuple):
 
 class Reconciler:
     """
-    :param jobs: writes their status
-    :param wrote: told of each status that was written: the Job, and its version
-    :param done_pods: gives the pods of a Job that have succeeded and are counted
-    :param look_again: has a Job synced after so many seconds
-    :param most: pods that one sync makes or removes at most
+    Syncs Jobs.
+
+    :param jobs: writes the status of Jobs
+    :param wrote: called for each written status, with the Job and its new resource version
+    :param done_pods: returns the pods of a Job that have succeeded and were counted
+    :param look_again: queues a Job's key after a number of seconds
+    :param most: the largest number of pods that one sync creates or deletes
     """
 
     def __init__(
@@ -63,7 +67,7 @@ class Reconciler:
         look_again: Callable[[str, float], object],
         most: int = MAX_PODS_PER_SYNC,
     ) -> None:
-        #: What is remembered of each Job's failures, by its key.
+        #: The failures of each Job, by its key.
         self.backoffs: dict[str, Backoff] = {}
         self.tracker = JobTracker(
             jobs, pods, released, recorder, clock, wrote=wrote, remember=self.backoffs.__setitem__
@@ -77,15 +81,15 @@ class Reconciler:
         self._look_again = look_again
 
     def forget(self, key: str, _: str = "") -> None:
-        """The Job is gone, or done."""
+        """Forget a Job that is gone or finished."""
         self.backoffs.pop(key, None)
 
     async def reconcile(self, job: V1Job, pods: Sequence[V1Pod], *, may_act: bool) -> Reconciled:
         """
-        Bring a Job further.
+        Sync a Job.
 
         :param job: the sync's own copy, see :func:`own_copy`
-        :param may_act: whether the cache shows all that was asked for, so that what is missing is missing
+        :param may_act: whether the Job's expectations are satisfied, so that pods may be created and deleted
         :raises ClientError: if the status or a finalizer could not be written
         """
         now, key = self._clock.now(), owner_id(job).key
@@ -121,13 +125,13 @@ class Reconciler:
         return done
 
     def _recalled(self, stock: JobPods) -> Backoff:
-        """The backoff of a Job that nothing is remembered of, from its pods that are counted already."""
+        """Compute the backoff of a Job, which is not in memory, from its pods that were already counted."""
         new = {pod.metadata.uid for pod in stock.new_failed}
         failed = [pod for pod in stock.pods if phase_of(pod) == "Failed" and pod.metadata.uid not in new]
         return Backoff().after(self._done_pods(stock.job), failed) if failed else Backoff()
 
     async def _remove_all(self, stock: JobPods, may_act: bool) -> tuple[int, Exception | None]:
-        """Delete the active pods of a Job that is to end; their finalizers stay until they are counted."""
+        """Delete the active pods of a Job that ends. Their finalizers stay until they are counted."""
         errors: list[Exception] = []
 
         async def delete(pod: V1Pod) -> None:
@@ -135,7 +139,7 @@ class Reconciler:
                 await self._pods.delete(pod.metadata.namespace, pod.metadata.name, stock.job)
             except NotFound:
                 pass
-            except Exception as error:  # whatever it is, the others are to go, and the sync fails with it
+            except Exception as error:  # of any type: the other pods must be deleted, too; then the sync fails
                 errors.append(error)
             stock.ready -= is_pod_ready(pod)
 
@@ -143,7 +147,7 @@ class Reconciler:
             for pod in stock.active:
                 tasks.start_soon(delete, pod)
         if errors or not may_act:
-            # There may be pods that have to go first, or that the cache does not show yet.
+            # Some pods could not be deleted, or the cache may not show all pods. The Job must not end before.
             stock.finished = None
         stock.terminating += len(stock.active) - len(errors)
         return len(errors), errors[0] if errors else None
@@ -154,7 +158,7 @@ class Reconciler:
             self._look_again(key, left)
 
     def _note_suspension(self, job: V1Job) -> bool:
-        """Whether the Job was suspended, or resumed, since its status was written."""
+        """Write into the status that the Job was suspended or resumed. Returns whether this is new."""
         now = self._clock.now()
         status: Any = job.status
         if is_suspended(job):
@@ -170,13 +174,13 @@ class Reconciler:
             status.start_time = None
         else:
             self._recorder.event(job, NORMAL, "Resumed", "Job resumed")
-            # The active deadline runs from now on: it does not while a Job is suspended.
+            # The active deadline starts now, because it does not run while a Job is suspended.
             status.start_time = now.replace(microsecond=0)
         return True
 
 
 def own_copy(job: V1Job) -> V1Job:
-    """A copy of a cached Job whose status may be changed."""
+    """Return a copy of a cached Job whose status may be changed."""
     job = copy.copy(job)
     job.status = copy.deepcopy(job.status) if job.status is not None else V1JobStatus()
     uncounted_of(job.status)

@@ -1,6 +1,6 @@
-"""Released: pods whose finalizer was taken off and that the cache still shows with it.
+"""Released: pods whose finalizer was removed while the cache still shows it.
 
-The answer to a write comes before its event does. Until that has come, such a pod is not to be counted again.
+The answer to a write usually comes before its watch event. Until the event comes, such a pod must not be counted again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Released:
         self._by_key: dict[str, tuple[str, set[str]]] = {}
 
     def expect(self, job: OwnerId, uids: Iterable[str]) -> None:
-        """The finalizers of these are about to be taken off."""
+        """Note the pods whose finalizers are about to be removed."""
         uid, pods = self._by_key.get(job.key, ("", set()))
         if uid != job.uid:
             pods = set()
@@ -29,21 +29,21 @@ class Released:
         pods.update(uids)
 
     def observed(self, job: OwnerId, uid: str) -> None:
-        """The cache shows a pod without it, or it was not taken off after all."""
+        """Forget a pod: the cache shows it without the finalizer, or the finalizer could not be removed."""
         owner, pods = self._by_key.get(job.key, ("", set()))
         if owner == job.uid:
             pods.discard(uid)
 
     def of(self, job: OwnerId) -> Collection[str]:
-        """Those that are not shown yet, at this moment."""
+        """Return the uids of the released pods that the cache still shows with the finalizer."""
         owner, pods = self._by_key.get(job.key, ("", set()))
         return frozenset(pods) if owner == job.uid else frozenset()
 
     def forget(self, key: str, uid: str = "") -> None:
         """
-        The Job is gone.
+        Forget a Job that is gone.
 
-        :param uid: which one; what belongs to another of its name is kept. Empty for whichever
+        :param uid: the Job's uid; the pods of another Job with the same name are kept. Empty for any uid
         """
         if uid in ("", self._by_key.get(key, ("", set()))[0]):
             self._by_key.pop(key, None)

@@ -1,4 +1,4 @@
-"""Which active pods go when a Job has too many: doubles of an index first, then those that have come least far."""
+"""Choosing the active pods to delete when a Job has too many: duplicates of an index first, then the least advanced."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ("active_pods_to_remove",)
 
 def active_pods_to_remove(job: V1Job, active: Sequence[V1Pod], at_least: int) -> list[V1Pod]:
     """
-    The pods to delete.
+    Return the pods to delete.
 
-    Of an Indexed Job these are all pods without an index that it has, and all but one of each index; and from what is
-    left as many as it takes until they are `at_least` so many.
+    For an Indexed Job these are all pods without a valid index, and all pods but one of each index. If these are fewer
+    than `at_least`, further pods are added.
     """
     doomed: list[V1Pod] = []
     left: Sequence[V1Pod] = active
@@ -30,7 +30,7 @@ def active_pods_to_remove(job: V1Job, active: Sequence[V1Pod], at_least: int) ->
 
 
 def _doubles(job: V1Job, active: Iterable[V1Pod]) -> tuple[list[V1Pod], list[V1Pod]]:
-    """The pods that are one too many, and those that are left, one an index."""
+    """Return the surplus pods, and the others: one for each index."""
     by_index: dict[int, list[V1Pod]] = defaultdict(list)
     doomed: list[V1Pod] = []
     left: list[V1Pod] = []

@@ -1,4 +1,4 @@
-"""What a Job's spec says, with the API's defaults where it says nothing."""
+"""Reading a Job's spec, with the API's defaults."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def completion_mode(job: V1Job) -> str:
 
 
 def unknown_completion_mode(job: V1Job) -> str | None:
-    """A mode of completion that a later Kubernetes may have, and nobody here knows."""
+    """Return the completion mode if it is unknown here, as from a later version of Kubernetes; otherwise None."""
     mode = job.spec.completion_mode
     return mode if mode is not None and mode not in _MODES else None
 
@@ -57,18 +57,22 @@ def is_suspended(job: V1Job) -> bool:
 
 
 def replaces_only_failed(job: V1Job) -> bool:
-    """Whether a pod that is being deleted is replaced once it has ended, and counts then; else it does at once."""
+    """
+    Whether a pod that is being deleted is replaced and counted only when it has ended.
+
+    Otherwise it is replaced and counted at once.
+    """
     return bool(job.spec.pod_replacement_policy == "Failed" or job.spec.pod_failure_policy is not None)
 
 
 def external_manager(job: V1Job) -> str | None:
-    """Who looks after the Job in this controller's place, None if nobody does."""
+    """Return the name of the external controller that manages the Job; None if this controller does."""
     manager: str | None = job.spec.managed_by
     return manager if manager is not None and manager != CONTROLLER_NAME else None
 
 
 def is_finished(job: V1Job) -> bool:
-    """Whether it is complete or has failed."""
+    """Whether the Job is complete or has failed."""
     return _has(job, ("Complete", "Failed"))
 
 

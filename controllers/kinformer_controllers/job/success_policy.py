@@ -1,4 +1,4 @@
-"""successPolicy: when an Indexed Job is successful before all of its indexes are done."""
+"""successPolicy: the rules by which an Indexed Job succeeds before all of its indexes are done."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ("success_message",)
 
 
 def success_message(job: V1Job, succeeded: Indexes) -> str | None:
-    """Which rule is met, None if none is."""
+    """Return a message with the rule that is met; None if none is."""
     policy = job.spec.success_policy
     if policy is None or not succeeded:
         return None
@@ -24,6 +24,6 @@ def _is_met(indexes: str | None, count: int | None, completions: int, succeeded:
         return count is not None and succeeded.count >= count
     wanted = Indexes.parse(indexes, completions)
     if not wanted:
-        return False  # it cannot be read, or is about indexes that the Job does not have
+        return False  # it is invalid, or names only indexes that the Job does not have
     done = wanted.overlap(succeeded)
     return done == wanted.count or (count is not None and done >= count)

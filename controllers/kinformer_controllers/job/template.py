@@ -1,4 +1,4 @@
-"""The pods that a Job makes."""
+"""Making the pods of a Job."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ from kinformer_controllers.shared.writing.pods import pod_from_template
 __all__ = ("generate_name", "index_failure_counts", "pod_maker")
 
 _INDEX_VARIABLE: Final = "JOB_COMPLETION_INDEX"
-#: What the server adds to a generated name has room after so many letters.
+#: The longest prefix of a generated name. The server needs the rest of the name.
 _MOST_LETTERS: Final = 58
 
 
 def pod_maker(stock: JobPods) -> Callable[[int | None], V1Pod]:
     """
-    Gives the pod for an index, or for None where the Job has none.
+    Return the function that makes the pod for an index; the index is None if the Job is not indexed.
 
-    What the pods have in common is made once: they are to be sent, not to be changed.
+    The pods share their common parts, so they must not be changed.
     """
     job = stock.job
     reference = new_controller_ref(job, KIND)
@@ -67,13 +67,13 @@ def pod_maker(stock: JobPods) -> Callable[[int | None], V1Pod]:
 
 
 def generate_name(job_name: str, index: int) -> str:
-    """What the name of an index's pod begins with; a long name of the Job is cut, the index never."""
+    """Return the prefix of the name of an index's pod. If the Job's name is long, it is cut; the index is not."""
     suffix = f"-{index}-"
     return job_name[: _MOST_LETTERS - len(suffix)] + suffix
 
 
 def index_failure_counts(job: V1Job, replaced: V1Pod | None) -> tuple[int, int]:
-    """The counted and ignored failures of an index, as the pod that replaces that one is to have them."""
+    """Return the counted and the ignored failures of an index, for the pod that replaces this one."""
     if replaced is None:
         return 0, 0
     counted, ignored = index_failures(replaced), index_ignored_failures(replaced)
@@ -107,7 +107,7 @@ def _with_index_variable(spec: V1PodSpec) -> V1PodSpec:
 
 def _container(container: V1Container) -> V1Container:
     if any(variable.name == _INDEX_VARIABLE for variable in container.env or ()):
-        return container  # the user's own
+        return container  # the user has set the variable
     container = copy.copy(container)
     path = V1ObjectFieldSelector(field_path=f"metadata.labels['{COMPLETION_INDEX}']")
     variable = V1EnvVar(name=_INDEX_VARIABLE, value_from=V1EnvVarSource(field_ref=path))

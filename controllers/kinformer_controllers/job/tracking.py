@@ -1,13 +1,13 @@
-"""Counting the pods of a Job that have ended, and ending the Job: the writes, in the order that loses none.
+"""The writes that count a Job's ended pods and end the Job. Their order makes sure that no pod is lost.
 
-:mod:`.accounting` says what is to be written. Here it is: the status with what is uncounted, then the finalizers, then
-the status with the counters.
+:mod:`.accounting` computes what to write. The order is: first the status with the uncounted pods, then the pods'
+finalizers, then the status with the counters.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 import anyio
@@ -33,7 +33,7 @@ __all__ = ("JobTracker", "StatusUpdater")
 
 
 class StatusUpdater(Protocol):
-    """What is asked of a :class:`kinformer.client.Resource` of Jobs."""
+    """The methods of a :class:`kinformer.client.Resource` of Jobs that are needed here."""
 
     async def update_status(self, obj: V1Job) -> V1Job:
         """See :meth:`kinformer.client.Resource.update_status`."""
@@ -41,8 +41,10 @@ class StatusUpdater(Protocol):
 
 class JobTracker:
     """
-    :param wrote: told of each status that was written: the Job, and its version
-    :param remember: told of the backoff once the failures in it are in the status
+    Counts the ended pods of Jobs, and ends Jobs.
+
+    :param wrote: called for each written status, with the Job and its new resource version
+    :param remember: called with the Job's key and backoff when its failures are in the status
     """
 
     def __init__(
@@ -66,12 +68,12 @@ class JobTracker:
 
     async def declare(self, stock: JobPods) -> None:
         """
-        Write how the Job is to end, if it does not say so yet.
+        Write the condition with which the Job ends, if its status does not have it yet.
 
-        It is done before the first pod is deleted for it: a controller that comes after a crash is not to take the
-        pods that were deleted for failures, and the Job for one that failed with them.
+        This is done before the first pod is deleted because of it. Otherwise, after a crash, the next sync would count
+        these deleted pods as failures, and the Job could fail because of them.
 
-        :raises ClientError: if it was refused
+        :raises ClientError: if the server refuses the write
         """
         finished = stock.finished
         if finished is None or is_condition_true(stock.job, finished.type):
@@ -86,13 +88,13 @@ class JobTracker:
 
     async def track(self, stock: JobPods, changed: bool) -> None:
         """
-        Count what has ended, and end the Job if it is to.
+        Count the ended pods, and end the Job if it is to end.
 
-        The status of `stock.job` has what the sync has found out besides. It is written as one with what this finds:
-        another write of the Job meanwhile has the sync fail and be done again, as nobody else knows what it counted.
+        The status of `stock.job` already has the sync's other results. All are written together. If another client has
+        changed the Job, the write meets a conflict and the sync is repeated.
 
-        :param changed: whether the status says anything new already
-        :raises ClientError: if a write was refused; what was done until then stands, and the next sync goes on from it
+        :param changed: whether the status already has changes
+        :raises ClientError: if a write was refused; earlier writes stay, and the next sync continues from them
         """
         key = owner_id(stock.job).key
         before = copy.deepcopy(stock.job.status)
@@ -122,9 +124,9 @@ class JobTracker:
 
     def _interim(self, stock: JobPods, accounts: Accounts) -> V1JobCondition | None:
         """
-        Write into the status how the Job is to end, which it must say before its pods may go.
+        Add the condition FailureTarget or SuccessCriteriaMet to the status. It must be there before pods are released.
 
-        :return: the condition that it is to end with
+        :return: the final condition
         """
         finished, status, now = stock.finished, stock.job.status, self._clock.now()
         if finished is None:
@@ -141,7 +143,9 @@ class JobTracker:
         return finished
 
     async def _release(self, stock: JobPods, accounts: Accounts) -> Exception | None:
-        """Take the finalizers off, all at once, and give the first error. A pod that is gone has lost its own."""
+        """
+        Remove the finalizers of all pods at the same time. Returns the first error; a pod that is gone is no error.
+        """
         job = owner_id(stock.job)
         errors: list[Exception] = []
         self._released.expect(job, [pod.metadata.uid for pod in accounts.release])
@@ -150,7 +154,7 @@ class JobTracker:
             meta = pod.metadata
             try:
                 await self._pods.patch(meta.namespace, meta.name, remove_finalizers_patch(pod, TRACKING_FINALIZER))
-            except Exception as error:  # whatever it is, the others are to lose theirs, and the sync fails with it
+            except Exception as error:  # of any type: the other pods must be released, too; then the sync fails
                 self._released.observed(job, meta.uid)
                 if not isinstance(error, NotFound):
                     errors.append(error)
@@ -185,12 +189,12 @@ class JobTracker:
 
 
 def _may_end(stock: JobPods) -> bool:
-    """Whether nothing is left to count, and no pod has still to end."""
+    """Whether all pods have ended and are counted."""
     uncounted = uncounted_of(stock.job.status)
     return not (uncounted.succeeded or uncounted.failed or stock.terminating)
 
 
-async def _all_at_once(call: Callable[[V1Pod], object], pods: Sequence[V1Pod]) -> None:
+async def _all_at_once(call: Callable[[V1Pod], Awaitable[None]], pods: Sequence[V1Pod]) -> None:
     async with anyio.create_task_group() as tasks:
         for pod in pods:
-            tasks.start_soon(call, pod)  # type: ignore[arg-type]
+            tasks.start_soon(call, pod)

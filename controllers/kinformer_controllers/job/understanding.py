@@ -1,4 +1,4 @@
-"""Jobs that make no sense here: told of once, and left until they change."""
+"""Detecting Jobs that cannot be synced. They are reported once, and skipped until they change."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ log = get_logger(__name__)
 
 
 def is_understood(job: V1Job, recorder: EventRecorder) -> bool:
-    """Whether a Job can be synced; what keeps it from it is logged, and told by an Event where Kubernetes has one."""
+    """Whether a Job can be synced. If not, the reason is logged, and recorded as an Event where Kubernetes does so."""
     key = meta_namespace_key(job)
     if (mode := unknown_completion_mode(job)) is not None:
         message = "Skipped Job sync because completion mode is unknown"
