@@ -1,4 +1,4 @@
-"""The heads of objects as the caches have them, which saves asking the server for each object that is looked at."""
+"""The metadata of objects from the caches, so that the server need not be asked for each object."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ class CachedHeads:
         self._informers: dict[Kind, SharedIndexInformer[Any]] = {}
 
     def add(self, kind: Kind, informer: SharedIndexInformer[Any]) -> None:
-        """A kind is followed."""
+        """Add the informer of a kind."""
         self._informers[kind] = informer
 
     def remove(self, kind: Kind) -> None:
-        """A kind is followed no longer."""
+        """Remove a kind that is no longer watched."""
         self._informers.pop(kind, None)
 
     def get(self, node: Node) -> HeadMeta | None:
-        """This very object; None if no cache has it."""
+        """Return the metadata of the object with this uid; None if no cache has it."""
         informer = self._informers.get(node.kind)
         if informer is None:
             return None
@@ -52,7 +52,7 @@ def _head_of(obj: Any, accessor: Accessor[Any]) -> HeadMeta:
 
 
 def _reference(reference: Any) -> Reference:
-    """A model's, or a dict."""
+    """Convert a model's owner reference, or a dict."""
     if isinstance(reference, dict):
         return Reference(
             reference.get("apiVersion", ""),

@@ -1,8 +1,8 @@
-"""Collecting: what is done about one object that the graph wants looked at.
+"""Collecting: checks one object that the graph has queued, and deletes it if all its owners are gone.
 
-The graph may be behind, so nothing is deleted on its word. Each owner that the object names is asked for at the server,
-unless it is known to be absent, and the deletion holds for this uid and this version only: whoever makes another object
-its owner meanwhile keeps it.
+The graph may be old, so nothing is deleted because of the graph alone. Each owner that the object names is read from
+the server, unless it is known to be absent. The deletion has the object's uid and resource version as preconditions. So
+an object that gets another owner at that moment is not deleted.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ __all__ = ("Collector",)
 
 log = get_logger(__name__)
 
-#: How many dependents of one owner are let go at once.
+#: How many dependents of one owner are orphaned at the same time.
 _AT_ONCE: Final = 20
 
 
 class Collector:
     """
-    Looks at objects, by their uids.
+    Checks objects, by their uids.
 
-    :param cached: the object as a cache has it, None if none does
-    :param look_at: has an object looked at again
+    :param cached: returns the metadata of an object in a cache; None if no cache has it
+    :param look_at: queues an object
     """
 
     def __init__(
@@ -43,15 +43,16 @@ class Collector:
         self._objects = objects
         self._cached = cached
         self._look_at = look_at
-        #: For objects that are there and were not seen yet, and for those whose kind is not served.
+        #: The delays for objects that exist and were not seen in a watch yet, and for those whose kind is not served.
         self._later = ItemExponentialFailureRateLimiter(0.005, 1000.0)
 
     async def collect(self, uid: str) -> float | None:
         """
-        Delete an object if none of its owners is there; end its waiting if it waits for nobody any more.
+        Delete an object if none of its owners exists. If it waits for its dependents and none is left, finish its
+        deletion.
 
-        :return: seconds after which to look again
-        :raises ClientError: if the server did not let it be done
+        :return: seconds after which to check it again; None if that is not needed
+        :raises ClientError: if the server refuses a request
         """
         node = self._graph.nodes.get(uid)
         if node is None:
@@ -60,25 +61,27 @@ class Collector:
         try:
             await self._look(node)
         except NoKindMatch as error:
-            # The kind's definition may be on its way, or be gone for good: nobody can tell, so nothing is deleted.
+            # It is not known whether the kind will be served later or never again, so nothing is deleted.
             log.debug("owner_of_unknown_kind", object=str(node.identity), error=str(error))
             return self._later.when(uid)
         except NamespacedOwnerOfClusterWide:
-            # Nothing can be said of the object while it names that owner, and the graph does not tell when that ends.
+            # While the object has this invalid reference, nothing is known about its owner. There is no event when the
+            # reference is removed.
             log.debug("cluster_wide_object_names_namespaced_owner", object=str(node.identity))
             return self._later.when(uid)
         if node.is_virtual and self._graph.nodes.get(uid) is node:
-            # It is there. One that was made and deleted while a watch was broken is never seen: only this tells of it.
+            # It exists on the server. If it was created and deleted while a watch was broken, no event will come, so it
+            # is checked again.
             return self._later.when(uid)
         self._later.forget(uid)
         return None
 
     async def orphan(self, uid: str) -> None:
         """
-        Let the dependents of an owner go, and then the owner.
+        Remove an owner's reference from its dependents, and then the owner's finalizer ``orphan``.
 
-        :raises SyncError: if some dependents could not be let go
-        :raises ClientError: if the owner could not be
+        :raises SyncError: if the reference could not be removed from all dependents
+        :raises ClientError: if the finalizer could not be removed
         """
         owner = self._graph.nodes.get(uid)
         if owner is None or owner.phase is not Phase.ORPHANING:
@@ -102,13 +105,13 @@ class Collector:
 
     async def _look(self, node: Node) -> None:
         if node.is_being_deleted and not node.is_waiting:
-            return  # it goes by itself, and its dependents are looked at when it is gone
+            return  # it is already being deleted, and its dependents are checked when it is gone
         if node.is_waiting:
             await self._end_waiting(node)
             return
         meta = None if node.is_virtual else self._cached(node)
         if meta is not None:
-            # The cache saves a request. If it is behind, the version that it has stands against what it leads to.
+            # The cache saves a request. If it is old, the precondition on its version makes the write fail.
             try:
                 await self._decide(node, meta)
             except Conflict:
@@ -120,7 +123,7 @@ class Collector:
             await self._decide(node, meta, is_live=True)
 
     async def _live(self, node: Node) -> HeadMeta | None:
-        """The object as the server has it; if it has none, the graph is told."""
+        """Return the object's metadata from the server. If it does not exist, tell the graph and return None."""
         identity = node.identity
         try:
             meta = await self._objects.get(identity)
@@ -132,7 +135,7 @@ class Collector:
         return meta
 
     async def _decide(self, node: Node, meta: HeadMeta, *, is_live: bool = False) -> None:
-        # The namespace of a virtual node is a guess, and its owners would be looked for in a wrong one.
+        # The namespace of a virtual node is a guess. With a wrong one, its owners would not be found.
         identity = node.identity._replace(namespace=meta.namespace or "")
         owners = [
             (reference.uid, await self._standing(identity, reference)) for reference in meta.owner_references or ()
@@ -142,7 +145,7 @@ class Collector:
         try:
             if isinstance(verdict, Delete) and verdict.unblock and blocks:
                 await self._objects.unblock(identity, meta)
-                # It is another version now, which somebody may have changed before: all is looked at again.
+                # It has a new version now, perhaps with other changes, so everything is checked again.
                 if (now := await self._live(node)) is not None:
                     await self._decide(node, now, is_live=True)
             elif isinstance(verdict, Delete):
@@ -163,7 +166,7 @@ class Collector:
             same = now.uid == identity.uid and now.owner_references == meta.owner_references
             if not same or now.resource_version == version:
                 raise
-            # It changes all the time, and not in whose it is.
+            # Its owners have not changed, but it changes so often that a precondition on the version always fails.
             await self._objects.delete(identity, verdict.propagation)
 
     async def _standing(self, item: Identity, reference: Reference) -> Standing:
@@ -186,7 +189,7 @@ class Collector:
         return Standing.SOLID
 
     async def _end_waiting(self, node: Node) -> None:
-        """For an owner that waits until its dependents are gone."""
+        """Handle an owner that waits until its dependents are gone (foreground deletion)."""
         blocking = node.holding_up()
         if not blocking:
             await self._finish(node, FOREGROUND)
@@ -196,7 +199,9 @@ class Collector:
 
     async def _finish(self, owner: Node, finalizer: str) -> None:
         """
-        :raises Conflict: if somebody changed the owner meanwhile
+        Remove the finalizer from an owner.
+
+        :raises Conflict: if another client has changed the owner
         """
         meta = await self._live(owner)
         if meta is not None:

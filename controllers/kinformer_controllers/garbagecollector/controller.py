@@ -1,8 +1,8 @@
-"""The garbage collector: deletes what has lost its owners, and deletes in the foreground and by orphaning.
+"""The garbage collector: deletes objects without owners, and carries out foreground deletion and orphaning.
 
-It is kube-controller-manager's. Every kind that can be deleted feeds one graph of owners; what the graph wants looked
-at goes into one of two queues with workers of their own. Only the workers ask the server, and they ask it before each
-deletion.
+It is kube-controller-manager's controller. The objects of every kind that can be deleted are in one graph of owners.
+The graph puts objects that must be checked into one of two queues, each with its own workers. Only the workers make
+requests. They check with the server before each deletion.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ class GarbageCollector:
     """
     Collects garbage.
 
-    :param workers: how many objects, and how many owners that are orphaned, are looked at at once
-    :param follows: which kinds are in the graph; owners of other kinds are asked for at the server
-    :ivar graph: all objects and their owners, as far as they are known
+    :param workers: the number of workers of each of the two queues
+    :param follows: selects the kinds in the graph; owners of other kinds are read from the server
+    :ivar graph: all known objects and their owners
     """
 
     def __init__(
@@ -94,20 +94,20 @@ class GarbageCollector:
 
     @property
     def has_synced(self) -> bool:
-        """Whether the objects of the kinds that there are were waited for, and the workers have started."""
+        """Whether the first wait for the caches is over and the workers have started."""
         return self.deletions.has_synced and self.orphanings.has_synced
 
     async def run(self) -> None:
         """Work until cancelled."""
         async with plain_task_group() as tasks:
             tasks.start_soon(self.monitor.run)
-            # A kind that cannot be listed does not stop the others: it is waited for, but not for ever.
+            # A kind that cannot be listed does not stop the others: the wait for it has a limit.
             await self.monitor.wait_synced()
             await self.monitor.wait_told()
             tasks.start_soon(self.deletions.run)
             tasks.start_soon(self.orphanings.run)
 
-    # --- what the graph wants done
+    # --- The graph calls these methods.
 
     def look_at(self, node: Node, /) -> None:
         """See :class:`~kinformer.deletion.graph.Agenda`."""
@@ -136,7 +136,7 @@ class GarbageCollector:
 
 
 class _Idle:
-    """What runs where no garbage is to be collected."""
+    """Runs in place of the garbage collector if it is switched off."""
 
     async def run(self) -> None:
         """Wait until cancelled."""

@@ -1,4 +1,4 @@
-"""Following: every kind that can be deleted, listed and watched feeds the graph. Its metadata are all that it takes."""
+"""Watching every kind that can be deleted, listed and watched. The metadata of its objects goes into the graph."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from kinformer_controllers.shared.kinds.monitor import Follower, kinds_with
 
 __all__ = ("IGNORED_RESOURCES", "GraphFeeder", "GraphFollower", "is_followed")
 
-#: Events have no owners that matter, are none, and are by far the most.
+#: Events are ignored: they are by far the most objects, and they neither own objects nor have owners.
 IGNORED_RESOURCES: Final = frozenset({GroupResource("", "events"), GroupResource("events.k8s.io", "events")})
 
 _VERBS: Final = frozenset({"delete", "list", "watch"})
 
 
 def is_followed(resource: GroupResource) -> bool:
-    """Whether objects of this kind are in the graph, if they can be."""
+    """Whether objects of this kind should be in the graph."""
     return resource not in IGNORED_RESOURCES
 
 
 class GraphFollower(Follower):
     """
-    What is done about a kind: the graph is told of its objects.
+    Watches kinds, and adds their objects to the graph.
 
-    :param follows: which kinds
+    :param follows: selects the kinds
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class GraphFollower(Follower):
         return GraphFeeder(self._graph, found, informer.type)
 
     def lost(self, kind: ApiResource) -> None:
-        # What was seen of it stays in the graph: a kind that is not served any more owns what it owned.
+        # Its objects stay in the graph: they are still the owners of other objects.
         self._cached.remove(_kind_of(kind))
 
     def failed(self) -> None:
@@ -75,9 +75,9 @@ def _kind_of(kind: ApiResource) -> Kind:
 
 class GraphFeeder:
     """
-    Tells a graph of the objects of one kind.
+    The event handler for the objects of one kind. It adds them to the graph.
 
-    :param type_: what they are
+    :param type_: the type of the objects in the cache
     """
 
     __slots__ = ("_graph", "_kind", "_read", "_see")
@@ -94,7 +94,8 @@ class GraphFeeder:
     def on_update(self, old: Any, new: Any, /) -> None:
         seen, before = self._read(new), self._read(old)
         if seen.uid != before.uid:
-            # Deleted and made again while a watch was broken. client-go's own collector takes this for a change.
+            # It was deleted and created again while the watch was broken. (Kubernetes' collector treats this as an
+            # update.)
             self._graph.gone(self._kind, *before[:3])
         self._see(self._kind, *seen)
 

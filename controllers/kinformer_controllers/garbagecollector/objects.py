@@ -1,6 +1,6 @@
-"""Objects on the server: read, changed and deleted by what references say of them.
+"""Reading, patching and deleting objects on the server that are named by references.
 
-Of each no more than the metadata is asked for.
+Only the metadata of objects is read.
 """
 
 from __future__ import annotations
@@ -31,33 +31,37 @@ _NO_REFERENCES: Final[list[Reference]] = []
 
 
 class NamespacedOwnerOfClusterWide(Exception):
-    """An object that belongs to no namespace names an owner of a kind that does: it says not in which."""
+    """A cluster-scoped object names an owner of a namespaced kind. The reference cannot say in which namespace."""
 
 
 class Objects:
     """
     The server's objects.
 
-    :param mapper: knows where kinds are served
+    :param mapper: finds the resources of kinds
     """
 
     def __init__(self, client: Client, mapper: KindMapper) -> None:
         self._client = client
         self._mapper = mapper
-        #: Those that take no strategic merge patches.
+        #: Resources that do not support strategic merge patches.
         self._custom: set[GroupResource] = set()
 
     async def kind_of(self, api_version: str, kind: str) -> ApiResource:
         """
-        :raises NoKindMatch: if the server serves no such kind
+        Return the resource of a kind.
+
+        :raises NoKindMatch: if the server does not serve the kind
         """
         return await self._mapper.find(api_version, kind)
 
     async def get(self, identity: Identity) -> HeadMeta:
         """
-        :raises NotFound: if there is none of that name; another one of its name is returned
-        :raises NoKindMatch: if the server serves no such kind, or does not know where it is asked for it
-        :raises NamespacedOwnerOfClusterWide: if the kind belongs to namespaces, and it is not known to which
+        Return the metadata of the object with that name, even if its uid is another one.
+
+        :raises NotFound: if there is no object with that name
+        :raises NoKindMatch: if the server does not serve the kind, or not at this version
+        :raises NamespacedOwnerOfClusterWide: if the kind is namespaced, and the namespace is not known
         """
         resource, namespace = await self._resource(identity)
         try:
@@ -65,16 +69,16 @@ class Objects:
         except NotFound as error:
             if _is_of_the_object(error):
                 raise
-            # Its version is served no longer, or its server is not there: that says nothing of the object.
+            # The API version is no longer served, or its server is not available. The object may still exist.
             raise NoKindMatch(f"{identity.kind} in {identity.api_version}: {error}") from error
 
     async def delete(self, identity: Identity, propagation: Propagation, version: str = "") -> None:
         """
-        Delete this very object.
+        Delete the object with this uid.
 
-        :param version: only at this version, if it is not empty
-        :raises NotFound: if there is none of its name
-        :raises Conflict: if it has another uid, or version
+        :param version: the resource version that it must have; empty for any
+        :raises NotFound: if there is no object with its name
+        :raises Conflict: if the object has another uid or version
         """
         resource, namespace = await self._resource(identity)
         preconditions = Preconditions(uid=identity.uid, resource_version=version or None)
@@ -83,10 +87,10 @@ class Objects:
 
     async def disown(self, identity: Identity, owners: tuple[str, ...]) -> None:
         """
-        Take references to owners from an object.
+        Remove references to these owners from an object.
 
-        :raises NotFound: if there is none of its name
-        :raises Conflict: if it is another one, or somebody changed it meanwhile
+        :raises NotFound: if there is no object with its name
+        :raises Conflict: if the object has another uid, or another client has changed it
         """
 
         def merge(meta: HeadMeta) -> dict[str, Any]:
@@ -96,11 +100,11 @@ class Objects:
 
     async def unblock(self, identity: Identity, meta: HeadMeta) -> None:
         """
-        Let an object hold up the deletion of no owner.
+        Set blockOwnerDeletion to False in all owner references of an object.
 
-        :param meta: the object as it was seen last
-        :raises NotFound: as :meth:`disown`
-        :raises Conflict: as :meth:`disown`
+        :param meta: the object's metadata as last read
+        :raises NotFound: as in :meth:`disown`
+        :raises Conflict: as in :meth:`disown`
         """
 
         def merge(meta: HeadMeta) -> dict[str, Any]:
@@ -110,9 +114,9 @@ class Objects:
 
     async def take_finalizer(self, identity: Identity, meta: HeadMeta, finalizer: str) -> None:
         """
-        Take a finalizer from an object that was just read; nothing if it does not have it.
+        Remove a finalizer from an object that was just read, if it has it.
 
-        :raises Conflict: if somebody changed it meanwhile
+        :raises Conflict: if another client has changed the object
         """
         if finalizer not in (meta.finalizers or ()):
             return
@@ -143,6 +147,6 @@ class Objects:
 
 
 def _is_of_the_object(error: NotFound) -> bool:
-    """Whether it is the object that is not there, and not the resource."""
+    """Whether the object was not found, rather than the resource."""
     unexpected = any(cause.reason == "UnexpectedServerResponse" for cause in error.causes)
     return bool(error.details.name) and not unexpected

@@ -11,7 +11,7 @@ __all__ = ("GarbageCollectorOptions",)
 
 @dataclass(frozen=True)
 class GarbageCollectorOptions:
-    concurrent_gc_syncs: int = workers(20, "objects whose owners may be gone, and as many owners,")
+    concurrent_gc_syncs: int = workers(20, "objects whose owners may be gone, and as many orphaned owners,")
     enable_garbage_collector: bool = option(
-        True, "Whether the cluster's garbage collector runs: without it no pod is adopted or released."
+        True, "Whether the cluster's garbage collector runs. Without it, no pod is adopted or released."
     )

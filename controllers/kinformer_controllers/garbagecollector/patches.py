@@ -1,7 +1,8 @@
-"""What is written: bodies of patches, and finalizers.
+"""The bodies of patches for owner references and finalizers.
 
-A strategic merge patch changes single references, whatever else is there; it carries the uid, so that no other object
-of the name is changed. Custom resources take none: theirs is a merge patch of all references, which the version guards.
+A strategic merge patch changes single references and keeps the others. It has the object's uid, so it fails for another
+object with the same name. Custom resources do not support it. For them a JSON merge patch with all references is made;
+it has the resource version, so it fails if the object has changed.
 """
 
 from __future__ import annotations
@@ -18,37 +19,37 @@ __all__ = ("disown", "disown_merge", "unblock", "unblock_merge", "without_finali
 
 def disown(uid: str, owners: Iterable[str]) -> dict[str, Any]:
     """
-    A strategic merge patch that takes references to owners from an object.
+    Return a strategic merge patch that removes references to owners from an object.
 
-    :param uid: the object's own
-    :param owners: their uids
+    :param uid: the object's uid
+    :param owners: the owners' uids
     """
     return {"metadata": {"uid": uid, "ownerReferences": [{"$patch": "delete", "uid": owner} for owner in owners]}}
 
 
 def disown_merge(version: str, references: Iterable[ReferenceLike], owners: Collection[str]) -> dict[str, Any]:
     """
-    The same as a merge patch.
+    Return the same as a JSON merge patch.
 
-    :param version: the object's, at which it has these references
+    :param version: the resource version at which the object has these references
     """
     kept = [_to_dict(reference) for reference in references if reference.uid not in owners]
     return {"metadata": {"resourceVersion": version, "ownerReferences": kept or None}}
 
 
 def unblock(uid: str, references: Iterable[ReferenceLike]) -> dict[str, Any]:
-    """A strategic merge patch by which an object holds up no owner's deletion."""
+    """Return a strategic merge patch that sets blockOwnerDeletion to False in all references."""
     blocking = [_unblocked(reference) for reference in references if reference.block_owner_deletion]
     return {"metadata": {"uid": uid, "ownerReferences": blocking}}
 
 
 def unblock_merge(version: str, references: Iterable[ReferenceLike]) -> dict[str, Any]:
-    """The same as a merge patch."""
+    """Return the same as a JSON merge patch."""
     return {"metadata": {"resourceVersion": version, "ownerReferences": [_unblocked(one) for one in references]}}
 
 
 def without_finalizer(version: str, finalizers: Iterable[str], finalizer: str) -> dict[str, Any]:
-    """A merge patch that takes a finalizer from an object that has these, at its version."""
+    """Return a JSON merge patch that removes one of an object's finalizers, at this resource version."""
     kept = [one for one in finalizers if one != finalizer]
     return {"metadata": {"resourceVersion": version, "finalizers": kept or None}}
 

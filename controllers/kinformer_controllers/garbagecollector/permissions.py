@@ -9,7 +9,7 @@ from kinformer.permissions import RECORD_EVENTS, Rule, allow
 __all__ = ("PERMISSIONS",)
 
 PERMISSIONS: Final[tuple[Rule, ...]] = (
-    # Anything may own anything, and is deleted with it, or loses a reference or a finalizer.
+    # Objects of any kind can have owners of any kind. They are deleted, or lose a reference or a finalizer.
     allow("get list watch patch delete", "*.*"),
     RECORD_EVENTS,
 )

@@ -1,4 +1,4 @@
-"""The legacy token cleaner, as kube-controller-manager has it: removes Secrets with tokens that nobody uses."""
+"""The legacy token cleaner, as in kube-controller-manager: it deletes Secrets with tokens that are not used."""
 
 from __future__ import annotations
 

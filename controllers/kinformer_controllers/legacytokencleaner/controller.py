@@ -1,8 +1,8 @@
-"""The legacy token cleaner: looks once a day at tokens that were made automatically, as Kubernetes did before 1.24.
+"""The legacy token cleaner: checks once a day the tokens that Kubernetes made automatically before version 1.24.
 
-In: Secrets, ServiceAccounts, pods, and the day since which the API server notes which tokens are used. Out: a label on
-tokens that nobody has used, and later their deletion. Promised: a token that a pod mounts, or that a user made by hand,
-is left alone; what was changed since it was looked at is not deleted; nothing happens before the server has taken note
+In: Secrets, ServiceAccounts, pods, and the day since which the API server records the use of tokens. Out: a label on
+unused tokens, and later their deletion. Promised: a token that a pod mounts, or that a user created, is not changed; a
+token that has changed since the check is not deleted; nothing happens before the server has recorded the use of tokens
 for a whole period.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final
 
+from kinformer.cache import NAMESPACE_INDEX
 from kinformer.client import Client, DeleteOptions, PatchType, Preconditions
 from kinformer.client.errors import ClientError, Conflict, NotFound
 from kinformer.clock import Clock, RealClock
@@ -35,7 +36,7 @@ __all__ = ("LegacyTokenCleaner", "make_controller")
 
 log = get_logger(__name__)
 
-#: Seconds between two looks; Kubernetes' own.
+#: Seconds between two checks, as in Kubernetes.
 PERIOD: Final = 24 * 3600.0
 _TRACKING: Final = ("kube-apiserver-legacy-service-account-token-tracking", "kube-system")
 _ALL_SECRETS: Final = "secrets"
@@ -50,7 +51,9 @@ def make_controller(context: ControllerContext) -> Controller:
 
 class LegacyTokenCleaner:
     """
-    :param period: how long a token may be unused before it is marked, and marked before it goes
+    Checks all tokens periodically.
+
+    :param period: how long a token may be unused before it is marked, and marked before it is deleted
     """
 
     def __init__(
@@ -68,9 +71,9 @@ class LegacyTokenCleaner:
 
     async def sync(self, _: str) -> float:
         """
-        Look at all tokens.
+        Check all tokens.
 
-        :return: seconds until the next look
+        :return: seconds until the next check
         """
         now = self._clock.now()
         since = await self._tracked_since()
@@ -82,14 +85,14 @@ class LegacyTokenCleaner:
                 continue
             namespace = secret.metadata.namespace
             if namespace not in mounted:
-                pods = self._pods.by_index("namespace", namespace)
+                pods = self._pods.by_index(NAMESPACE_INDEX, namespace)
                 mounted[namespace] = {name for pod in pods for name in secrets_of(pod)}
             if secret.metadata.name not in mounted[namespace]:
                 await self._carry_out(secret, now)
         return PERIOD
 
     async def _tracked_since(self) -> datetime | None:
-        """The end of the day on which the server began to note what is used; None if it does not say."""
+        """Return the end of the day on which the server began to record the use of tokens; None if it is not known."""
         name, namespace = _TRACKING
         try:
             config_map = await self._config_maps.get(name, namespace)
@@ -103,7 +106,7 @@ class LegacyTokenCleaner:
         return began + timedelta(days=1)
 
     def _was_made_automatically(self, secret: V1Secret) -> bool:
-        """Whether its account lists the Secret. It does for those that Kubernetes made, not for those of users."""
+        """Whether the Secret's account lists it. Accounts list the Secrets that Kubernetes made, not those of users."""
         meta = secret.metadata
         account = self._accounts.get_by_key(f"{meta.namespace}/{account_named_by(secret)}")
         if account is None or not is_token_of(secret, account.metadata.name, account.metadata.uid):
@@ -111,7 +114,7 @@ class LegacyTokenCleaner:
         return any(reference.name == meta.name for reference in account.secrets or ())
 
     async def _carry_out(self, secret: V1Secret, now: datetime) -> None:
-        """Mark or delete one; what goes wrong is logged, and tried again with the next look."""
+        """Mark or delete a Secret. An error is logged, and the write is tried again in the next check."""
         meta, key = secret.metadata, meta_namespace_key(secret)
         try:
             match verdict_on(secret, now, self._period):

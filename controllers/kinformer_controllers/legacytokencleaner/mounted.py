@@ -1,4 +1,4 @@
-"""Which Secrets a pod names, and so may use at any time."""
+"""Finding the Secrets that a pod refers to, and may therefore use at any time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kinformer.models import V1Pod
 
 __all__ = ("secrets_of",)
 
-#: Kinds of volume sources that refer to a Secret by an object with a name, and the field that does.
+#: The volume sources that refer to a Secret, with the field of the reference.
 _BY_REFERENCE: Final = (
     ("cephfs", "secret_ref"),
     ("cinder", "secret_ref"),
@@ -23,7 +23,7 @@ _BY_REFERENCE: Final = (
 
 
 def secrets_of(pod: V1Pod) -> set[str]:
-    """The names of all Secrets that a pod's spec refers to."""
+    """Return the names of all Secrets that a pod's spec refers to."""
     spec: Any = pod.spec
     if spec is None:
         return set()

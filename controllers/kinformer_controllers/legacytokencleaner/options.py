@@ -13,6 +13,6 @@ __all__ = ("TokenCleanerOptions",)
 class TokenCleanerOptions:
     legacy_service_account_token_clean_up_period: float = duration(
         365 * 24 * 3600.0,
-        "How long a token in a Secret stays after its last use. It is marked as invalid for as long then, and goes.",
+        "How long a token in a Secret may be unused. Then it is marked as invalid, and deleted after the same time.",
         minimum=1.0,
     )

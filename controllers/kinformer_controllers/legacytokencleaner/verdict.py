@@ -1,8 +1,8 @@
-"""What is to become of a token Secret that was made automatically: nothing, a mark, or its end.
+"""Deciding about an automatically made token Secret: keep it, mark it, or delete it.
 
-In: a Secret with its labels, and the time. The API server notes in a label on which day a token was used last. Out: a
-verdict. A token that was not used for the period is marked as invalid first. The server refuses it from then on, and a
-user who needs it takes the label off. After another period it goes.
+In: a Secret with its labels, and the time. The API server writes the day of a token's last use into a label. Out: a
+verdict. A token that was not used for the period is first marked as invalid. The server then refuses it, and a user who
+needs it can remove the label. After another period it is deleted.
 """
 
 from __future__ import annotations
@@ -22,18 +22,20 @@ _DAY: Final = "%Y-%m-%d"
 
 
 class Verdict(Enum):
+    """The decision about a Secret."""
+
     KEEP = "keep"
     MARK = "mark"
     DELETE = "delete"
 
 
 def day(time: datetime) -> str:
-    """A day as the labels have it."""
+    """Format a day for the labels."""
     return time.strftime(_DAY)
 
 
 def parse_day(text: str) -> datetime | None:
-    """The beginning of a day, None if it is none as the labels have it."""
+    """Return the beginning of the day in a label; None if the text is not a valid day."""
     try:
         parsed = datetime.strptime(f"{text} +0000", f"{_DAY} %z")
     except ValueError:
@@ -50,13 +52,13 @@ def is_candidate(secret: V1Secret, now: datetime, period: timedelta) -> bool:
         return False
     last_used = (meta.labels or {}).get(LAST_USED)
     if last_used is None:
-        return True  # never used since the server began to take note
-    # Of a day that cannot be read nothing is known.
+        return True  # never used since the server began to record this
+    # If the day is invalid, the last use is not known.
     return parse_day(last_used) is not None and last_used < day(now - period)
 
 
 def verdict_on(secret: V1Secret, now: datetime, period: timedelta) -> Verdict:
-    """What becomes of a candidate that no pod mounts."""
+    """Decide about a candidate that no pod mounts."""
     invalid_since = (secret.metadata.labels or {}).get(INVALID_SINCE, "")
     if parse_day(invalid_since) is None:
         return Verdict.MARK

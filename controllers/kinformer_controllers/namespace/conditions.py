@@ -1,6 +1,6 @@
-"""A terminating namespace's conditions: what stands in the way of its end.
+"""The conditions of a terminating namespace: they say what prevents its deletion.
 
-What was found goes in, five conditions come out, always all of them. Texts and reasons are Kubernetes'.
+In: the findings of emptying it. Out: always all five conditions. Messages and reasons are Kubernetes'.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ FINALIZERS_REMAINING: Final = "NamespaceFinalizersRemaining"
 @dataclass(slots=True)
 class Findings:
     """
-    What was found while a namespace was emptied.
+    The findings of emptying a namespace.
 
-    :ivar discovery: why not all kinds are known, ``""`` if they are
-    :ivar failures: why kinds could not be emptied
-    :ivar remaining: how many objects of which kinds are left
-    :ivar finalizers: how many objects have which finalizers
+    :ivar discovery: why discovery was not complete; ``""`` if it was
+    :ivar failures: the errors of kinds whose objects could not be deleted
+    :ivar remaining: the number of remaining objects of each kind
+    :ivar finalizers: the number of objects with each finalizer
     """
 
     discovery: str = ""
@@ -41,7 +41,7 @@ class Findings:
 
 
 class Condition(NamedTuple):
-    """A condition, but for since when it is so."""
+    """A condition without its times."""
 
     type: str
     status: str
@@ -50,7 +50,7 @@ class Condition(NamedTuple):
 
 
 def conditions_of(found: Findings) -> list[Condition]:
-    """The five conditions that say what was found."""
+    """Return the five conditions for these findings."""
     conditions = dict(_ALL_WELL)
     if found.discovery:
         conditions[DISCOVERY_FAILURE] = ("True", "DiscoveryFailed", found.discovery)
@@ -58,7 +58,7 @@ def conditions_of(found: Findings) -> list[Condition]:
         text = f"Failed to delete all resource types, {len(found.failures)} remaining: {_listed(found.failures)}"
         conditions[CONTENT_FAILURE] = ("True", "ContentDeletionFailed", text)
     if found.remaining:
-        # A kind of the core group has a dot after it, too, as in Kubernetes.
+        # Kinds of the core group have a dot at the end, as in Kubernetes.
         kinds = _listed(
             f"{kind.resource}.{kind.group} has {number} resource instances"
             for kind, number in found.remaining.items()
@@ -76,9 +76,9 @@ def updated(
     there: Iterable[V1NamespaceCondition], wanted: Iterable[Condition], now: datetime
 ) -> list[V1NamespaceCondition] | None:
     """
-    The conditions of a status with these in their places; others stay.
+    Return the conditions of a status with these set; others stay.
 
-    :return: None if all are there already
+    :return: None if nothing has changed
     """
     conditions = list(there)
     places = {condition.type: place for place, condition in enumerate(conditions)}

@@ -1,7 +1,7 @@
-"""The namespace controller: empties a namespace that is being deleted, and then lets it go.
+"""The namespace controller: deletes the content of a namespace that is being deleted, and then removes its finalizer.
 
-It is kube-controller-manager's. It begins five seconds after the deletion, when every API server refuses new objects
-there, and comes back until nothing is left. The namespace's conditions say what it waits for.
+It is kube-controller-manager's controller. It begins five seconds after the deletion, when every API server refuses new
+objects in the namespace, and repeats until nothing is left. The namespace's conditions say what is left.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ log = get_logger(__name__)
 
 NAME: Final = "namespace-controller"
 
-#: The finalizer, in a namespace's spec, that stands for this controller.
+#: The finalizer of this controller in a namespace's spec.
 _FINALIZER: Final = "kubernetes"
 
-#: Seconds until all API servers know of a deletion, and what was made just before it can be seen.
+#: Seconds after which all API servers know of a deletion, and objects that were created just before it are visible.
 _GRACE: Final = 5.0
 
 _Change = Callable[[V1Namespace], Awaitable[V1Namespace]]
@@ -52,10 +52,10 @@ def make_controller(context: ControllerContext) -> Controller:
 
 class NamespaceController:
     """
-    Empties namespaces, and lets them go.
+    Syncs namespaces that are being deleted.
 
-    :param workers: how many are emptied at once
-    :param resync_period: seconds after which every terminating one is looked at again; 0 for never
+    :param workers: the number of namespaces that are synced at the same time
+    :param resync_period: seconds after which a terminating namespace is checked again; 0 for never
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class NamespaceController:
         self._emptier = Emptier(client, clock=self._clock)
         informer = informers.informer_for(V1Namespace)
         self._known = informer.indexer
-        # There are few of them, and somebody waits: never longer than a minute.
+        # Namespaces are few, and users wait for them, so the delay is never longer than a minute.
         limiter = MaxOfRateLimiter[str](
             ItemExponentialFailureRateLimiter(0.005, 60.0), BucketRateLimiter(10.0, 100, self._clock)
         )
@@ -85,15 +85,15 @@ class NamespaceController:
 
     async def sync(self, key: str) -> float | None:
         """
-        Empty a namespace that is being deleted, and let it go when nothing is left in it.
+        Delete the content of a namespace that is being deleted. When nothing is left, remove the finalizer.
 
-        :return: seconds after which to look again at what was deleted and is not gone yet, or what others may make
-        :raises SyncError: if some of it could not be deleted
+        :return: seconds until the next check, if deleted objects are not gone yet or another finalizer is left
+        :raises SyncError: if some objects could not be deleted
         """
         if self._known.get_by_key(key) is None:
             return None
         try:
-            # Several may write to it while it ends.
+            # It is read from the server, because several clients may write to it while it is being deleted.
             namespace = await self._namespaces.get(key)
             if namespace.metadata.deletion_timestamp is None:
                 return None
@@ -110,15 +110,15 @@ class NamespaceController:
             namespace = await self._written(namespace, self._let_go)
         except NotFound:
             return None
-        # Another finalizer keeps it. Whoever that stands for may make something there meanwhile.
+        # Another finalizer is left. Its controller may still create objects in the namespace.
         return self._resync_period if namespace.spec and namespace.spec.finalizers and self._resync_period else None
 
     async def _written(self, namespace: V1Namespace, change: _Change) -> V1Namespace:
         """
-        What a change makes of a namespace, or of what others have made of it meanwhile.
+        Apply a change to a namespace. After a conflict, it is applied to the latest version.
 
-        :raises NotFound: if it is gone
-        :raises SyncError: if another one has its name
+        :raises NotFound: if the namespace is gone
+        :raises SyncError: if the name now belongs to another namespace
         """
         while True:
             try:
@@ -153,12 +153,12 @@ class NamespaceController:
         try:
             await self._namespaces.update_status(_with_status(namespace, conditions=conditions))
         except ClientError as error:
-            # It is told next time. What there is to do does not depend on it.
+            # The next sync writes them. Deleting the content does not depend on them.
             log.warning("namespace_conditions_not_written", namespace=namespace.metadata.name, error=str(error))
 
 
 class NamespaceHandler:
-    """An event handler for namespaces: looks at those that are being deleted, after the time of grace."""
+    """An event handler for namespaces. It queues those that are being deleted, after a delay."""
 
     def __init__(self, queue: Any) -> None:
         self._add_after = queue.add_after
@@ -171,7 +171,7 @@ class NamespaceHandler:
         self.on_add(new, False)
 
     def on_delete(self, obj: Any, /) -> None:
-        """Nothing is left to do."""
+        """Do nothing: the namespace is gone."""
 
 
 def _with_status(namespace: V1Namespace, **fields: Any) -> V1Namespace:

@@ -1,7 +1,7 @@
-"""Emptying a namespace, kind by kind: pods first, and all else once they are gone.
+"""Deleting the content of a namespace, kind by kind: pods first, and other kinds when the pods are gone.
 
-A kind of which nothing is there costs one request. One that cannot be listed, or deleted, does not stop the others: it
-is noted, and the namespace stays until it can.
+A kind without objects costs one request. A kind whose objects cannot be listed or deleted does not stop the others. Its
+error is reported, and the namespace stays until its objects are deleted.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ __all__ = ("Emptied", "Emptier", "emptiable_kinds")
 
 log = get_logger(__name__)
 
-#: Nothing is orphaned: all of it goes.
+#: Nothing is orphaned, because everything in the namespace is deleted.
 _BACKGROUND: Final = DeleteOptions(propagation_policy="Background")
 
-#: Seconds that finalizers are given, where nothing says how long they take.
+#: The estimate for the work of finalizers, in seconds.
 _FOR_FINALIZERS: Final = 15
 
-#: How many objects are deleted at once where they have to be deleted one by one.
+#: How many objects are deleted at the same time, if a kind does not support deleting a collection.
 _AT_ONCE: Final = 10
 
 
 @dataclass(slots=True)
 class Emptied:
     """
-    What came of it.
+    The result of emptying a namespace.
 
-    :ivar seconds: how long what is left may take to go
-    :ivar errors: what went wrong; the namespace is not empty if there is any
+    :ivar seconds: how long the deletion of the remaining objects may take; 0 if nothing is left
+    :ivar errors: the errors; if there are any, the namespace is not empty
     """
 
     seconds: int = 0
@@ -54,7 +54,7 @@ class Emptied:
 
 
 class _Left(msgspec.Struct):
-    """What is left of a kind."""
+    """The remaining objects of a kind."""
 
     seconds: int = 0
     number: int = 0
@@ -70,7 +70,7 @@ class _PodStatus(msgspec.Struct):
 
 
 class _Pod(msgspec.Struct):
-    """What of a pod says how long it may take to end."""
+    """The fields of a pod that say how long it may take to end."""
 
     metadata: dict[str, Any]
     spec: _PodSpec = msgspec.field(default_factory=_PodSpec)
@@ -78,11 +78,11 @@ class _Pod(msgspec.Struct):
 
 
 class StillThere(Exception):
-    """Objects that were deleted, and that nothing holds, are there all the same."""
+    """Objects without finalizers still exist after they were deleted."""
 
 
 def emptiable_kinds(served: Served) -> list[ApiResource]:
-    """The kinds whose objects a namespace has, and that can be deleted."""
+    """Return the namespaced kinds whose objects can be deleted."""
     return [
         kind
         for kind in kinds_with(served, {"delete"}).values()
@@ -99,9 +99,9 @@ class Emptier:
 
     async def empty(self, namespace: str, deleted_at: datetime) -> Emptied:
         """
-        Delete what is in a namespace, as far as it goes now.
+        Delete the objects in a namespace, as far as possible now.
 
-        :param deleted_at: since when the namespace is terminating
+        :param deleted_at: the namespace's deletion time
         """
         emptied = Emptied()
         kinds = await self._discover(emptied)
@@ -121,7 +121,7 @@ class Emptier:
                 if left.number:
                     left_over[kind.gvr.group_resource] = left
             if PODS in left_over:
-                # What is left is told once all kinds have been looked at, as in Kubernetes.
+                # The remaining objects are reported only when all kinds have been checked, as in Kubernetes.
                 log.debug("pods_still_there", namespace=namespace, pods=left_over[PODS].number)
                 break
             for resource, left in left_over.items():
@@ -146,8 +146,10 @@ class Emptier:
 
     async def _empty_kind(self, kind: ApiResource, namespace: str, deleted_at: datetime) -> _Left:
         """
-        :raises ClientError: if its objects could not be listed, or deleted
-        :raises StillThere: if some are there that should not be
+        Delete the objects of one kind.
+
+        :raises ClientError: if its objects could not be listed or deleted
+        :raises StillThere: if objects without finalizers still exist
         """
         resource = self._client.resource(Head, kind.gvr, namespaced=True, metadata_only=True)
         can_list = "list" in kind.verbs
@@ -177,7 +179,7 @@ class Emptier:
         return left
 
     async def _grace(self, kind: ApiResource, namespace: str, deleted_at: datetime) -> int:
-        """The longest that a pod may take to end; 0 once it should have ended."""
+        """Return the longest grace period of the pods in seconds; 0 if it is over."""
         pods = self._client.resource(_Pod, kind.gvr, namespaced=True)
         longest = 0
         async for page in pods.pages(namespace):
@@ -188,7 +190,7 @@ class Emptier:
 
     @staticmethod
     async def _delete_collection(kind: ApiResource, resource: Resource[Head], namespace: str) -> bool:
-        """Whether the server can do so."""
+        """Delete all objects with one request. Returns whether the server supports this."""
         if "deletecollection" not in kind.verbs:
             return False
         try:

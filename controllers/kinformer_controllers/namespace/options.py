@@ -12,4 +12,4 @@ __all__ = ("NamespaceOptions",)
 @dataclass(frozen=True)
 class NamespaceOptions:
     concurrent_namespace_syncs: int = workers(10, "terminating namespaces")
-    namespace_sync_period: float = duration(300.0, "How often every terminating namespace is looked at; 0 for never.")
+    namespace_sync_period: float = duration(300.0, "How often every terminating namespace is checked; 0 for never.")

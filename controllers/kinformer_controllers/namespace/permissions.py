@@ -11,6 +11,6 @@ __all__ = ("PERMISSIONS",)
 PERMISSIONS: Final[tuple[Rule, ...]] = (
     allow("get list watch", "namespaces"),
     allow("update", "namespaces/status", "namespaces/finalize"),
-    # Whatever there is in a namespace goes.
+    # Everything in a namespace is deleted.
     allow("list delete deletecollection", "*.*"),
 )
