@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kinformer.options import duration
-from kinformer_controllers.shared.options import cloud_provider
+from kinformer_controllers.shared.options import cloud_provider, node_monitor_period
 
 __all__ = ("CloudNodeLifecycleOptions",)
 
@@ -13,4 +12,4 @@ __all__ = ("CloudNodeLifecycleOptions",)
 @dataclass(frozen=True)
 class CloudNodeLifecycleOptions:
     cloud_provider: str = cloud_provider()
-    node_monitor_period: float = duration(5.0, "How often all nodes are checked.")
+    node_monitor_period: float = node_monitor_period()

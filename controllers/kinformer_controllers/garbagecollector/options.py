@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kinformer.options import option, workers
+from kinformer.options import workers
+from kinformer_controllers.shared.options import enable_garbage_collector
 
 __all__ = ("GarbageCollectorOptions",)
 
@@ -12,6 +13,4 @@ __all__ = ("GarbageCollectorOptions",)
 @dataclass(frozen=True)
 class GarbageCollectorOptions:
     concurrent_gc_syncs: int = workers(20, "objects whose owners may be gone, and as many orphaned owners,")
-    enable_garbage_collector: bool = option(
-        True, "Whether the cluster's garbage collector runs. Without it, no pod is adopted or released."
-    )
+    enable_garbage_collector: bool = enable_garbage_collector()

@@ -7,8 +7,8 @@ finalizers, then the status with the counters.
 from __future__ import annotations
 
 import copy
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, Protocol
 
 import anyio
 
@@ -194,7 +194,7 @@ def _may_end(stock: JobPods) -> bool:
     return not (uncounted.succeeded or uncounted.failed or stock.terminating)
 
 
-async def _all_at_once(call: Callable[[V1Pod], Awaitable[None]], pods: Sequence[V1Pod]) -> None:
+async def _all_at_once(call: Callable[[V1Pod], Coroutine[Any, Any, None]], pods: Sequence[V1Pod]) -> None:
     async with anyio.create_task_group() as tasks:
         for pod in pods:
             tasks.start_soon(call, pod)

@@ -1,4 +1,4 @@
-"""The node IPAM controller: gives each node a part of the cluster's network for its pods."""
+"""The node IPAM controller: assigns each node a part of the cluster's network for its pods."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""CIDRSet: the parts of a network, and which of them are taken. No I/O.
+"""CIDRSet: divides a network into parts, and remembers which of them are taken. No I/O.
 
-Parts are given out one after the other, from the beginning, and from the beginning again after the last: one that was
-given back is not given out at once to somebody else, who would get the packets that were meant for the one before.
+Parts are allocated in order; after the last part it starts again with the first. So a released part is not allocated
+again at once: its new node could receive packets that were sent to the old node.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ class NoCIDRLeft(Exception):
 
 
 class OutOfRange(ValueError):
-    """A network has nothing in common with the one whose parts these are."""
+    """A network does not overlap with the network of the set."""
 
 
 class TooManyParts(ValueError):
-    """An IPv6 network has more parts than are kept account of."""
+    """An IPv6 network has too many parts."""
 
 
 class Allocated(NamedTuple):
     """
-    A part that was given out.
+    A part that was allocated.
 
-    :param tries: how many taken ones lay before it
+    :param tries: how many taken parts were skipped before it
     """
 
     cidr: Network
@@ -42,8 +42,10 @@ class Allocated(NamedTuple):
 
 class CIDRSet:
     """
-    :param network: what is divided
-    :param mask: the length of a part's mask, at least that of the network
+    The parts of one network.
+
+    :param network: the network that is divided
+    :param mask: the mask length of a part, at least that of the network
     :raises TooManyParts: if an IPv6 network would have more than 65,536 parts
     """
 
@@ -51,16 +53,16 @@ class CIDRSet:
         if network.version == 6 and mask - network.prefixlen > _LARGEST_IPV6_DIFFERENCE:
             raise TooManyParts(
                 f"{network} cannot be divided into parts of /{mask}: "
-                f"want a mask of {network.prefixlen + _LARGEST_IPV6_DIFFERENCE} at most"
+                f"want a mask of at most {network.prefixlen + _LARGEST_IPV6_DIFFERENCE}"
             )
         self.network = network
         self._mask = mask
         self._shift = network.max_prefixlen - mask
         self._base = int(network.network_address)
-        #: How many parts there are, and how many of them are taken.
+        #: The number of parts, and the number of taken ones.
         self.size = 1 << (mask - network.prefixlen)
         self.taken = 0
-        #: A byte for each part, 1 if it is taken, up to the last that ever was. A free one is found at memory's speed.
+        #: A byte for each part, 1 if it is taken, up to the last part that was ever taken. A search in it is fast.
         self._used = bytearray()
         self._next = 0
 
@@ -68,7 +70,7 @@ class CIDRSet:
         """
         Take the next free part.
 
-        :raises NoCIDRLeft: if there is none
+        :raises NoCIDRLeft: if all parts are taken
         """
         if self.taken == self.size:
             raise NoCIDRLeft(f"all {self.size} parts of {self.network} are taken")
@@ -82,31 +84,31 @@ class CIDRSet:
 
     def occupy(self, cidr: Network) -> int:
         """
-        Take all parts that have something in common with a network; how many were free.
+        Take all parts that overlap with a network. Returns how many of them were free.
 
-        :raises OutOfRange: if there are none
+        :raises OutOfRange: if no part overlaps with it
         """
         return self._set(*self._span(cidr), 1)
 
     def release(self, cidr: Network) -> int:
         """
-        Give back all parts that have something in common with a network; how many were taken.
+        Release all parts that overlap with a network. Returns how many of them were taken.
 
-        :raises OutOfRange: if there are none
+        :raises OutOfRange: if no part overlaps with it
         """
         return self._set(*self._span(cidr), 0)
 
     def is_taken(self, cidr: Network) -> bool:
         """
-        Whether any part that has something in common with a network is taken.
+        Whether any part that overlaps with a network is taken.
 
-        :raises OutOfRange: if there is no such part
+        :raises OutOfRange: if no part overlaps with it
         """
         start, end = self._span(cidr)
         return self._used.find(1, start, end) >= 0
 
     def _span(self, cidr: Network) -> tuple[int, int]:
-        """The parts that have something in common with a network: the first, and the one after the last."""
+        """Return the range of parts that overlap with a network: the first one, and the one after the last."""
         if cidr.version != self.network.version or not cidr.overlaps(self.network):
             raise OutOfRange(f"cidr {cidr} is out the range of cluster cidr {self.network}")
         if cidr.prefixlen <= self.network.prefixlen:
@@ -115,7 +117,7 @@ class CIDRSet:
         return first >> self._shift, (last >> self._shift) + 1
 
     def _free_from(self, index: int) -> int:
-        """The first free part from one on; -1 if there is none."""
+        """Return the first free part at or after an index; -1 if there is none."""
         found = self._used.find(0, index)
         if found >= 0:
             return found

@@ -1,8 +1,8 @@
 """The node IPAM controller, as kube-controller-manager has it, with the allocator ``RangeAllocator``.
 
-In: nodes. Out: ``spec.podCIDR`` and ``spec.podCIDRs`` of those that have none. Promised: no two nodes get the same part
-of the cluster's network. So what nodes have is noted before anything is given out, and a part that may have been
-written is kept for its node until it is known.
+In: nodes. Out: ``spec.podCIDR`` and ``spec.podCIDRs`` of nodes that have none. Promised: no two nodes get the same part
+of the cluster's network. So the parts of existing nodes are noted before anything is allocated, and if it is not known
+whether a write succeeded, its part stays reserved for the node.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ log = get_logger(__name__)
 COMPONENT: Final = "cidrAllocator"
 #: As in Kubernetes.
 _WORKERS, _TRIES = 30, 3
-#: After these the write may have been done all the same.
+#: After these errors, the write may have succeeded.
 _UNCERTAIN: Final = (ConnectionLost, InternalError, ServerTimeout, ServerUnreachable, Timeout)
 
 
@@ -48,8 +48,8 @@ def make_controller(context: ControllerContext) -> Controller:
     """
     The entry point ``nodeipam``; its options are :class:`.NodeIpamOptions`.
 
-    :raises ControllerDisabled: if nodes are not to be given anything
-    :raises OptionError: if the options do not go together
+    :raises ControllerDisabled: if ``--allocate-node-cidrs`` is not given
+    :raises OptionError: if options contradict each other
     """
     options = context.read(NodeIpamOptions)
     if not options.allocate_node_cidrs:
@@ -61,7 +61,7 @@ def make_controller(context: ControllerContext) -> Controller:
 
 
 class NodeIpamController:
-    """Gives nodes their parts of the cluster's networks."""
+    """Assigns parts of the cluster's networks to nodes."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class NodeIpamController:
         self.controller.handle(nodes, NodeHandler(self.controller.queue.add, pools))
 
     async def sync(self, name: str) -> None:
-        """Give a node its parts, if it has none."""
+        """Assign parts to a node, if it has none."""
         node = self._nodes.get_by_key(name)
         if node is None or node.metadata.deletion_timestamp is not None:
             return
@@ -102,7 +102,7 @@ class NodeIpamController:
             except NoCIDRLeft as error:
                 record_status_change(self._recorder, node, "CIDRNotAvailable")
                 raise SyncError(f"node {name} gets no pod CIDR: {error}") from None
-        if not holding.written:  # or the cache is behind
+        if not holding.written:  # otherwise the cache is only old
             await self._write(node, holding)
 
     async def _write(self, node: V1Node, holding: Holding) -> None:
@@ -128,16 +128,16 @@ class NodeIpamController:
         raise failure
 
     def _drop(self, uid: str, holding: Holding) -> None:
-        """Take back what was not written, unless that is done already: the node went meanwhile, or got other parts."""
+        """Release parts that were not written, unless the node was deleted or has got other parts since."""
         if self.pools.held.get(uid) is holding and not holding.written:
             self.pools.release(uid)
 
 
 class NodeHandler:
     """
-    Takes note of what nodes have as soon as it is known: before a worker gives anything out.
+    The event handler for nodes. It notes their parts at once, before a worker allocates any.
 
-    :param add: takes the names of nodes to look at
+    :param add: called with the name of each changed node
     """
 
     def __init__(self, add: Any, pools: Pools) -> None:
@@ -165,4 +165,4 @@ class NodeHandler:
         try:
             self._pools.hold(node.metadata.uid, node.spec.pod_cidrs)
         except BadPodCIDR as error:
-            log.error("pod_cidrs_not_understood", node=node.metadata.name, error=str(error))
+            log.error("pod_cidrs_invalid", node=node.metadata.name, error=str(error))

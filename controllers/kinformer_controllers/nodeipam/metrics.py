@@ -1,4 +1,4 @@
-"""The metrics of the node IPAM controller, under Kubernetes' names, one of which has a slip of the pen."""
+"""The metrics of the node IPAM controller, with Kubernetes' names (one of which has a typing error)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_CIDRS = Gauge("node_ipam_controller_cirdset_max_cidrs", "Maximum number of C
 USAGE = Gauge("node_ipam_controller_cidrset_usage_cidrs", "Gauge measuring percentage of allocated CIDRs.", _LABELS)
 TRIES = Histogram(
     "node_ipam_controller_cidrset_allocation_tries_per_request",
-    "Number of CIDRs that were looked at for an allocation.",
+    "Number of CIDRs that were tried for an allocation.",
     _LABELS,
     buckets=(1, 5, 25, 125, 625),
 )

@@ -1,7 +1,7 @@
-"""Pools: which node has which parts of the cluster's networks.
+"""Pools: the parts of the cluster's networks that each node has.
 
-What a node has is known by its uid: a node that was deleted and made again is another one, and what is given back for
-the first cannot be taken from the second. All parts of a node are given out together, or none is.
+They are stored by the node's uid. So if a node was deleted and created again, releasing the parts of the first does not
+affect the second. All parts of a node are allocated together, or none.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ __all__ = ("BadPodCIDR", "Holding", "Pools")
 
 
 class BadPodCIDR(SyncError):
-    """A node has a pod CIDR that is none, or is no part of the cluster's networks."""
+    """A node's pod CIDR is invalid, or is not in the cluster's networks."""
 
 
 @dataclass(slots=True)
 class Holding:
     """
-    What a node has.
+    The parts of one node.
 
-    :param cidrs: its parts, in the order of the ranges; None where it has none of a range
-    :param written: whether the server has been told, as far as is known
+    :param cidrs: its parts, in the order of the ranges; None for a range of which it has no part
+    :param written: whether the node on the server is known to have them
     """
 
     cidrs: Sequence[Network | None]
@@ -42,13 +42,16 @@ class Holding:
 
 class Pools:
     """
-    :param services: networks of Services, of which nobody gets a part
+    Allocates parts to nodes.
+
+    :param ranges: the cluster's networks; each node gets a part of each
+    :param services: the networks of Services, which are never allocated
     :raises TooManyParts: if an IPv6 range would have more than 65,536 parts
     """
 
     def __init__(self, ranges: Iterable[Range], services: Iterable[Network] = ()) -> None:
         self.sets = [CIDRSet(each.network, each.mask) for each in ranges]
-        #: What each node has, by its uid.
+        #: The parts of each node, by its uid.
         self.held: dict[str, Holding] = {}
         for each in self.sets:
             MAX_CIDRS.labels(str(each.network)).set(each.size)
@@ -58,9 +61,9 @@ class Pools:
 
     def allocate(self, uid: str) -> Holding:
         """
-        Give a node the next part of each range.
+        Allocate the next part of each range to a node.
 
-        :raises NoCIDRLeft: if a range has none
+        :raises NoCIDRLeft: if a range has no free part
         """
         cidrs: list[Network | None] = []
         try:
@@ -77,9 +80,9 @@ class Pools:
 
     def hold(self, uid: str, texts: Sequence[str]) -> None:
         """
-        Take note of the parts that a node says it has.
+        Note the parts that are written in a node's spec.
 
-        :raises BadPodCIDR: if one of them is none, or is out of its range; the others are taken all the same
+        :raises BadPodCIDR: if one of them is invalid or out of its range; the others are noted anyway
         """
         known = self.held.get(uid)
         if known is not None:
@@ -94,7 +97,7 @@ class Pools:
             raise BadPodCIDR("; ".join(problems))
 
     def release(self, uid: str) -> None:
-        """Take back what a node has, if it has anything."""
+        """Release the parts of a node, if it has any."""
         holding = self.held.pop(uid, None)
         if holding is not None:
             self._give_back(holding.cidrs)
@@ -110,7 +113,7 @@ class Pools:
             problems.append(str(error))
             return None
         except ValueError:
-            problems.append(f"pod CIDR {text!r} is no network")
+            problems.append(f"pod CIDR {text!r} is not a network: want one such as 10.0.0.0/24")
             return None
         return cidr
 

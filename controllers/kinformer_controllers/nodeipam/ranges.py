@@ -1,4 +1,4 @@
-"""Which networks nodes get parts of, and how large a part is, by the options."""
+"""Reading the options: the networks that are divided among nodes, and the size of a part."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _DEFAULT_MASK = {4: 24, 6: 64}
 @dataclass(frozen=True, slots=True)
 class Range:
     """
-    A network, of which each node gets a part.
+    A network of which each node gets a part.
 
-    :param mask: the length of the part's mask
+    :param mask: the mask length of a part
     """
 
     network: Network
@@ -30,9 +30,9 @@ class Range:
 
 def ranges_of(options: NodeIpamOptions) -> list[Range]:
     """
-    The ranges, in the order in which --cluster-cidr names them.
+    Return the ranges, in the order of ``--cluster-cidr``.
 
-    :raises OptionError: if the options do not go together
+    :raises OptionError: if options are missing or contradict each other
     """
     if not options.cluster_cidr.strip():
         raise OptionError("--cluster-cidr is not given: --allocate-node-cidrs needs it")
@@ -50,7 +50,7 @@ def ranges_of(options: NodeIpamOptions) -> list[Range]:
 
 def service_networks(options: NodeIpamOptions) -> list[Network]:
     """
-    The networks of Services. One that cannot be parsed is left out with a warning, as in Kubernetes.
+    Return the networks of Services. An invalid one is left out with a warning, as in Kubernetes.
 
     :raises OptionError: if there are more than two, or two of one family
     """
@@ -62,19 +62,19 @@ def service_networks(options: NodeIpamOptions) -> list[Network]:
         try:
             networks.append(parse_cidr(text))
         except ValueError as error:
-            log.warning("service_network_not_understood", network=text, error=str(error))
+            log.warning("service_network_invalid", network=text, error=str(error))
     if len({network.version for network in networks}) < len(networks):
         raise OptionError("--service-cluster-ip-range names two networks of one family")
     return networks
 
 
 def _masks(options: NodeIpamOptions, versions: list[int]) -> dict[int, int]:
-    """The mask of a node's part for each family."""
+    """Return the mask length of a node's part for each family."""
     any_, own = options.node_cidr_mask_size, {4: options.node_cidr_mask_size_ipv4, 6: options.node_cidr_mask_size_ipv6}
     if any_ and len(versions) > 1:
         raise OptionError("--node-cidr-mask-size is not allowed with two families: give one for each of them")
     if any_ and any(own.values()):
-        raise OptionError("--node-cidr-mask-size is not allowed beside those of the families")
+        raise OptionError("--node-cidr-mask-size cannot be given together with the flags for one family")
     for version, mask in own.items():
         if mask and version not in versions:
             raise OptionError(f"--node-cidr-mask-size-ipv{version} is not allowed: the cluster has no IPv{version}")

@@ -1,4 +1,4 @@
-"""The node lifecycle controller: sees which nodes are alive, and taints those that are not."""
+"""The node lifecycle controller: checks which nodes are alive, and taints those that are not."""
 
 from __future__ import annotations
 

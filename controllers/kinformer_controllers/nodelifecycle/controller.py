@@ -1,11 +1,11 @@
 """The node lifecycle controller, as kube-controller-manager has it.
 
-In: nodes, their Leases, and the pods on them. Out: Unknown conditions of nodes that are silent, NoSchedule taints for
-what conditions say, NoExecute taints (in turn, zone by zone) for nodes that are not ready, the Ready condition of pods
-on them, and the old names of labels. Promised: the more of a zone is silent, the slower its nodes are tainted, and
-none is while no node of the cluster reports.
+In: nodes, their Leases, and their pods. Out: Unknown conditions on nodes that no longer report, NoSchedule taints for
+conditions, NoExecute taints (at a limited rate in each zone) on nodes that are not ready, a false Ready condition on
+their pods, and old names of labels. Promised: the more nodes of a zone are not ready, the slower its nodes are tainted;
+if no node of the whole cluster is ready, none is tainted.
 
-The taints drive pods off by way of the taint eviction controller, which is another one.
+Pods are evicted because of the taints by another controller, the taint eviction controller.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def make_controller(context: ControllerContext) -> NodeLifecycleController:
 
 
 class NodeLifecycleController:
-    """A queue of nodes, a queue of pods, the monitor, and the tainter, each with its own workers."""
+    """Runs a queue of nodes, a queue of pods, the monitor, and the tainter, each with its own workers."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class NodeLifecycleController:
 
     @property
     def has_synced(self) -> bool:
-        """Whether the caches were complete and the workers have started."""
+        """Whether the caches have synced and the workers have started."""
         return self.controller.has_synced and self.pod_controller.has_synced
 
     async def run(self) -> None:
@@ -121,14 +121,14 @@ class NodeLifecycleController:
     async def _monitor(self) -> None:
         while True:
             try:
-                with cancellations_as_errors("a look at all nodes"):
+                with cancellations_as_errors("a check of all nodes"):
                     await self.monitor.check()
-            except Exception:  # the next one may go well
+            except Exception:  # of any type: the next check may succeed
                 log.exception("nodes_not_checked")
             await self._clock.sleep(self._period)
 
     async def sync_node(self, name: str) -> None:
-        """Bring a node's NoSchedule taints and labels up to date."""
+        """Update a node's NoSchedule taints and labels."""
         node = self._nodes.get_by_key(name)
         if node is None:
             return
@@ -138,12 +138,12 @@ class NodeLifecycleController:
         await self._writer.set_labels(name, labels_to_set(node.metadata.labels))
 
     async def sync_pod(self, key: str) -> None:
-        """Mark a pod that has come to a node which is not ready."""
+        """Mark a pod as not ready if it was bound to a node that is not ready."""
         pod = self._pods.get_by_key(key)
         node = self._nodes.get_by_key(pod.spec.node_name or "") if pod is not None else None
         if pod is None or node is None:
             return
-        # Before the first look at all nodes, the node speaks for itself: nobody would come back to this pod.
+        # Before the first check of all nodes, the node's own condition is used, because the pod is not queued again.
         health = self.monitor.health.get(node.metadata.name)
         ready = health.ready if health is not None else ready_condition(node)
         if ready is None or ready.status == "True":

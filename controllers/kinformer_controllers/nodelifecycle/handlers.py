@@ -1,4 +1,4 @@
-"""What has a node or a pod looked at."""
+"""Event handlers that queue changed nodes, and pods that were bound to a node."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ("NodeHandler", "PodHandler")
 
 class NodeHandler:
     """
-    Has every change of a node looked at.
+    Queues every changed node.
 
-    :param add: takes the names of nodes to look at
-    :param forget: takes the names of nodes that are gone
+    :param add: called with the name of each changed node
+    :param forget: called with the name of each node that is gone
     """
 
     def __init__(self, add: Callable[[str], object], forget: Callable[[str], object]) -> None:
@@ -36,9 +36,9 @@ class NodeHandler:
 
 class PodHandler:
     """
-    Has pods looked at that have come to a node.
+    Queues pods that were bound to a node.
 
-    :param add: takes the keys of pods to look at
+    :param add: called with the key of each such pod
     """
 
     def __init__(self, add: Callable[[str], object]) -> None:
@@ -53,4 +53,4 @@ class PodHandler:
             self._add(meta_namespace_key(new))
 
     def on_delete(self, obj: Any, /) -> None:
-        """Nothing is left to do."""
+        """Do nothing: the pod is gone."""

@@ -1,8 +1,9 @@
-"""Whether a node is alive. A node, its Lease, what was known of it and the time go in; what is known now comes out.
+"""Deciding whether a node is alive. Pure functions: in are a node, its Lease, the earlier health and the time.
 
-A node gives two signs of life: the heartbeat in its Ready condition, and its Lease. What counts is when this process
-saw a sign change, by its own clock: those of the nodes may be wrong. A node that gives none for longer than its grace
-period gets conditions that say Unknown. One that has never reported has longer for it, from its creation.
+A node gives two signs of life: the heartbeat in its Ready condition, and its Lease. What counts is the time at which
+this process saw one of them change, by its own clock, because the clocks of nodes may be wrong. If a node gives no sign
+for longer than its grace period, its conditions become Unknown. A node that has never reported has another grace
+period, which starts at its creation.
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ from kinformer.operator.conditions import get_condition
 
 __all__ = ("GracePeriods", "Moment", "NodeHealth", "Observation", "observe", "ready_condition")
 
-#: What nobody knows of a node that is silent. NetworkUnavailable is not the kubelet's to report.
+#: The conditions that become Unknown. NetworkUnavailable is not among them, because the kubelet does not report it.
 _REPORTED: Final = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure")
 
 
 class Moment(NamedTuple):
     """
-    Now.
+    The current time.
 
-    :param wall: the time of day, for what is written
-    :param monotonic: seconds of a clock that never goes back, for what is measured
+    :param wall: the time of day, which is written into conditions
+    :param monotonic: the monotonic time in seconds, with which durations are measured
     """
 
     wall: datetime
@@ -35,10 +36,10 @@ class Moment(NamedTuple):
 
 class GracePeriods(NamedTuple):
     """
-    How long a node may be silent, in seconds.
+    How long a node may give no sign of life, in seconds.
 
-    :param running: one that has reported
-    :param starting: one that has not
+    :param running: for a node that has reported
+    :param starting: for a node that has never reported
     """
 
     running: float
@@ -48,11 +49,11 @@ class GracePeriods(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class NodeHealth:
     """
-    What is known of a node.
+    The health of a node.
 
-    :param ready: its Ready condition when its last heartbeat was seen; None if it has none
-    :param probed: when a sign of life was last seen to change
-    :param lease: its Lease, as it was then
+    :param ready: its Ready condition at the last heartbeat; None if it has none
+    :param probed: the monotonic time at which the last sign of life was seen
+    :param lease: its Lease at that time
     """
 
     ready: V1NodeCondition | None
@@ -63,12 +64,12 @@ class NodeHealth:
 @dataclass(frozen=True, slots=True)
 class Observation:
     """
-    What was found out about a node.
+    The result of checking a node.
 
-    :param health: what is known of it now; once `conditions` are written, :meth:`written`
-    :param observed: the status of its Ready condition as it was found; Unknown if it has none
-    :param ready: its Ready condition as it is to be; None if it has none yet
-    :param conditions: what to write of its conditions; empty if nothing
+    :param health: its health before `conditions` are written; see :meth:`written` for the health afterwards
+    :param observed: the status of its existing Ready condition; Unknown if it has none
+    :param ready: its new Ready condition; None if it has none
+    :param conditions: the conditions to write; empty if nothing has to be written
     """
 
     health: NodeHealth
@@ -77,12 +78,12 @@ class Observation:
     conditions: tuple[V1NodeCondition, ...] = ()
 
     def written(self, lease: V1Lease | None) -> NodeHealth:
-        """What is known of it once the conditions are written."""
+        """Return its health after the conditions were written."""
         return replace(self.health, ready=self.ready, lease=lease)
 
 
 def ready_condition(node: V1Node) -> V1NodeCondition | None:
-    """The node's Ready condition, whatever it says."""
+    """Return the node's Ready condition, true or not; None if it has none."""
     status = node.status
     return get_condition(status.conditions if status is not None else None, "Ready")
 
@@ -91,14 +92,14 @@ def observe(
     known: NodeHealth | None, node: V1Node, lease: V1Lease | None, now: Moment, grace: GracePeriods
 ) -> Observation:
     """
-    Look at a node.
+    Check a node.
 
-    :param known: what was known of it; None if it was not seen before
+    :param known: its health in the last check; None in the first check
     :param lease: its Lease, if it has one
     """
     current = ready_condition(node)
     health = _seen(known, node, current, now)
-    # A Lease that is renewed counts whatever the status says. One that is seen for the first time, or for the first
+    # A renewed Lease counts even if the status is unchanged. A Lease that is seen for the first time, or for the first
     # time since a heartbeat, counts as renewed, as in Kubernetes.
     if lease is not None and (known is None or known.lease is None or _is_older(known.lease, lease)):
         health = replace(health, probed=now.monotonic, lease=lease)
@@ -106,13 +107,13 @@ def observe(
     if now.monotonic <= health.probed + (grace.starting if current is None else grace.running):
         return Observation(health, observed, current)
     if observed == "Unknown" and current is not None:
-        return Observation(health, observed, current)  # it says so already
+        return Observation(health, observed, current)  # its conditions are already Unknown
     conditions = {type_: _unknown(node, type_, now.wall) for type_ in _REPORTED}
     return Observation(health, observed, conditions["Ready"], tuple(conditions.values()))
 
 
 def _seen(known: NodeHealth | None, node: V1Node, current: V1NodeCondition | None, now: Moment) -> NodeHealth:
-    """What is known of a node by its status alone."""
+    """Return a node's health by its status alone, without its Lease."""
     if current is None:
         if known is not None:
             return replace(known, ready=None)
@@ -132,7 +133,7 @@ def _is_older(one: V1Lease, other: V1Lease) -> bool:
 
 
 def _unknown(node: V1Node, type_: str, now: datetime) -> V1NodeCondition:
-    """The condition of a node that is silent; the one that it has, if that says so already."""
+    """Return the Unknown condition of a node that no longer reports; the existing one, if it is already Unknown."""
     now = now.replace(microsecond=0)
     there = get_condition(node.status.conditions if node.status is not None else None, type_)
     if there is None:

@@ -1,4 +1,4 @@
-"""Labels that say the same by an old and a new name: the old one follows the new one."""
+"""Labels that have an old and a new name: the old one gets the value of the new one."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ _OLD: Final = {"kubernetes.io/os": "beta.kubernetes.io/os", "kubernetes.io/arch"
 
 
 def labels_to_set(labels: Mapping[str, str] | None) -> dict[str, str]:
-    """The labels that a node lacks, or has with another value than that of the new name."""
+    """Return the old labels that a node lacks or that differ from the new ones, with the values to set."""
     labels = labels or {}
     return {old: labels[new] for new, old in _OLD.items() if new in labels and labels.get(old) != labels[new]}

@@ -44,14 +44,14 @@ ALL_NODES_SECONDS = Histogram(
 
 
 def tell_zone(zone: str, size: int, unhealthy: int) -> None:
-    """Say how many nodes a zone has, and how many of them are not ready."""
+    """Set the number of a zone's nodes, and of those that are not ready."""
     ZONE_SIZE.labels(zone).set(size)
     ZONE_HEALTH.labels(zone).set(100 * (size - unhealthy) / size)
     UNHEALTHY_NODES.labels(zone).set(unhealthy)
 
 
 def forget_zone(zone: str) -> None:
-    """Say that a zone has no nodes, of which none is unhealthy."""
+    """Set the numbers of a zone that has no nodes any more."""
     ZONE_SIZE.labels(zone).set(0)
     ZONE_HEALTH.labels(zone).set(100)
     UNHEALTHY_NODES.labels(zone).set(0)

@@ -1,8 +1,8 @@
-"""The monitor: looks at all nodes every few seconds, says which are unknown, and tells the tainter and the pods.
+"""The monitor: checks all nodes every few seconds, sets conditions to Unknown, and has nodes tainted and pods marked.
 
-One pass goes over the cache. A node about which nothing has changed costs no request and no turn of the event loop;
-those that need writes are seen to a few at a time. What fails for one node is logged and tried again in the next pass.
-A node whose health could not be written is left out of that pass: nothing is decided on what may be wrong.
+One pass goes over the cache. A node without changes costs no request. Nodes that need writes are handled a few at a
+time. An error for one node is logged, and the node is checked again in the next pass. If a node's conditions could not
+be written, nothing else is done about it in that pass, because its state may be wrong.
 """
 
 from __future__ import annotations
@@ -34,22 +34,24 @@ __all__ = ("EXCLUDED_FROM_DISRUPTION", "NodeMonitor")
 
 log = get_logger(__name__)
 
-#: A label: a node that has it does not count for the state of its zone.
+#: A node with this label does not count for the state of its zone.
 EXCLUDED_FROM_DISRUPTION: Final = "node.kubernetes.io/exclude-disruption"
 LEASE_NAMESPACE: Final = "kube-node-lease"
 
-#: Nodes seen to at once, as in Kubernetes.
+#: The number of nodes that are handled at the same time, as in Kubernetes.
 _WORKERS: Final = 8
-#: How often a node's health is written in one pass, and the seconds between.
+#: The number of tries to write a node's conditions in one pass, and the seconds between them.
 _TRIES: Final = 5
 _PAUSE: Final = 0.02
-#: Nodes after which a worker lets the others in this event loop have their turn.
+#: The number of nodes after which a worker lets other tasks run.
 _PIECE: Final = 16
 
 
 class NodeMonitor:
     """
-    :param unhealthy_threshold: the share of nodes that are not ready in a zone that is disrupted
+    Checks all nodes.
+
+    :param unhealthy_threshold: the share of nodes that must be not ready for a zone to be disrupted
     """
 
     def __init__(
@@ -75,36 +77,36 @@ class NodeMonitor:
         self._grace = grace
         self._unhealthy_threshold = unhealthy_threshold
         self._clock = clock
-        #: What is known of each node, by name.
+        #: The health of each node, by name.
         self.health: dict[str, NodeHealth] = {}
-        #: The uid of each node that was there in the last pass, by name.
+        #: The uid of each node in the last pass, by name.
         self._known: dict[str, str] = {}
         #: Nodes some of whose pods could not be marked.
         self._to_retry: set[str] = set()
 
     def forget(self, name: str) -> None:
-        """A node is gone: its pods are not marked again."""
+        """Forget a node that is gone: marking its pods is not tried again."""
         self._to_retry.discard(name)
 
     async def check(self) -> None:
-        """Look at all nodes once."""
+        """Check all nodes once."""
         began = self._clock.monotonic()
         nodes = self._nodes.list()
         await self._note_changes(nodes)
         zones: dict[str, list[V1NodeCondition | None]] = defaultdict(list)
 
-        async def look(piece: int) -> None:
+        async def check_one(piece: int) -> None:
             if piece % _PIECE == 0:
                 await anyio.lowlevel.checkpoint()
-            await self._look(nodes[piece], zones)
+            await self._check_node(nodes[piece], zones)
 
-        await parallelize_until(_WORKERS, len(nodes), look)
+        await parallelize_until(_WORKERS, len(nodes), check_one)
         await self._handle_disruption(zones, nodes)
         self._tainter.release()
         ALL_NODES_SECONDS.observe(self._clock.monotonic() - began)
 
     async def _note_changes(self, nodes: list[V1Node]) -> None:
-        """See which nodes have come and gone since the last pass."""
+        """Handle the nodes that were added or deleted since the last pass."""
         for number, node in enumerate(nodes):
             if number % (_WORKERS * _PIECE) == 0:
                 await anyio.lowlevel.checkpoint()
@@ -127,8 +129,8 @@ class NodeMonitor:
         if self._disruption.add_zone(zone):
             self._tainter.add_zone(zone)
 
-    async def _look(self, node: V1Node, zones: dict[str, list[V1NodeCondition | None]]) -> None:
-        """Look at one node, and note the condition in which it is under its zone."""
+    async def _check_node(self, node: V1Node, zones: dict[str, list[V1NodeCondition | None]]) -> None:
+        """Check one node, and add its Ready condition to its zone's list."""
         began = self._clock.monotonic()
         try:
             found = await self._observe(node)
@@ -137,12 +139,16 @@ class NodeMonitor:
                 if EXCLUDED_FROM_DISRUPTION not in (node.metadata.labels or {}):
                     zones[zone_key(node)].append(seen.ready)
                 await self._follow(node, seen)
-        except Exception:  # a node that does not decode, say: the others are to be looked at
+        except Exception:  # of any type, such as a node that cannot be decoded: the others must be checked, too
             log.exception("node_not_checked", node=node.metadata.name)
         NODE_SECONDS.observe(self._clock.monotonic() - began)
 
     async def _observe(self, node: V1Node) -> tuple[V1Node, Observation] | None:
-        """Find out how a node is, and write it if it is unknown; None if that failed. The node may be a fresher one."""
+        """
+        Observe a node, and write its conditions if they become Unknown.
+
+        :return: the node, which may be a newer version, and the observation; None if the write failed
+        """
         name = node.metadata.name
         for _ in range(_TRIES):
             lease = self._leases.get_by_key(f"{LEASE_NAMESPACE}/{name}")
@@ -167,7 +173,7 @@ class NodeMonitor:
         return None
 
     async def _follow(self, node: V1Node, seen: Observation) -> None:
-        """Have happen what follows from a node's Ready condition, as it was found and as it is now."""
+        """Taint a node and mark its pods, by its Ready condition before and after this check."""
         name, observed = node.metadata.name, seen.observed
         status = seen.ready.status if seen.ready is not None else ""
         if status == "True":
@@ -213,7 +219,7 @@ class NodeMonitor:
 
 
 def _patch(node: V1Node, conditions: tuple[V1NodeCondition, ...]) -> dict[str, Any]:
-    """The patch of a node's status that is refused if the node has changed since it was looked at."""
+    """Return the patch of a node's status. It meets a conflict if the node has changed since it was read."""
     version = node.metadata.resource_version
     return {
         "metadata": {"resourceVersion": version},

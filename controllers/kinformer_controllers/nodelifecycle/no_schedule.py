@@ -1,4 +1,4 @@
-"""What keeps new pods off a node: a NoSchedule taint for each condition that says so, and one for `unschedulable`."""
+"""The NoSchedule taints of a node: one for each bad condition, and one for ``spec.unschedulable``."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _KEYS: Final = {
     ("NetworkUnavailable", "True"): NETWORK_UNAVAILABLE,
     ("PIDPressure", "True"): PID_PRESSURE,
 }
-#: The keys that this controller decides about; other NoSchedule taints are somebody else's.
+#: The keys of this controller's taints. Other NoSchedule taints are not changed.
 _OWN: Final = frozenset({*_KEYS.values(), UNSCHEDULABLE})
 
 
 def no_schedule_changes(node: V1Node) -> tuple[list[V1Taint], list[V1Taint]]:
-    """The NoSchedule taints to add to a node, and those to remove from it."""
+    """Return the NoSchedule taints to add to a node, and those to remove from it."""
     conditions = (node.status.conditions if node.status is not None else None) or ()
     keys = [_KEYS[found] for each in conditions if (found := (each.type, each.status)) in _KEYS]
     if node.spec.unschedulable:

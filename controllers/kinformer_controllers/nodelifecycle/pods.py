@@ -1,4 +1,4 @@
-"""The pods of nodes that are not ready: they are marked not ready either, so that no Service sends them requests."""
+"""Marking the pods of nodes that are not ready as not ready, so that no Service sends them requests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ log = get_logger(__name__)
 
 
 class PodReadiness:
-    """Writes the Ready condition of pods whose node does not answer."""
+    """Writes the Ready condition of pods whose node is not ready."""
 
     def __init__(self, client: Client, recorder: EventRecorder, clock: Clock) -> None:
         self._server = client.resource(V1Pod)
@@ -29,9 +29,9 @@ class PodReadiness:
 
     async def mark_not_ready(self, pods: Iterable[V1Pod]) -> list[ClientError]:
         """
-        Set the Ready condition of those pods that have one to False, one pod after the other.
+        Set the Ready condition of these pods to False, one after the other. Pods without this condition are skipped.
 
-        :return: why it could not be done, for each pod for which it could not; one that is gone is none of them
+        :return: the errors of the pods that could not be written; a pod that is gone is no error
         """
         errors = []
         for pod in pods:

@@ -1,8 +1,8 @@
-"""Tainting nodes NoExecute, zone by zone, no faster than each zone's rate.
+"""Tainting nodes NoExecute, at a limited rate in each zone.
 
-The monitor says which nodes are not ready; here they wait for their turn. When it comes, the cache is asked once more:
-a node that is ready again is left alone. *not-ready* and *unreachable* exclude each other, as the two statuses of the
-Ready condition do.
+The monitor reports nodes that are not ready, and they wait here in a queue. When a node's turn comes, the cache is read
+again: a node that is ready by then is not tainted. A node has only one of the taints *not-ready* and *unreachable*,
+depending on the status of its Ready condition.
 """
 
 from __future__ import annotations
@@ -34,16 +34,18 @@ NOT_READY_TAINT: Final = V1Taint(key=NOT_READY, effect=NO_EXECUTE)
 UNREACHABLE_TAINT: Final = V1Taint(key=UNREACHABLE, effect=NO_EXECUTE)
 
 _BOTH: Final = (UNREACHABLE_TAINT, NOT_READY_TAINT)
-#: What a node gets for the status of its Ready condition, and what it must not have beside it.
+#: By the status of the Ready condition: the taint that a node gets, and the one that is removed.
 _TAINTS: Final = {"False": (NOT_READY_TAINT, UNREACHABLE_TAINT), "Unknown": (UNREACHABLE_TAINT, NOT_READY_TAINT)}
-#: Seconds until a node is tried again of which too little is known.
+#: Seconds until the next try for a node without a Ready condition.
 _SOON: Final = 0.05
 
 
 class NoExecuteTainter:
     """
+    Taints nodes.
+
     :param nodes: the cache of nodes
-    :param rate: nodes a second in a zone of which nothing else is known yet
+    :param rate: the rate of a new zone, in nodes a second
     """
 
     def __init__(self, writer: NodeWriter, nodes: Indexer[V1Node], rate: float, clock: Clock) -> None:
@@ -52,30 +54,32 @@ class NoExecuteTainter:
         self._rate = rate
         self._clock = clock
         self.zones: dict[str, ZoneQueue] = {}
-        #: The nodes that wait, as they were when the monitor last said so: the cache may not show yet what it wrote.
+        #: The waiting nodes in the monitor's last version, because the cache may not show the monitor's writes yet.
         self._asked: dict[str, V1Node] = {}
-        #: Of these, the names of those that were found since the last release.
+        #: The names of those that were reported since the last release.
         self._new: list[str] = []
         self._changed = anyio.Event()
 
     def add_zone(self, zone: str) -> None:
-        """Have a queue for a zone, if there is none."""
+        """Add a queue for a zone, if it has none."""
         if zone not in self.zones:
             self.zones[zone] = ZoneQueue(self._rate, self._clock)
-            EVICTIONS.labels(zone)  # counted from 0, which is shown
+            EVICTIONS.labels(zone)  # so that the metric is shown with 0
 
     def set_rate(self, zone: str, rate: float) -> None:
-        """Taint so many nodes of a zone a second from now on."""
+        """Set the rate of a zone, in nodes a second."""
         self.add_zone(zone)
         self.zones[zone].set_rate(rate)
         self._changed.set()
 
     async def not_ready(self, node: V1Node, status: str) -> None:
         """
-        Have a node tainted that is not ready: at once if it has the other of the two taints, or else in its turn, from
-        the next :meth:`release` on.
+        Report a node that is not ready.
 
-        :param status: of its Ready condition: False or Unknown
+        If it already has the other of the two taints, its taint is replaced at once. Otherwise it waits for its turn,
+        which may come after the next :meth:`release`.
+
+        :param status: the status of its Ready condition: False or Unknown
         """
         taint, opposite = _TAINTS[status]
         if has_taint(node.spec.taints, opposite):
@@ -86,10 +90,10 @@ class NoExecuteTainter:
 
     def release(self) -> None:
         """
-        Let those have their turn of which :meth:`not_ready` was told.
+        Queue the nodes that were reported by :meth:`not_ready`.
 
-        It is called when all nodes were looked at, and the rates are set by what was found: not a node of a cluster is
-        tainted in which none reports.
+        It is called when all nodes were checked and the rates are set. So if no node of the cluster is ready, not even
+        one is tainted.
         """
         names, self._new = self._new, []
         for name in names:
@@ -101,7 +105,7 @@ class NoExecuteTainter:
         name, zone = node.metadata.name, zone_key(node)
         self.add_zone(zone)
         queue = self.zones[zone]
-        # One that was done and has no taint all the same was ready in between, or somebody else has taken it off.
+        # A node that was tainted before and has no taint now was ready in between, or a user has removed the taint.
         if name not in queue and not any(
             has_taint(node.spec.taints, taint) for taint in (NOT_READY_TAINT, UNREACHABLE_TAINT)
         ):
@@ -112,9 +116,9 @@ class NoExecuteTainter:
 
     async def ready(self, node: V1Node) -> None:
         """
-        Take both taints off a node, and it out of the queue.
+        Remove both taints from a node, and the node from the queue.
 
-        :raises ClientError: if they cannot be taken off
+        :raises ClientError: if the taints could not be removed
         """
         name = node.metadata.name
         if node.spec.taints:
@@ -124,13 +128,13 @@ class NoExecuteTainter:
             queue.remove(name)
 
     def forget(self, name: str) -> None:
-        """A node is gone."""
+        """Forget a node that is gone."""
         self._asked.pop(name, None)
         for queue in self.zones.values():
             queue.remove(name)
 
     async def run(self) -> None:
-        """Taint nodes when their turn has come, until cancelled."""
+        """Taint nodes when their turn comes, until cancelled."""
         while True:
             self._changed = anyio.Event()
             for queue in list(self.zones.values()):
@@ -147,7 +151,7 @@ class NoExecuteTainter:
         try:
             with cancellations_as_errors("tainting a node"):
                 again = await self.taint(name)
-        except Exception:  # a node that does not decode, say: the others are to have their turn
+        except Exception:  # of any type, such as a node that cannot be decoded: the others must be handled, too
             log.exception("node_not_tainted", node=name)
             return 0.0
         if again is None:
@@ -156,9 +160,9 @@ class NoExecuteTainter:
 
     async def taint(self, name: str) -> float | None:
         """
-        Taint a node whose turn has come, if it is not ready still.
+        Taint a node whose turn has come, if it is still not ready.
 
-        :return: None if it was dealt with, or seconds after which to try again
+        :return: None if it is done; otherwise the seconds until the next try
         """
         node = self._newest(name)
         if node is None:
@@ -174,7 +178,7 @@ class NoExecuteTainter:
         return None
 
     def _newest(self, name: str) -> V1Node | None:
-        """The node as the cache shows it, or as the monitor has written it, whichever is newer; None if it is gone."""
+        """Return the newer version of a node: from the cache or from the monitor; None if it is gone."""
         cached, asked = self._nodes.get_by_key(name), self._asked.get(name)
         if cached is None or asked is None or asked.metadata.uid != cached.metadata.uid:
             return cached

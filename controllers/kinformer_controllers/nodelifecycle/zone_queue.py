@@ -1,7 +1,7 @@
-"""The nodes of one zone that are to be tainted: each once, first come first served, at no more than a rate.
+"""The queue of the nodes of one zone that have to be tainted: in order, each once, at a limited rate.
 
-In: names of nodes. Out: calls with one name after the other. A node that was tainted is not taken again until somebody
-has removed it: it is removed when it is ready again, or when its taint has gone.
+In: names of nodes. Out: calls with one name after the other. A name that is done cannot be added again until it was
+removed. It is removed when the node is ready again, or when its taint is gone.
 """
 
 from __future__ import annotations
@@ -16,35 +16,37 @@ from kinformer.workqueue.bucket import TokenBucket
 
 __all__ = ("Act", "ZoneQueue")
 
-#: Is given a name. Returns None when it is done with it, or the seconds after which to try again at the earliest.
+#: Called with a name. Returns None if it is done, otherwise the least seconds until the next try.
 Act = Callable[[str], Awaitable[float | None]]
 
 _BURST: Final = 1
-#: Later than the moment itself: what failed stands behind what came in meanwhile.
+#: Added to the time of a retry, so that it comes after names that were added meanwhile.
 _A_MOMENT: Final = 1e-9
-#: Entries that may be out of date before it is worth looking for them.
+#: The number of outdated entries that is tolerated in the heap.
 _SLACK: Final = 64
 
 
 class ZoneQueue:
     """
-    :param rate: names a second, the first one at once; 0 for none
+    The queue.
+
+    :param rate: names a second, the first one at once; 0 to stop
     """
 
     def __init__(self, rate: float, clock: Clock) -> None:
         self._clock = clock
         self.rate = rate
         self._bucket = TokenBucket(rate, _BURST, clock)
-        #: Names that are not taken again, whether they wait or were done.
+        #: Names that wait or are done.
         self._known: set[str] = set()
-        #: When each name that waits may be tried, and its place among those of the same time.
+        #: By waiting name: the earliest time of its next try, and its place among names with the same time.
         self._waiting: dict[str, tuple[float, int]] = {}
-        #: The same in order; an entry that is not in `_waiting` as it stands here is out of date.
+        #: The same in order. An entry that differs from that in `_waiting` is outdated.
         self._heap: list[tuple[float, int, str]] = []
         self._sequence = itertools.count()
 
     def __len__(self) -> int:
-        """How many names wait."""
+        """Return the number of waiting names."""
         return len(self._waiting)
 
     def __contains__(self, name: str) -> bool:
@@ -52,7 +54,7 @@ class ZoneQueue:
         return name in self._waiting
 
     def add(self, name: str) -> bool:
-        """Have a name wait, unless it was added before and not removed since; whether it was taken."""
+        """Add a name, unless it was added before and not removed since. Returns whether it was added."""
         if name in self._known:
             return False
         self._known.add(name)
@@ -60,7 +62,7 @@ class ZoneQueue:
         return True
 
     def remove(self, name: str) -> bool:
-        """Forget a name, so that it can be added anew; whether it was known."""
+        """Remove a name, so that it can be added again. Returns whether it was known."""
         if name not in self._known:
             return False
         self._known.discard(name)
@@ -69,9 +71,9 @@ class ZoneQueue:
 
     def set_rate(self, rate: float) -> None:
         """
-        Let so many names a second through from now on, 0 for none.
+        Set the rate, in names a second; 0 to stop.
 
-        Nothing is gained by the change: if the next name would have had to wait, it waits as long as the new rate says.
+        If the next name had to wait at the old rate, it has to wait at the new rate, too.
         """
         if rate == self.rate:
             return
@@ -82,7 +84,7 @@ class ZoneQueue:
             self._bucket.try_take()
 
     def seconds_until_next(self) -> float | None:
-        """Seconds until there is something to do; None if there is not, unless a name comes or the rate changes."""
+        """Return the seconds until the next name; None if there is none before a name is added or the rate changes."""
         head = self._head()
         if head is None or self.rate <= 0:
             return None
@@ -97,7 +99,7 @@ class ZoneQueue:
                 return
             again = await act(name)
             if name not in self._waiting:
-                continue  # it was removed meanwhile
+                continue  # it was removed during the call
             if again is None:
                 del self._waiting[name]
             else:
@@ -107,7 +109,7 @@ class ZoneQueue:
         entry = when, next(self._sequence)
         self._waiting[name] = entry
         heapq.heappush(self._heap, (*entry, name))
-        # A node that comes and goes while nothing is let through leaves an entry each time.
+        # A node that is added and removed while the rate is 0 leaves an outdated entry each time.
         if len(self._heap) > 2 * len(self._waiting) + _SLACK:
             self._heap = [(*entry, name) for name, entry in self._waiting.items()]
             heapq.heapify(self._heap)

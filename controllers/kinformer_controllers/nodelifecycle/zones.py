@@ -1,11 +1,11 @@
-"""How bad it is: the state of each zone, and of all together, and how fast nodes may be tainted in each.
+"""The state of each zone, and the rate at which nodes are tainted in it.
 
-Where many nodes of a zone are silent at once, the zone's network is more likely broken than the nodes. So the more of
-them there are, the slower they are tainted. Where no node of the whole cluster reports, it is this process that sees
-nothing: all tainting stops, and what was tainted is taken back (the *master disruption mode*).
+If many nodes of a zone are not ready at the same time, it is more likely that the zone's network is broken than that
+all these nodes are. So tainting is slower then. If no node of the whole cluster is ready, probably this process has no
+connection. Then tainting stops in all zones, and taints are removed (the *master disruption mode*).
 
-A zone's rate changes only when its state does, as in Kubernetes. A zone that is new while all others are dark does not
-have those resume: they do when their own state changes.
+A zone's rate changes only when its state changes, as in Kubernetes. If a new zone with ready nodes appears while no
+other zone has any, the others do not resume: each resumes when its own state changes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ __all__ = ("Disruption", "Rates", "Step", "ZoneState", "zone_state")
 
 class ZoneState(StrEnum):
     """
-    INITIAL: nothing is known yet. NORMAL: enough nodes are ready. PARTIAL: too few are. FULL: none is.
+    The state of a zone.
+
+    INITIAL: nothing is known yet. NORMAL: enough nodes are ready. PARTIAL: too few nodes are ready. FULL: no node is.
     """
 
     INITIAL = "Initial"
@@ -32,10 +34,10 @@ class ZoneState(StrEnum):
 
 def zone_state(ready: Sequence[V1NodeCondition | None], unhealthy_threshold: float) -> tuple[int, ZoneState]:
     """
-    How many nodes of a zone are not ready, and its state by that.
+    Return how many nodes of a zone are not ready, and the zone's state.
 
-    :param ready: the Ready conditions of its nodes; None of one that has none
-    :param unhealthy_threshold: the share of nodes, three at least, that are not ready in a zone that is disrupted
+    :param ready: the Ready conditions of its nodes; None for a node without this condition
+    :param unhealthy_threshold: the share of nodes, at least three, that must be not ready for a zone to be disrupted
     """
     unhealthy = sum(condition is None or condition.status != "True" for condition in ready)
     if unhealthy and unhealthy == len(ready):
@@ -48,11 +50,11 @@ def zone_state(ready: Sequence[V1NodeCondition | None], unhealthy_threshold: flo
 @dataclass(frozen=True, slots=True)
 class Rates:
     """
-    Nodes tainted each second.
+    The rates of tainting, in nodes a second.
 
-    :param normal: in a zone that is healthy, or as a whole not
-    :param secondary: in a larger zone of which a part is not healthy
-    :param large: a zone with more nodes than this is a larger one; in others nothing is tainted then
+    :param normal: the rate in a zone that is healthy, or fully disrupted
+    :param secondary: the rate in a large zone that is partially disrupted
+    :param large: a zone with more nodes than this is large; in a smaller one that is partially disrupted the rate is 0
     """
 
     normal: float
@@ -60,7 +62,7 @@ class Rates:
     large: int
 
     def of(self, state: ZoneState, size: int) -> float:
-        """:param size: how many nodes the zone has"""
+        """Return the rate of a zone by its state and its number of nodes."""
         if state is ZoneState.PARTIAL:
             return self.secondary if size > self.large else 0.0
         return self.normal
@@ -69,12 +71,12 @@ class Rates:
 @dataclass(frozen=True, slots=True)
 class Step:
     """
-    What has changed.
+    The changes since the last check.
 
-    :param rates: the new rates, of those zones whose rate is to be set
-    :param stopped: no node of any zone reports any more: everything stops, and taints are taken back
-    :param resumed: some nodes report again
-    :param gone: zones without nodes, as far as nodes count
+    :param rates: the new rates by zone, for zones whose rate has changed
+    :param stopped: whether no node of any zone is ready any more; then tainting stops, and taints are removed
+    :param resumed: whether some nodes are ready again
+    :param gone: the zones that have no nodes any more
     """
 
     rates: Mapping[str, float] = field(default_factory=dict)
@@ -84,14 +86,14 @@ class Step:
 
 
 class Disruption:
-    """The states of all zones, from one look at the nodes to the next."""
+    """The states of all zones, which are updated in each check of the nodes."""
 
     def __init__(self, rates: Rates) -> None:
         self._rates = rates
         self.states: dict[str, ZoneState] = {}
 
     def add_zone(self, zone: str) -> bool:
-        """Know a zone, if it was not known; whether it is new."""
+        """Add a zone. Returns whether it is new."""
         if zone in self.states:
             return False
         self.states[zone] = ZoneState.INITIAL
@@ -99,9 +101,9 @@ class Disruption:
 
     def step(self, found: Mapping[str, tuple[ZoneState, int]]) -> Step:
         """
-        Take note of the zones as they are now.
+        Update the states.
 
-        :param found: the state of each zone, and how many nodes it has
+        :param found: the state of each zone, and its number of nodes
         """
         gone = [zone for zone in self.states if zone not in found]
         for zone in gone:

@@ -1,4 +1,4 @@
-"""The node route controller, as Kubernetes' cloud-controller-manager has it: routes to the pods of each node."""
+"""The node route controller, as in Kubernetes' cloud-controller-manager: it creates routes to the pods of each node."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """The node route controller: a route in the cloud's network for each node with a pod CIDR.
 
-In: nodes, and the routes that the cloud has. Out: routes made and removed, many at once, and the NetworkUnavailable
-condition of each node. Promised: at most 200 calls of the cloud are under way; a node is available once all its routes
-are made; what fails is told in an Event, and tried again with the next round.
+In: nodes, and the existing routes of the cloud. Out: routes are created and deleted, many at the same time, and the
+NetworkUnavailable condition of each node. Promised: there are at most 200 concurrent calls to the cloud; a node's
+network is available when all its routes exist; an error is reported by an Event, and the call is repeated in the next
+round.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ __all__ = ("NodeRouteController", "make_controller")
 log = get_logger(__name__)
 
 COMPONENT: Final = "route_controller"
-#: Calls of the cloud that are under way at once; Kubernetes' own.
+#: The largest number of concurrent calls to the cloud, as in Kubernetes.
 AT_ONCE: Final = 200
-#: Seconds in which changes of nodes are gathered before the cloud is asked.
+#: How long changes of nodes are collected before a round, in seconds.
 _GATHER: Final = 1.0
 _ALL_ROUTES: Final = "routes"
 _CONDITION: Final = "NetworkUnavailable"
@@ -47,8 +48,8 @@ def make_controller(context: ControllerContext) -> Controller:
     """
     The entry point of the controller; its options are :class:`.NodeRouteOptions`.
 
-    :raises ControllerDisabled: if there is no cloud, it has no routes, or none are to be made
-    :raises OptionError: if the cloud is not known, or the cluster's network is not given
+    :raises ControllerDisabled: if there is no cloud, the cloud has no routes, or routes are switched off
+    :raises OptionError: if no package offers the cloud, or the cluster's network is not given
     """
     options = context.read(NodeRouteOptions)
     cloud = cloud_named(options.cloud_provider)
@@ -72,7 +73,10 @@ def make_controller(context: ControllerContext) -> Controller:
 
 class NodeRouteController:
     """
-    :param networks: those of the cluster's pods
+    Syncs all routes in rounds.
+
+    :param networks: the networks of the cluster's pods
+    :param cluster: the cluster's name in the cloud
     :param period: seconds between two rounds
     """
 
@@ -100,10 +104,10 @@ class NodeRouteController:
 
     async def sync(self, _: str) -> float:
         """
-        Make the routes that are missing, and remove those that nobody needs.
+        Create missing routes, and delete routes that are not needed.
 
         :return: seconds until the next round
-        :raises SyncError: if the cloud does not tell which routes it has
+        :raises SyncError: if the cloud cannot list its routes
         """
         ROUTE_SYNCS.inc()
         try:
@@ -118,7 +122,7 @@ class NodeRouteController:
         return self._period
 
     async def _carry_out(self, plan: Plan) -> set[str]:
-        """Delete, then create; gives the names of the nodes that lack a route."""
+        """Delete routes, then create routes. Returns the names of the nodes with a route that could not be created."""
         limiter, missing = anyio.CapacityLimiter(AT_ONCE), set()
 
         async def delete(route: Route) -> None:
@@ -149,7 +153,7 @@ class NodeRouteController:
         return missing
 
     async def _tell(self, node: V1Node, available: bool) -> None:
-        """Say on a node whether its pods can be reached."""
+        """Set the NetworkUnavailable condition of a node."""
         status, reason = ("False", "RouteCreated") if available else ("True", "NoRouteCreated")
         conditions = node.status.conditions if node.status is not None else None
         current = get_condition(conditions, _CONDITION)
@@ -171,7 +175,7 @@ class NodeRouteController:
         except NotFound:
             return
         except ClientError as error:
-            log.error("node_not_told", node=node.metadata.name, error=str(error))
+            log.error("node_condition_not_written", node=node.metadata.name, error=str(error))
 
     def _soon(self, _: Any) -> None:
         self.controller.queue.add_after(_ALL_ROUTES, _GATHER)

@@ -17,7 +17,7 @@ class NodeRouteOptions:
     cluster_cidr: str = cluster_cidr()
     allocate_node_cidrs: bool = allocate_node_cidrs()
     configure_cloud_routes: bool = option(
-        True, "Whether routes to the pods of nodes are made in the cloud, where --allocate-node-cidrs is given."
+        True, "Whether routes to the pods of nodes are created in the cloud, if --allocate-node-cidrs is given."
     )
     route_reconciliation_period: float = duration(
         10.0, "How often the routes of the cloud are compared with the nodes.", minimum=0.1

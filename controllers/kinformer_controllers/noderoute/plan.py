@@ -1,7 +1,7 @@
-"""Which routes are to be made and removed.
+"""Planning which routes to create and to delete.
 
-In: the nodes with their pod CIDRs, and the routes that the cloud has. Out: routes to delete and routes to create.
-Routes outside the cluster's network are somebody else's, and are left alone.
+In: the nodes with their pod CIDRs, and the existing routes of the cloud. Out: routes to delete and routes to create.
+Routes outside the cluster's network are not changed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ __all__ = ("Plan", "is_responsible_for", "plan_routes", "pod_cidrs")
 
 class Plan(NamedTuple):
     """
-    :param create: with the node that each leads to
+    The plan of one round.
+
+    :param delete: the routes to delete
+    :param create: the routes to create, each with its node
     """
 
     delete: list[Route]
@@ -30,7 +33,7 @@ def pod_cidrs(node: V1Node) -> Sequence[str]:
 
 
 def is_responsible_for(route: Route, networks: Iterable[Network]) -> bool:
-    """Whether a route leads into one of the cluster's networks. One whose CIDR cannot be read does not."""
+    """Whether a route's destination is in one of the cluster's networks. An invalid CIDR is not."""
     try:
         cidr = parse_cidr(route.destination_cidr)
     except ValueError:
@@ -42,7 +45,7 @@ def is_responsible_for(route: Route, networks: Iterable[Network]) -> bool:
 
 
 def plan_routes(nodes: Iterable[V1Node], routes: Sequence[Route], networks: Sequence[Network]) -> Plan:
-    """What is to be done so that there is one route for each pod CIDR of each node, and no other."""
+    """Plan the changes after which there is one route for each pod CIDR of each node, and no other."""
     there: dict[tuple[str, str], Route] = {}
     for route in routes:
         there.setdefault((route.target_node, route.destination_cidr), route)

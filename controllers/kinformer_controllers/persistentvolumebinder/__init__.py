@@ -1,4 +1,4 @@
-"""The persistent volume binder, as kube-controller-manager has it: gives each claim a volume, and takes it back."""
+"""The persistent volume binder, as in kube-controller-manager: it binds claims to volumes, and reclaims volumes."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The writes of the binder: volumes and claims bound to each other, and the phases of both.
+"""The writes of the binder: it binds volumes and claims to each other, and sets the phases of both.
 
-In: objects as they were last seen or written. Out: the same objects as the server has them then. Promised: nothing is
-written that is there already; a binding is four writes in one order (the volume, its phase, the claim, its phase), and
-whoever is interrupted after any of them goes on from there.
+In: objects as they were last read or written. Out: the same objects in the server's answers. Promised: nothing is
+written if it is already so. A binding is four writes in a fixed order: the volume, its phase, the claim, its phase. If
+it is interrupted, the next sync continues with the missing writes.
 """
 
 from __future__ import annotations
@@ -36,8 +36,10 @@ __all__ = ("Binder",)
 
 class Binder:
     """
-    :param volumes: where written volumes are noted
-    :param claims: where written claims are noted
+    Writes volumes and claims.
+
+    :param volumes: written volumes are noted in it
+    :param claims: written claims are noted in it
     """
 
     def __init__(self, client: Client, volumes: Latest[Volume], claims: Latest[Claim], recorder: EventRecorder) -> None:
@@ -48,9 +50,9 @@ class Binder:
 
     async def bind(self, volume: Volume, claim: Claim) -> None:
         """
-        Bind the two, and set both phases to Bound.
+        Bind a volume and a claim to each other, and set both phases to Bound.
 
-        :raises ClientError: if a write is refused; the next sync goes on from there
+        :raises ClientError: if a write is refused; the next sync continues with it
         """
         volume = await self._point_to_claim(volume, claim)
         volume = await self.set_volume_phase(volume, "Bound")
@@ -58,7 +60,7 @@ class Binder:
         await self.set_claim_phase(claim, "Bound", volume)
 
     async def unbind(self, volume: Volume) -> None:
-        """Free a volume. One that somebody has reserved for a claim stays reserved for whatever has that name."""
+        """Make a volume available again. A volume that a user has reserved for a claim stays reserved for its name."""
         written = copy.deepcopy(volume)
         if annotation_of(volume, BOUND_BY_CONTROLLER) is not None:
             written.spec.claim_ref = None
@@ -73,9 +75,9 @@ class Binder:
         self, volume: Volume, phase: str, message: str = "", *, event: tuple[str, str] | None = None
     ) -> Volume:
         """
-        Set the phase, if it is another one.
+        Set the phase of a volume, if it differs.
 
-        :param event: type and reason of an Event that tells of the change, with the message
+        :param event: the type and the reason of an Event about the change; its message is `message`
         """
         if volume.status is not None and volume.status.phase == phase:
             return volume
@@ -91,11 +93,11 @@ class Binder:
         self, claim: Claim, phase: str, volume: Volume | None = None, *, event: tuple[str, str, str] | None = None
     ) -> Claim:
         """
-        Set the phase, and what the claim's status says of its volume.
+        Set the phase of a claim, and the fields of its status that describe its volume.
 
-        :param volume: None: the status says nothing of a volume
-        :param event: an Event that tells of a new phase: type, reason, message
-        :raises SyncError: if the volume says nothing of its capacity
+        :param volume: None to clear these fields
+        :param event: the type, the reason and the message of an Event about a new phase
+        :raises SyncError: if the volume has no capacity
         """
         current = claim.status if claim.status is not None else V1PersistentVolumeClaimStatus()
         wanted = _claim_status(current, phase, volume)
@@ -154,7 +156,7 @@ class Binder:
 
 
 def _claim_status(current: Any, phase: str, volume: Volume | None) -> Any:
-    """The status that a claim is to have."""
+    """Return the new status of a claim."""
     wanted = copy.copy(current)
     wanted.phase = phase
     if volume is None:
@@ -162,7 +164,7 @@ def _claim_status(current: Any, phase: str, volume: Volume | None) -> Any:
         return wanted
     wanted.access_modes = volume.spec.access_modes
     if current.phase == phase:
-        # A claim that is bound may rightly be smaller than its volume: the file system has yet to grow.
+        # A bound claim may be smaller than its volume while the file system is still to be expanded.
         return wanted
     storage = (volume.spec.capacity or {}).get("storage")
     if storage is None:
@@ -174,7 +176,7 @@ def _claim_status(current: Any, phase: str, volume: Volume | None) -> Any:
     elif said is None or Quantity.parse(said) != Quantity.parse(storage):
         wanted.capacity = dict(volume.spec.capacity or {})
     if current.phase == "Pending" and phase == "Bound":
-        # Later it is the external resizer's to say.
+        # Later the external resizer sets this field.
         wanted.current_volume_attributes_class_name = volume.spec.volume_attributes_class_name
     return wanted
 

@@ -1,8 +1,8 @@
-"""What is done about a claim: it is bound, or a volume is made for it, or it waits, or it is lost.
+"""Syncing a claim: it is bound to a volume, or a volume is provisioned for it, or it waits, or it is lost.
 
-In: a claim, and the volumes and classes that there are. Out: writes of a :class:`.Binder`, Events, and operations of a
-:class:`.Provisioner`. A claim whose binding was completed once is lost when its volume goes or belongs to another: what
-was on the volume is not to be replaced by something empty.
+In: a claim, and the existing volumes and classes. Out: writes of a :class:`.Binder`, Events, and operations of a
+:class:`.Provisioner`. If a claim was once bound and its volume is deleted or belongs to another claim, the claim gets
+the phase Lost. It is not bound to another volume, because its data would be replaced by an empty volume.
 """
 
 from __future__ import annotations
@@ -44,7 +44,10 @@ class BindingError(SyncError):
 
 class Claims:
     """
-    :param provision: has a volume made for a claim
+    Syncs claims.
+
+    :param groups: returns the values of the volumes' index by access modes
+    :param provision: starts to provision a volume for a claim
     """
 
     def __init__(
@@ -67,10 +70,10 @@ class Claims:
 
     async def sync(self, claim: Claim) -> None:
         """
-        Bring one claim to where it should be.
+        Sync one claim.
 
         :raises ClientError: if a write is refused
-        :raises BindingError: if the claim or its class cannot be understood
+        :raises BindingError: if the claim or its class is invalid
         """
         if (annotations := migration_of_claim(claim.metadata.annotations)) is not None:
             claim = await self._binder.annotate_claim(claim, annotations)
@@ -82,7 +85,7 @@ class Claims:
             await self._sync_unbound(claim)
 
     async def _sync_unbound(self, claim: Claim) -> None:
-        """One that takes any volume that does."""
+        """Sync a claim that may be bound to any suitable volume."""
         delay = self._waits_for_pod(claim)
         try:
             volume = best_match(
@@ -113,7 +116,7 @@ class Claims:
         await self._binder.set_claim_phase(claim, "Pending")
 
     async def _sync_reserving(self, claim: Claim, name: str) -> None:
-        """One that wants a certain volume."""
+        """Sync a claim that names a certain volume."""
         volume = self._volumes.get(name)
         if volume is None:
             await self._binder.set_claim_phase(claim, "Pending")
@@ -130,7 +133,7 @@ class Claims:
             message = f'volume "{name}" already bound to a different claim.'
             self._recorder.event(claim, WARNING, "FailedBinding", message)
             if annotation_of(claim, BOUND_BY_CONTROLLER) is not None:
-                # Somebody has taken the other annotation off a claim that we had bound.
+                # A user has removed the annotation `bind-completed` from a claim that the controller had bound.
                 reference = volume.spec.claim_ref
                 raise BindingError(
                     f"invalid binding of claim {claim_key(claim)!r} to volume {name!r}: volume already claimed by "
@@ -139,7 +142,7 @@ class Claims:
             await self._binder.set_claim_phase(claim, "Pending")
 
     async def _sync_bound(self, claim: Claim) -> None:
-        """One whose binding was completed."""
+        """Sync a claim whose binding was completed."""
         name = claim.spec.volume_name
         volume = self._volumes.get(name) if name else None
         if not name:
@@ -164,7 +167,11 @@ class Claims:
         return found.volume_binding_mode == _WAITS_FOR_POD
 
     async def _gave_class(self, claim: Claim) -> bool:
-        """Give the default class to a claim that asks for none, which was made before there was a default one."""
+        """
+        Set the default class of a claim that names none. (It was created before there was a default class.)
+
+        :return: whether the claim was written
+        """
         if has_class(claim) or (found := default_class(self._classes.list())) is None:
             return False
         written = copy.copy(claim)

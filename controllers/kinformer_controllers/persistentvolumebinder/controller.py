@@ -1,8 +1,8 @@
-"""The persistent volume binder: wiring of two loops, over claims and over volumes.
+"""The persistent volume binder: two controllers, one for claims and one for volumes.
 
-In: PersistentVolumes, PersistentVolumeClaims, storage classes and pods. Out: claims bound to volumes, both with their
-phases; volumes made for claims, and released ones reclaimed. Each loop has one worker: two claims that are bound at
-once could choose the same volume.
+In: PersistentVolumes, PersistentVolumeClaims, storage classes and pods. Out: claims are bound to volumes, volumes are
+provisioned for claims, and released volumes are reclaimed. Each controller has one worker, because two claims that are
+bound at the same time could choose the same volume.
 """
 
 from __future__ import annotations
@@ -66,6 +66,8 @@ def make_controller(context: ControllerContext) -> PersistentVolumeBinder:
 
 
 class PersistentVolumeBinder:
+    """Syncs claims and volumes."""
+
     def __init__(
         self,
         client: Client,
@@ -117,7 +119,7 @@ class PersistentVolumeBinder:
 
     @property
     def has_synced(self) -> bool:
-        """Whether the caches were complete and the workers have started."""
+        """Whether the caches have synced and the workers have started."""
         return self.claims.has_synced and self.volumes.has_synced
 
     async def run(self) -> None:
@@ -139,7 +141,7 @@ class PersistentVolumeBinder:
             await self._volume_rules.sync(volume)
 
     async def _resync(self) -> None:
-        """Look at everything again and again: not all that a claim waits for is told by an event."""
+        """Queue everything periodically, because a claim may wait for something that causes no event."""
         while True:
             await self._clock.sleep(self._period)
             for cached, controller in ((self._cached_claims, self.claims), (self._cached_volumes, self.volumes)):
@@ -150,12 +152,12 @@ class PersistentVolumeBinder:
         claim = self._claims.forget(key, claim) if claim is not None else None
         if claim is not None and claim.spec.volume_name:
             self.volumes.queue.add(claim.spec.volume_name)
-        # A claim that goes while it is being bound may not say so yet; its volume does.
+        # A claim that was deleted while it was being bound may not name its volume yet. Its volume names the claim.
         for name in self._cached_volumes.index_keys(CLAIMED_INDEX, key):
             self.volumes.queue.add(name)
 
     def _volume_changed(self, old: Volume, new: Volume) -> None:
-        """Have claims looked at that wait for such a volume, once it is free."""
+        """Queue the claims that wait for a volume of this class, when it becomes available."""
         if is_free(new) and not is_free(old):
             for key in self._cached_claims.index_keys(WAITING_INDEX, class_of_volume(new)):
                 self.claims.queue.add(key)
@@ -167,7 +169,7 @@ class PersistentVolumeBinder:
 
 
 class _Handler:
-    """Adds the keys of what is there, and tells of what is gone."""
+    """An event handler that queues changed objects, and calls `gone` for deleted ones."""
 
     def __init__(self, add: Any, gone: Any) -> None:
         self._add = add
@@ -184,4 +186,4 @@ class _Handler:
 
 
 def _leave(claim: Claim) -> None:
-    """Nothing is made where dynamic provisioning is switched off."""
+    """Do nothing: dynamic provisioning is switched off."""

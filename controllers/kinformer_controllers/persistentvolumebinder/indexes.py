@@ -1,4 +1,4 @@
-"""How volumes and claims find each other in the caches: by access modes, by claim, and by class."""
+"""The indexes of volumes and claims: by access modes, by claim, and by class."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from kinformer_controllers.shared.volumes.facts import Claim, Volume, claimed_ke
 
 __all__ = ("CLAIMED_INDEX", "WAITING_INDEX", "add_indexes", "is_free")
 
-#: Volumes by the key of the claim that they point to.
+#: The index of volumes by the key of the claim that they name.
 CLAIMED_INDEX: Final = "claimed-by"
-#: Claims that have no volume yet, by their class.
+#: The index of claims without a volume, by their class.
 WAITING_INDEX: Final = "waiting-of-class"
 
 
 def add_indexes(volumes: SharedIndexInformer[Any], claims: SharedIndexInformer[Any]) -> None:
-    """Have the two caches indexed."""
+    """Add the indexes to both caches."""
     volumes.add_indexers({MODES_INDEX: lambda volume: (access_modes_key(volume),), CLAIMED_INDEX: _claimed})
     claims.add_indexers({WAITING_INDEX: _waiting})
 
 
 def is_free(volume: Volume) -> bool:
-    """Whether any claim may have a volume."""
+    """Whether a volume is available for any claim."""
     return volume.spec.claim_ref is None and volume.status is not None and volume.status.phase == "Available"
 
 

@@ -1,8 +1,8 @@
-"""Which volume a claim is bound to: the smallest one that is free and has everything that the claim asks for.
+"""Choosing the volume for a claim: the smallest available one that meets all its requirements.
 
 In: a claim, and volumes in groups by their access modes. Out: a volume, or None. A volume that is reserved for the
-claim, or was made for it, comes before all others. Volumes with fewer access modes come first: the claim gets what is
-closest to what it asks for. Where a pod is to be scheduled first (`delay_binding`), only such a reserved volume counts.
+claim or was made for it is preferred. Groups with fewer access modes are tried first, so that the volume has few modes
+that the claim does not need. If a pod has to be scheduled first (`delay_binding`), only a reserved volume is chosen.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ORDER: Final = ("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOnc
 
 
 def access_modes_key(volume: Volume) -> str:
-    """The value of a volume in the index: its access modes, each once, in Kubernetes' order."""
+    """Return the index value of a volume: its access modes without duplicates, in Kubernetes' order."""
     modes = volume.spec.access_modes or ()
     return ",".join(mode for mode in _ORDER if mode in modes)
 
@@ -42,11 +42,11 @@ def best_match(
     claim: Claim, groups: Iterable[str], volumes_of: Callable[[str], Iterable[Volume]], *, delay_binding: bool = False
 ) -> Volume | None:
     """
-    The volume for a claim.
+    Return the volume for a claim; None if there is none.
 
     :param groups: the values of the index
-    :param volumes_of: gives the volumes of one of them
-    :raises ValueError: if the claim's selector or a quantity cannot be read
+    :param volumes_of: returns the volumes with one of these values
+    :raises ValueError: if the claim's selector or a quantity is invalid
     """
     split = {group: [mode for mode in group.split(",") if mode] for group in groups}
     wanted = claim.spec.access_modes or ()
@@ -59,7 +59,7 @@ def best_match(
 
 
 def mismatch(volume: Volume, claim: Claim) -> str:
-    """Why a volume that the claim names does not do for it, ``""`` if it does. The texts are Kubernetes'."""
+    """Return why a volume that a claim names is not suitable; ``""`` if it is. The texts are Kubernetes'."""
     if volume.metadata.deletion_timestamp is not None:
         return f'the volume is marked for deletion "{volume.metadata.name}"'
     if capacity_of(volume).value() < requested_storage(claim).value():
@@ -77,9 +77,9 @@ def mismatch(volume: Volume, claim: Claim) -> str:
 
 def smallest_match(claim: Claim, volumes: Iterable[Volume], *, delay_binding: bool = False) -> Volume | None:
     """
-    The smallest of some volumes that does for a claim, whatever their access modes.
+    Return the smallest of these volumes that is suitable for a claim. Access modes are not compared.
 
-    :raises ValueError: if the claim's selector or a quantity cannot be read
+    :raises ValueError: if the claim's selector or a quantity is invalid
     """
     selector = label_selector_as_selector(claim.spec.selector) if claim.spec.selector is not None else None
     requested, wanted_class = requested_storage(claim), class_of_claim(claim)

@@ -1,7 +1,7 @@
-"""Operations: what takes its time (making, deleting and emptying storage), beside the syncs that start it.
+"""Operations: slow work on storage (provisioning, deleting, recycling) that runs beside the syncs that start it.
 
-In: a name and something to do. Promised: of one name one operation runs at a time; one that has failed is not started
-again before its time, which doubles with each failure. All end with the controller.
+In: a name and a function. Promised: of one name only one operation runs at a time. After a failure, it can start again
+only after a delay, which doubles with each failure. All operations end with the controller.
 """
 
 from __future__ import annotations
@@ -20,21 +20,23 @@ __all__ = ("Operations",)
 
 log = get_logger(__name__)
 
-#: Seconds after the first failure, and at most. Kubernetes' own.
+#: The first and the longest delay after a failure in seconds, as in Kubernetes.
 _FIRST: Final = 0.5
 _LAST: Final = 122.0
 
 
 class Operations:
+    """Runs operations by name."""
+
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._tasks: TaskGroup | None = None
         self._running: set[str] = set()
-        #: When an operation that has failed may begin again, and how long it waited.
+        #: By the name of a failed operation: when it may start again, and its last delay.
         self._postponed: dict[str, tuple[float, float]] = {}
 
     async def run(self) -> None:
-        """Have operations run, until cancelled."""
+        """Run operations until cancelled."""
         async with anyio.create_task_group() as tasks:
             self._tasks = tasks
             try:
@@ -44,7 +46,7 @@ class Operations:
 
     def start(self, name: str, operation: Callable[[], Awaitable[None]]) -> bool:
         """
-        Start an operation, unless it runs already or has failed a moment ago.
+        Start an operation, unless it is already running or its delay after a failure is not over.
 
         :return: whether it was started
         """
@@ -59,7 +61,7 @@ class Operations:
         try:
             await operation()
             self._postponed.pop(name, None)
-        except Exception as error:  # whatever a plug-in raises, the others are to go on
+        except Exception as error:  # a plug-in may raise any type; the other operations must continue
             _, waited = self._postponed.get(name, (0.0, 0.0))
             wait = min(waited * 2, _LAST) if waited else _FIRST
             self._postponed[name] = self._clock.monotonic() + wait, wait

@@ -1,8 +1,8 @@
-"""Making volumes for claims: by a plug-in of this process, or by an external provisioner that watches claims.
+"""Provisioning volumes for claims, with a plug-in of this process or by an external provisioner that watches claims.
 
 In: a claim without a volume, whose class names a provisioner. Out: the annotation that external provisioners wait for;
-or the storage that a plug-in made, as a volume that is bound to the claim. Promised: the volume's name comes from the
-claim's uid, so that a second try finds what the first one made; storage whose volume cannot be saved is deleted again.
+or a volume that a plug-in has made, bound to the claim. Promised: the volume's name is made from the claim's uid, so
+that a second try finds the volume of the first; if the volume cannot be saved, its storage is deleted again.
 """
 
 from __future__ import annotations
@@ -43,17 +43,19 @@ from kinformer_controllers.shared.volumes.plugins import (
 __all__ = ("Provisioner", "ProvisioningError")
 
 _FAILED: Final = "ProvisioningFailed"
-#: How often saving a volume is tried, and seconds between; Kubernetes' own.
+#: The number of tries to save a volume, and the seconds between them, as in Kubernetes.
 _TRIES: Final = 5
 _BETWEEN: Final = 10.0
 
 
 class ProvisioningError(SyncError):
-    """A volume could not be made; it is tried again later."""
+    """A volume could not be provisioned. It is tried again later."""
 
 
 class Provisioner:
     """
+    Provisions volumes.
+
     :param classes: the cache of storage classes
     """
 
@@ -76,7 +78,7 @@ class Provisioner:
         self._clock = clock
 
     def provision(self, claim: Claim) -> None:
-        """Begin to have a volume made for a claim, unless that is under way."""
+        """Start to provision a volume for a claim, unless this is already running."""
         name = class_of_claim(claim)
         found = self._classes.get_by_key(name)
         if found is None:
@@ -114,7 +116,7 @@ class Provisioner:
         )
 
     async def _name_provisioner(self, claim: Claim, provisioner: str) -> Claim:
-        """Say on the claim who is to make its volume."""
+        """Set the annotations of a claim that name the provisioner of its volume."""
         if annotation_of(claim, STORAGE_PROVISIONER) == provisioner:
             return claim
         annotations = dict(claim.metadata.annotations or {})
@@ -173,7 +175,7 @@ class Provisioner:
             raise self._failed(claim, f'Failed to get target node: node "{name}" not found') from error
 
     async def _have_rescheduled(self, claim: Claim) -> None:
-        """Have the scheduler choose a node again: there, no volume can be made."""
+        """Remove the selected node from a claim, so that the scheduler chooses another one."""
         if annotation_of(claim, SELECTED_NODE) is None:
             return
         annotations = {key: value for key, value in (claim.metadata.annotations or {}).items() if key != SELECTED_NODE}
@@ -223,7 +225,7 @@ class Provisioner:
 
 
 def _bound(volume: Volume, name: str, claim: Claim, plugin: str) -> Volume:
-    """A volume that was made for a claim, as it is saved."""
+    """Complete a volume that a plug-in has made, for saving: its name, annotations, finalizer, claim and class."""
     meta = volume.metadata
     meta.name = meta.name or name
     meta.annotations = {**(meta.annotations or {}), BOUND_BY_CONTROLLER: "yes", PROVISIONED_BY: plugin}

@@ -1,8 +1,8 @@
-"""What becomes of a released volume: it is kept, deleted, or emptied and free again, as its policy says.
+"""Reclaiming a released volume: it is kept, deleted, or emptied and made available again, by its reclaim policy.
 
-In: a volume whose claim is gone. Out: operations of plug-ins, and afterwards the volume's end or its phase. Promised:
-before anything is deleted or emptied, the volume is read anew and must still be released; a volume that pods use is not
-emptied. What fails is told in the volume's phase and an Event, and tried again.
+In: a volume whose claim is gone. Out: operations of plug-ins; afterwards the volume is deleted or gets a new phase.
+Promised: before its storage is deleted or emptied, the volume is read from the server and must still be released; a
+volume that pods use is not emptied. An error is reported in the volume's phase and by an Event, and is retried.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ __all__ = ("Reclaimer",)
 
 
 class Reclaimer:
+    """Reclaims released volumes."""
+
     def __init__(
         self,
         client: Client,
@@ -47,9 +49,9 @@ class Reclaimer:
         self._recorder = recorder
 
     def reclaim(self, volume: Volume) -> None:
-        """Begin to do with a released volume what its policy says, unless that is under way."""
+        """Start to reclaim a released volume by its policy, unless this is already running."""
         if annotation_of(volume, MIGRATED_TO):
-            return  # its driver's provisioner does
+            return  # the provisioner of its CSI driver does this
         name = f"{volume.metadata.name}[{volume.metadata.uid}]"
         match volume.spec.persistent_volume_reclaim_policy:
             case "Delete":
@@ -64,7 +66,7 @@ class Reclaimer:
             await self._fail(volume, "VolumeFailedDelete", str(error))
             return
         if plugin is None:
-            return  # somebody else's
+            return  # an external provisioner deletes it
         fresh = await self._released(volume)
         if fresh is None:
             return
@@ -79,7 +81,7 @@ class Reclaimer:
         await self._remove(fresh, plugin)
 
     async def _remove(self, volume: Volume, plugin: DeleterPlugin) -> None:
-        """Remove a volume whose storage is gone."""
+        """Delete a volume whose storage is gone."""
         name = volume.metadata.name
         try:
             fresh = await self._volumes.get(name)
@@ -91,7 +93,7 @@ class Reclaimer:
                 await self._binder.update_volume(written)
             await self._volumes.delete(name)
         except NotFound:
-            return  # it was only kept by the finalizer
+            return  # it existed only because of the finalizer
 
     async def _recycle(self, volume: Volume) -> None:
         fresh = await self._released(volume)
@@ -104,7 +106,7 @@ class Reclaimer:
             for pod in pods_of_claim(self._pods, key)
             if not is_pod_done(pod)
         )
-        if users and self._claims.get(key) is None:  # otherwise they use the next claim of that name
+        if users and self._claims.get(key) is None:  # otherwise they use a newer claim with the same name
             message = f"Volume is used by pods: {','.join(users)}"
             self._recorder.event(volume, NORMAL, "VolumeFailedRecycle", message)
             return
@@ -124,7 +126,7 @@ class Reclaimer:
         await self._binder.set_volume_phase(volume, "Failed", message, event=(WARNING, reason))
 
     async def _released(self, volume: Volume) -> Volume | None:
-        """The volume as it is now, None if it is gone or no longer to be reclaimed."""
+        """Return the volume from the server; None if it is gone or is no longer released."""
         try:
             fresh = await self._volumes.get(volume.metadata.name)
         except NotFound:
@@ -135,5 +137,5 @@ class Reclaimer:
         claim = self._claims.get(key)
         if claim is None or claim.metadata.uid != reference.uid:
             return fresh
-        # The claim is there; the volume is released if the claim has another one.
+        # The claim exists. The volume is released only if the claim has another volume.
         return fresh if claim.spec.volume_name not in (None, "", fresh.metadata.name) else None

@@ -1,7 +1,7 @@
-"""What is done about a volume: it is free, bound, released and then reclaimed, or rolled back.
+"""Syncing a volume: it is available, bound, released and then reclaimed, or its binding is undone.
 
-In: a volume, and the claim that it points to. Out: writes of a :class:`.Binder`, keys of claims to sync, and operations
-of a :class:`.Reclaimer`. A volume is released only when its claim is known to be gone: the server is asked before.
+In: a volume, and the claim that it names. Out: writes of a :class:`.Binder`, keys of claims to sync, and operations of
+a :class:`.Reclaimer`. Before a volume is released, the server is asked whether its claim is really gone.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from kinformer_controllers.shared.writing.finalizers import without_finalizers
 
 __all__ = ("DELETION_FINALIZER", "Volumes")
 
-#: Keeps a volume that a plug-in here has made, until its storage is gone.
+#: The finalizer of a volume that a plug-in here has made. It stays until the storage is deleted.
 DELETION_FINALIZER: Final = "kubernetes.io/pv-controller"
 _EXTERNAL_FINALIZER: Final = "external-provisioner.volume.kubernetes.io/finalizer"
 _ENDED: Final = ("Released", "Failed")
@@ -36,9 +36,11 @@ _ENDED: Final = ("Released", "Failed")
 
 class Volumes:
     """
-    :param server_claims: where claims are asked for that the cache does not have
-    :param sync_claim: has a claim looked at
-    :param reclaim: does with a released volume what its policy says
+    Syncs volumes.
+
+    :param server_claims: reads claims from the server that are not in the cache
+    :param sync_claim: queues a claim
+    :param reclaim: starts to reclaim a released volume
     """
 
     def __init__(
@@ -59,14 +61,14 @@ class Volumes:
 
     async def sync(self, volume: Volume) -> None:
         """
-        Bring one volume to where it should be.
+        Sync one volume.
 
-        :raises ClientError: if a write is refused, or the server cannot be asked
+        :raises ClientError: if a write is refused, or the server cannot be read
         """
         volume = await self._marked(volume)
         reference = volume.spec.claim_ref
         if reference is None or not reference.uid:
-            # Free, or reserved for a claim that has not come yet.
+            # It has no claim, or is reserved for a claim that does not exist yet.
             await self._binder.set_volume_phase(volume, "Available")
             return
         claim = await self._claim_of(volume)
@@ -77,7 +79,7 @@ class Volumes:
         elif claim.spec.volume_name == volume.metadata.name:
             await self._binder.set_volume_phase(volume, "Bound")
         elif annotation_of(volume, PROVISIONED_BY) is not None and _policy(volume) == "Delete":
-            # It was made for the claim, which got another one meanwhile.
+            # It was made for the claim, but the claim has got another volume since.
             await self._release(volume)
         else:
             await self._binder.unbind(volume)
@@ -102,7 +104,7 @@ class Volumes:
         )
 
     async def _release(self, volume: Volume) -> None:
-        # A failure is left for the user to see, while it is tried again.
+        # The phase Failed stays visible to the user while reclaiming is retried.
         if volume.status is None or volume.status.phase not in _ENDED:
             volume = await self._binder.set_volume_phase(volume, "Released")
         self._reclaim(volume)
@@ -115,7 +117,9 @@ class Volumes:
             )
 
     async def _claim_of(self, volume: Volume) -> Claim | None:
-        """The claim that a volume points to, None if it is gone. What the cache says is checked before."""
+        """
+        Return the claim that a volume names; None if it is gone. If the cache does not have it, the server is asked.
+        """
         reference = volume.spec.claim_ref
         assert reference is not None
         name, namespace = reference.name or "", reference.namespace or ""
@@ -131,7 +135,7 @@ class Volumes:
         return claim if claim.metadata.uid == reference.uid else None
 
     async def _marked(self, volume: Volume) -> Volume:
-        """The volume with the annotations and finalizers that it is to have."""
+        """Write the annotations and finalizers that a volume should have, and return it."""
         annotations, finalizers = migration_of_volume(volume.metadata.annotations), _finalizers(volume)
         if annotations is None and finalizers is None:
             return volume
@@ -149,7 +153,7 @@ def _policy(volume: Volume) -> str:
 
 
 def _finalizers(volume: Volume) -> list[str] | None:
-    """The finalizers that a volume is to have, None if it has them."""
+    """Return the finalizers that a volume should have; None if it has them."""
     current = list(volume.metadata.finalizers or ())
     provisioner = annotation_of(volume, PROVISIONED_BY)
     if provisioner is None:

@@ -1,4 +1,4 @@
-"""The expansion of volumes, as kube-controller-manager has it: enlarges a volume whose claim asks for more."""
+"""The expansion of volumes, as in kube-controller-manager: it expands a volume if its claim asks for more storage."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The expansion of volumes: enlarges what a plug-in of this process can, and names the resizer of what it cannot.
+"""The expansion of volumes: with a plug-in of this process, or by an external resizer that the claim then names.
 
-In: bound claims that ask for more than they have. Out: larger storage, the volume's capacity, and the claim's status.
-Promised: the volume is read from the server before; storage is never made smaller; what fails is told in an Event and
-the claim's conditions, and tried again.
+In: bound claims that ask for more storage than they have. Out: larger storage, the volume's new capacity, and the
+claim's status. Promised: the volume is first read from the server; storage is never made smaller; an error is reported
+by an Event and in the claim's conditions, and is retried.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from kinformer_controllers.shared.volumes.plugins import ExpanderPlugin, VolumeP
 
 __all__ = ("PersistentVolumeExpander", "make_controller")
 
-#: The component that its Events are from, and claims that are looked at at once; Kubernetes' own.
+#: The source component of its Events, and the number of workers, as in Kubernetes.
 COMPONENT: Final = "volume_expand"
 WORKERS: Final = 10
 _RESIZER: Final = "volume.kubernetes.io/storage-resizer"
@@ -59,6 +59,8 @@ def make_controller(context: ControllerContext) -> Controller:
 
 
 class PersistentVolumeExpander:
+    """Syncs claims."""
+
     def __init__(
         self,
         client: Client,
@@ -81,10 +83,10 @@ class PersistentVolumeExpander:
 
     async def sync(self, key: str) -> None:
         """
-        Enlarge one claim's volume, if it asks for more.
+        Expand a claim's volume, if the claim asks for more storage.
 
-        :raises SyncError: if the volume is not the claim's, or could not be enlarged
-        :raises ClientError: if the server refuses
+        :raises SyncError: if the volume is not bound to the claim, or could not be expanded
+        :raises ClientError: if the server refuses a request
         """
         claim = self._cached.get_by_key(key)
         if claim is None or not claim.spec.volume_name:
@@ -149,7 +151,7 @@ class PersistentVolumeExpander:
         return await self._claims.update_status(written)
 
     async def _write_volume(self, volume: Volume, *, annotation: str | None, size: str = "") -> Volume:
-        """Write a volume with a new size, and with the annotation of what it was before, or without it."""
+        """Write a volume with a new size, and with or without the annotation of its former size."""
         written = copy.copy(volume)
         written.metadata, written.spec = copy.copy(volume.metadata), copy.copy(volume.spec)
         annotations = dict(volume.metadata.annotations or {})
@@ -163,7 +165,7 @@ class PersistentVolumeExpander:
 
 
 def is_worth_a_look(old: Claim | None, new: Claim | None) -> bool:
-    """Whether a bound claim is new, or asks for more than it did, or has become larger."""
+    """Whether a bound claim is new, asks for more storage than before, or has become larger."""
     if new is None or new.status is None or new.status.phase != "Bound":
         return False
     return (

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kinformer.options import option
+from kinformer_controllers.shared.options import enable_hostpath_provisioner
 
 __all__ = ("ExpanderOptions",)
 
 
 @dataclass(frozen=True)
 class ExpanderOptions:
-    enable_hostpath_provisioner: bool = option(
-        False, "Make directories of this machine for storage classes of kubernetes.io/host-path. For tests only."
-    )
+    enable_hostpath_provisioner: bool = enable_hostpath_provisioner()

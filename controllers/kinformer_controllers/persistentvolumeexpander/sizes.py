@@ -1,8 +1,8 @@
-"""What a claim's status says of its expansion.
+"""Computing the status of a claim during the expansion of its volume.
 
-In: a claim, its volume, and how far the expansion has come. Out: the status that the claim is to have. The words are
-those of the API: ``allocatedResources`` is what was promised to the claim and counts for quotas, its status tells how
-far that has come, and the conditions are for people.
+In: a claim, its volume, and the state of the expansion. Out: the claim's new status. The API's fields mean:
+``allocatedResources`` is the promised size, which counts for quotas; ``allocatedResourceStatuses`` is the state of the
+expansion; the conditions are for users.
 """
 
 from __future__ import annotations
@@ -40,40 +40,40 @@ _STORAGE: Final = "storage"
 
 
 def claimed_storage(claim: Claim) -> Quantity:
-    """How large a claim is, by its status."""
+    """Return the size of a claim in its status."""
     capacity = (claim.status.capacity if claim.status is not None else None) or {}
     return Quantity.parse(capacity.get(_STORAGE, "0"))
 
 
 def wants_more(claim: Claim, volume: Volume) -> bool:
-    """Whether there is anything to do: the claim asks for more than it has, or an expansion is to be tidied up."""
+    """Whether the claim asks for more storage than it has, or an expansion has to be finished."""
     return requested_storage(claim) > claimed_storage(claim) or annotation_of(volume, PRE_RESIZE_CAPACITY) is not None
 
 
 def is_done(claim: Claim, volume: Volume) -> bool:
-    """Whether a claim is as large as it asks for, and as its volume is."""
+    """Whether a claim is as large as requested, and as large as its volume."""
     has = claimed_storage(claim)
     return has >= requested_storage(claim) and has >= capacity_of(volume)
 
 
 def in_progress(claim: Claim, size: Quantity, now: datetime) -> Any:
-    """The storage is being enlarged."""
+    """Return the status while the storage is being expanded."""
     return _status(claim, size, "ControllerResizeInProgress", now, _RESIZING)
 
 
 def infeasible(claim: Claim, size: Quantity, now: datetime, message: str) -> Any:
-    """The storage could not be enlarged."""
+    """Return the status after the storage could not be expanded."""
     return _status(claim, size, "ControllerResizeInfeasible", now, "ControllerResizeError", message)
 
 
 def pending_on_node(claim: Claim, size: Quantity, now: datetime) -> Any:
-    """The storage is larger; the node has to enlarge the file system when a pod uses it."""
+    """Return the status after the storage was expanded, and before the node has expanded the file system."""
     message = "Waiting for user to (re-)start a pod to finish file system resize of volume on node."
     return _status(claim, size, "NodeResizePending", now, _PENDING, message)
 
 
 def expanded(claim: Claim, size: Quantity) -> Any:
-    """The claim is as large as its volume."""
+    """Return the status after the expansion."""
     status = _copy(claim)
     status.capacity = {**(status.capacity or {}), _STORAGE: str(size)}
     status.allocated_resources = {**(status.allocated_resources or {}), _STORAGE: str(size)}

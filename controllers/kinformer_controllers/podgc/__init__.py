@@ -1,4 +1,4 @@
-"""The pod garbage collector, as kube-controller-manager has it: deletes pods that nothing else would delete."""
+"""The pod garbage collector, as in kube-controller-manager: it deletes pods that no other component deletes."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""The pod garbage collector: looks at all pods every 20 seconds, and deletes those that are garbage.
+"""The pod garbage collector: checks all pods every 20 seconds, and deletes those that are garbage.
 
 In: the caches of pods and nodes. Out: deletions without a grace period. Promised: a pod that has not ended is marked
-as failed before it is deleted, so that its owner counts it as failed. A node is asked for at the server before its pods
-are deleted. What cannot be deleted is counted, logged, and tried again 20 seconds later.
+as failed before it is deleted, so that its owner counts it as failed. Before the pods of a missing node are deleted,
+the server is asked whether the node exists. An error is counted and logged, and the pod is checked again 20 seconds
+later.
 """
 
 from __future__ import annotations
@@ -36,12 +37,12 @@ __all__ = ("PodGCController", "make_controller")
 
 log = get_logger(__name__)
 
-#: Seconds between two looks at all pods, and for which a node has to be missing. Both are Kubernetes'.
+#: Seconds between two checks, and the seconds for which a node must be missing. Both are Kubernetes'.
 CHECK_PERIOD: Final = 20.0
 QUARANTINE: Final = 40.0
-#: Deletions under way at once.
+#: The largest number of concurrent deletions.
 AT_ONCE: Final = 64
-#: There is nothing to tell apart: every sync looks at all pods.
+#: The only key: every sync checks all pods.
 _ALL_PODS: Final = "pods"
 
 
@@ -74,7 +75,7 @@ class PodGCController:
         """
         Delete what is garbage now.
 
-        :return: seconds until the next look
+        :return: seconds until the next check
         """
         pods = self._cached_pods.list()
         nodes = {node.metadata.name: node for node in self._cached_nodes.list()}
@@ -86,7 +87,7 @@ class PodGCController:
         return CHECK_PERIOD
 
     async def _nodes_gone(self, missing: Collection[str]) -> set[str]:
-        """The nodes that have been missing for long enough, and that the server does not know either."""
+        """Return the nodes that have been missing for the quarantine and do not exist on the server."""
         gone = set()
         for name in self.quarantine.missing(missing, self._clock.monotonic()):
             try:
@@ -94,8 +95,8 @@ class PodGCController:
             except NotFound:
                 gone.add(name)
             except ClientError as error:
-                # It is not known to be gone. If it is missed still, it is asked for again after another quarantine.
-                log.error("node_not_found_out", node=name, error=str(error))
+                # It is not known whether the node exists. If it is still missing, a new quarantine starts.
+                log.error("missing_node_not_checked", node=name, error=str(error))
         return gone
 
     async def _delete_all(self, pods: Iterable[V1Pod], reason: str) -> None:
@@ -110,7 +111,7 @@ class PodGCController:
                 tasks.start_soon(delete, pod)
 
     async def _fail_and_delete(self, pod: V1Pod, reason: str) -> None:
-        """Mark a pod as failed if it has not ended, and delete it at once. One that is gone already is no error."""
+        """Mark a pod as failed if it has not ended, and delete it at once. It is no error if it is already gone."""
         meta, condition = pod.metadata, None
         if reason == "orphaned":
             message = "PodGC: node no longer exists"
@@ -120,7 +121,7 @@ class PodGCController:
                 await self._pods.patch(
                     meta.name, patch, meta.namespace, patch_type=PatchType.STRATEGIC, subresource="status"
                 )
-            # Only this very pod: a StatefulSet may have made another one of the same name meanwhile.
+            # The uid is a precondition, because a StatefulSet may have created another pod with the same name.
             options = DeleteOptions(grace_period_seconds=0, preconditions=Preconditions(uid=meta.uid))
             await self._pods.delete(meta.name, meta.namespace, options)
         except (NotFound, Conflict) as error:
@@ -128,7 +129,7 @@ class PodGCController:
 
 
 async def _counted(pod: V1Pod, reason: str, delete: Callable[[V1Pod, str], Awaitable[None]]) -> None:
-    """Delete a pod, count it, and keep its errors to itself: the other pods are to go."""
+    """Delete a pod and count it. Errors are counted and logged, so that the other pods are deleted, too."""
     labels = {"namespace": pod.metadata.namespace, "reason": reason}
     log.info("deleting_pod", pod=meta_namespace_key(pod), reason=reason)
     FORCED_DELETIONS.labels(**labels).inc()

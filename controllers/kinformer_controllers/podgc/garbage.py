@@ -1,13 +1,12 @@
-"""Which pods are garbage.
+"""Finding the pods that are garbage.
 
-In: pods and nodes as the caches have them, and the time. Out: the pods to delete, in the order in which they are to go.
-There are four kinds of garbage:
+In: pods and nodes from the caches, and the time. Out: the pods to delete, in order. There are four kinds of garbage:
 
 - *out-of-service*: the pod is being deleted, and its node is not ready and has the out-of-service taint;
-- *terminated*: the pod has ended, and there are more such pods than the threshold allows. Evicted pods go first, then
+- *terminated*: the pod has ended, and there are more such pods than the threshold allows. Evicted pods come first, then
   the oldest;
-- *orphaned*: the pod's node is gone. A node is taken for gone after a quarantine, since the cache of nodes may be
-  behind that of pods; the caller then asks the server;
+- *orphaned*: the pod's node is gone. A missing node counts as gone after a quarantine, because the cache of nodes may
+  be older than that of pods; the caller then asks the server;
 - *unscheduled*: the pod is being deleted and has no node, so that no kubelet will end it.
 """
 
@@ -18,6 +17,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from kinformer.models import V1Node, V1Pod
+from kinformer_controllers.shared.nodes.taints import OUT_OF_SERVICE
 from kinformer_controllers.shared.owning.status import pod_status
 
 __all__ = (
@@ -28,16 +28,16 @@ __all__ = (
     "unscheduled_terminating_pods",
 )
 
-OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
+
 _NOT_TERMINATED: Final = ("Pending", "Running", "Unknown")
 _LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
 
 
 class Quarantine:
     """
-    Nodes that pods name and that the cache does not have, until they have been missing for long enough.
+    The nodes that pods name and that are missing in the cache.
 
-    :param seconds: how long a node has to be missing
+    :param seconds: how long a node must be missing
     """
 
     def __init__(self, seconds: float) -> None:
@@ -50,10 +50,10 @@ class Quarantine:
 
     def missing(self, nodes: Iterable[str], now: float) -> list[str]:
         """
-        Note which nodes are missing now.
+        Note the nodes that are missing now.
 
         :param now: the clock's monotonic time, in seconds
-        :return: those whose quarantine is over. They leave it: one that is missing still starts anew next time
+        :return: the nodes whose quarantine is over. If one is still missing the next time, its quarantine starts again
         """
         self._ends = {node: self._ends.get(node, now + self._seconds) for node in nodes}
         over = [node for node, end in self._ends.items() if end <= now]
@@ -63,18 +63,22 @@ class Quarantine:
 
 
 def node_of(pod: V1Pod) -> str:
-    """The name of the node that the pod is bound to, ``""`` if it is bound to none."""
+    """Return the name of the node that the pod is bound to; ``""`` if there is none."""
     return (pod.spec.node_name if pod.spec is not None else None) or ""
 
 
 def out_of_service_pods(pods: Iterable[V1Pod], nodes: Mapping[str, V1Node]) -> list[V1Pod]:
-    """The pods that are being deleted on nodes that are out of service, evicted and oldest ones first."""
+    """Return the pods that are being deleted on nodes that are out of service; evicted and oldest ones come first."""
     gone = {name for name, node in nodes.items() if _is_out_of_service(node)}
     return sorted((pod for pod in pods if pod.metadata.deletion_timestamp and node_of(pod) in gone), key=_order)
 
 
 def surplus_terminated_pods(pods: Iterable[V1Pod], threshold: int) -> Sequence[V1Pod]:
-    """The terminated pods above the threshold, evicted and oldest ones first; none if the threshold is 0 or less."""
+    """
+    Return the terminated pods above the threshold; evicted and oldest ones come first.
+
+    :param threshold: 0 or less for no limit
+    """
     if threshold <= 0:
         return ()
     terminated = [pod for pod in pods if _is_terminated(pod)]
@@ -83,7 +87,7 @@ def surplus_terminated_pods(pods: Iterable[V1Pod], threshold: int) -> Sequence[V
 
 
 def unscheduled_terminating_pods(pods: Iterable[V1Pod]) -> list[V1Pod]:
-    """The pods that are being deleted and were never bound to a node."""
+    """Return the pods that are being deleted and were never bound to a node."""
     return [pod for pod in pods if pod.metadata.deletion_timestamp and not node_of(pod)]
 
 

@@ -1,4 +1,4 @@
-"""The protection of claims, as kube-controller-manager has it: a claim that pods use is not deleted before they end."""
+"""The protection of claims, as in kube-controller-manager: a claim is not deleted while pods use it."""
 
 from __future__ import annotations
 

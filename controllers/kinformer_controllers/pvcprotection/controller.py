@@ -1,8 +1,8 @@
 """The protection of claims: a finalizer that stays while a pod uses the claim.
 
-In: PersistentVolumeClaims and pods. Out: the finalizer, added to claims and taken from those that are being deleted and
-that nobody uses. Promised: before it is taken off, the server is asked for the pods of the namespace: the cache may not
-have heard of one that was bound a moment ago.
+In: PersistentVolumeClaims and pods. Out: the finalizer is added to claims, and removed from claims that are being
+deleted and are not used. Promised: before it is removed, the pods of the namespace are listed from the server, because
+the cache may not have a pod that was just bound.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from kinformer_controllers.shared.writing.finalizers import (
 __all__ = ("FINALIZER", "ClaimProtection", "make_controller")
 
 FINALIZER: Final = "kubernetes.io/pvc-protection"
-#: Claims looked at at once; Kubernetes' own.
+#: The number of workers, as in Kubernetes.
 WORKERS: Final = 30
 
 
@@ -38,6 +38,8 @@ def make_controller(context: ControllerContext) -> Controller:
 
 
 class ClaimProtection:
+    """Syncs claims."""
+
     def __init__(self, client: Client, informers: SharedInformerFactory, *, clock: Clock | None = None) -> None:
         self._claims, self._pods = client.resource(V1PersistentVolumeClaim), client.resource(V1Pod)
         claims, pods = informers.informer_for(V1PersistentVolumeClaim), informers.informer_for(V1Pod)
@@ -52,9 +54,9 @@ class ClaimProtection:
 
     async def sync(self, key: str) -> None:
         """
-        Add the finalizer to a claim, or take it off if the claim may go.
+        Add the finalizer to a claim, or remove it if the claim may be deleted.
 
-        :raises ClientError: if that cannot be done
+        :raises ClientError: if the server refuses a request
         """
         claim = self._cached_claims.get_by_key(key)
         if claim is None or not needs_a_look(None, claim):
@@ -85,7 +87,7 @@ def needs_a_look(old: Any, claim: Any) -> bool:
 
 
 class PodHandler:
-    """Has the claims looked at that a pod may have set free."""
+    """An event handler for pods. It queues the claims that a pod no longer uses."""
 
     def __init__(self, add: Any) -> None:
         self._add = add
@@ -96,7 +98,7 @@ class PodHandler:
     def on_update(self, old: V1Pod, new: V1Pod, /) -> None:
         self._changed(new)
         if old.metadata.uid != new.metadata.uid:
-            self._freed(old)  # nobody will tell of its end
+            self._freed(old)  # there is no event for its deletion
 
     def on_delete(self, obj: Any, /) -> None:
         obj = last_state(obj)

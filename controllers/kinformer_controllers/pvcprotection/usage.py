@@ -1,4 +1,4 @@
-"""Whether a pod uses a claim, so that the claim must stay."""
+"""Deciding whether a pod uses a claim, so that the claim must stay."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ def keeps_claim(pod: V1Pod, claim: V1PersistentVolumeClaim) -> bool:
     """
     Whether a pod keeps a claim from being deleted.
 
-    One that is not on a node yet does not: its kubelet will refuse a claim that is being deleted. The claim of an
-    ephemeral volume is kept by its own pod only, and only until the kubelet is done with it; otherwise pod and claim
-    would wait for each other.
+    A pod that is not bound to a node does not: its kubelet will refuse a claim that is being deleted. The claim of an
+    ephemeral volume is kept only by its own pod, and only until the kubelet has shut the pod down. Otherwise pod and
+    claim would wait for each other.
     """
     spec, name = pod.spec, claim.metadata.name
     if spec is None or not spec.node_name or pod.metadata.namespace != claim.metadata.namespace:
@@ -31,6 +31,6 @@ def keeps_claim(pod: V1Pod, claim: V1PersistentVolumeClaim) -> bool:
 
 
 def _is_shut_down(pod: V1Pod) -> bool:
-    """Whether the kubelet is done with a pod, or the pod was deleted by force."""
+    """Whether the kubelet has shut a pod down, or the pod was force-deleted."""
     meta = pod.metadata
     return meta.deletion_timestamp is not None and meta.deletion_grace_period_seconds == 0

@@ -1,4 +1,4 @@
-"""The protection of volumes, as kube-controller-manager has it: a volume that is bound is not deleted."""
+"""The protection of volumes, as in kube-controller-manager: a bound volume is not deleted."""
 
 from __future__ import annotations
 

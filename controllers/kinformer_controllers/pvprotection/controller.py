@@ -1,7 +1,7 @@
 """The protection of volumes: a finalizer that stays while the volume is bound.
 
-In: PersistentVolumes. Out: the finalizer, added to volumes and taken from those that are being deleted and are not
-bound. Whether one is bound is what its phase says, which the binder keeps.
+In: PersistentVolumes. Out: the finalizer is added to volumes, and removed from volumes that are being deleted and are
+not bound. A volume is bound if it has the phase Bound, which the binder sets.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ def make_controller(context: ControllerContext) -> Controller:
 
 
 class VolumeProtection:
+    """Syncs volumes."""
+
     def __init__(self, client: Client, informers: SharedInformerFactory, *, clock: Clock | None = None) -> None:
         self._volumes = client.resource(V1PersistentVolume)
         volumes = informers.informer_for(V1PersistentVolume)
@@ -40,9 +42,9 @@ class VolumeProtection:
 
     async def sync(self, name: str) -> None:
         """
-        Add the finalizer to a volume, or take it off if the volume may go.
+        Add the finalizer to a volume, or remove it if the volume may be deleted.
 
-        :raises ClientError: if that cannot be done
+        :raises ClientError: if the server refuses the patch
         """
         volume = self._cached.get_by_key(name)
         if volume is None or not needs_a_look(None, volume):
@@ -52,7 +54,7 @@ class VolumeProtection:
         elif volume.status is not None and volume.status.phase == "Bound":
             return
         else:
-            # The phase is the volume's as it was seen: if it has been bound meanwhile, the patch is refused.
+            # The phase may be old. If the volume has been bound since, its version differs, and the patch is refused.
             patch = remove_finalizers_patch(volume, FINALIZER)
             patch["metadata"]["resourceVersion"] = volume.metadata.resource_version
         try:

@@ -1,4 +1,4 @@
-"""The ReplicaSet controller: :mod:`kinformer_controllers.shared.replicas` over this kind."""
+"""The ReplicaSet controller: :mod:`kinformer_controllers.shared.replicas` for this kind."""
 
 from __future__ import annotations
 

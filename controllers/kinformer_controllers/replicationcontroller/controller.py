@@ -1,4 +1,4 @@
-"""The ReplicationController controller: :mod:`kinformer_controllers.shared.replicas` over this kind.
+"""The ReplicationController controller: :mod:`kinformer_controllers.shared.replicas` for this kind.
 
 ReplicationControllers have a map of labels as their selector, and no ``terminatingReplicas`` in their status.
 """

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kinformer.options import option, workers
+from kinformer.options import workers
+from kinformer_controllers.shared.options import enable_garbage_collector
 
 __all__ = ("ReplicationControllerOptions",)
 
@@ -12,6 +13,4 @@ __all__ = ("ReplicationControllerOptions",)
 @dataclass(frozen=True)
 class ReplicationControllerOptions:
     concurrent_rc_syncs: int = workers(5, "ReplicationControllers")
-    enable_garbage_collector: bool = option(
-        True, "Whether the cluster's garbage collector runs: without it no pod is adopted or released."
-    )
+    enable_garbage_collector: bool = enable_garbage_collector()

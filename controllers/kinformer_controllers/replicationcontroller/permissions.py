@@ -12,7 +12,7 @@ PERMISSIONS: Final[tuple[Rule, ...]] = (
     allow("get list watch", "replicationcontrollers"),
     allow("update", "replicationcontrollers/status"),
     allow("list watch create delete patch", "pods"),
-    # Its pods' owner references block its deletion, which some servers allow to those alone who may finalize it.
+    # Its pods have owner references with blockOwnerDeletion. Some servers require this permission for them.
     allow("update", "replicationcontrollers/finalizers"),
     RECORD_EVENTS,
 )

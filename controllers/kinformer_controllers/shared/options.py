@@ -9,9 +9,18 @@ the help of ``kinformer manager`` imports it and must not load a controller. Oth
 
 from __future__ import annotations
 
-from kinformer.options import option
+from kinformer.options import duration, option
 
-__all__ = ("allocate_node_cidrs", "cloud_provider", "cluster_cidr", "cluster_name", "root_ca_file")
+__all__ = (
+    "allocate_node_cidrs",
+    "cloud_provider",
+    "cluster_cidr",
+    "cluster_name",
+    "enable_garbage_collector",
+    "enable_hostpath_provisioner",
+    "node_monitor_period",
+    "root_ca_file",
+)
 
 
 def cluster_cidr() -> str:
@@ -32,6 +41,25 @@ def cloud_provider() -> str:
 def cluster_name() -> str:
     """The field ``cluster_name``, which tells this cluster apart from others in the same cloud."""
     return option("kubernetes", "What this cluster is called in the cloud.")
+
+
+def enable_garbage_collector() -> bool:
+    """The field ``enable_garbage_collector``."""
+    return option(True, "Whether the cluster's garbage collector runs. Without it, no pod is adopted or released.")
+
+
+def enable_hostpath_provisioner() -> bool:
+    """The field ``enable_hostpath_provisioner``."""
+    return option(
+        False,
+        "Whether volumes of storage classes with the provisioner kubernetes.io/host-path are directories of this "
+        "machine. For tests only.",
+    )
+
+
+def node_monitor_period() -> float:
+    """The field ``node_monitor_period``, in seconds."""
+    return duration(5.0, "How often all nodes are checked.")
 
 
 def root_ca_file() -> str:
