@@ -1,4 +1,4 @@
-"""The StatefulSet controller: pods with an identity and a storage of their own, brought up and down in order."""
+"""The StatefulSet controller: pods with their own identity and storage, which are started and stopped in order."""
 
 from __future__ import annotations
 

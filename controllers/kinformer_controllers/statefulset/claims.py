@@ -1,8 +1,8 @@
 """The claims of a StatefulSet's pods: one PersistentVolumeClaim for each pod and claim template.
 
-The claim ``data`` of the pod ``web-3`` is called ``data-web-3``. It is made before the pod, and stays when the pod
-goes, unless the retention policy says otherwise (:mod:`~kinformer_controllers.statefulset.retention`). All functions
-are pure.
+The claim ``data`` of the pod ``web-3`` is called ``data-web-3``. It is created before the pod, and stays when the pod
+is deleted, unless the retention policy says otherwise (:mod:`~kinformer_controllers.statefulset.retention`). All
+functions are pure.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ def claim_name(statefulset: V1StatefulSet, template: V1PersistentVolumeClaim, or
 
 
 def _name(template: V1PersistentVolumeClaim) -> str:
-    """Empty if it has none: the server takes such a template, and refuses the claim."""
+    """Return the template's name. It may be empty: the server accepts such a template, and refuses the claim."""
     return template.metadata.name or ""
 
 
 def claims_of(statefulset: V1StatefulSet, pod: V1Pod) -> dict[str, V1PersistentVolumeClaim]:
-    """The claims that a pod must have, by the name of their template, as they are to be created."""
+    """Make the claims that a pod must have, by the names of their templates."""
     ordinal = ordinal_of(pod)
     selected = statefulset.spec.selector.match_labels or {}
     claims = {}
@@ -68,7 +68,11 @@ def has_storage(statefulset: V1StatefulSet, pod: V1Pod) -> bool:
 
 
 def set_storage(statefulset: V1StatefulSet, pod: V1Pod) -> None:
-    """Have a pod, which must be the caller's own copy, mount all its claims. A volume of a claim's name is replaced."""
+    """
+    Add all its claims to a pod's volumes. A volume with the name of a claim is replaced.
+
+    :param pod: the caller's own copy, which is changed
+    """
     claims = claims_of(statefulset, pod)
     if not claims or pod.spec is None:
         return

@@ -1,7 +1,8 @@
 """The StatefulSet controller, as kube-controller-manager has it.
 
 In: StatefulSets, their pods, claims and ControllerRevisions. Out: pods and claims by ordinal, revisions, and the
-status. Promised: at most one pod of each ordinal, and with OrderedReady never more than one pod on its way.
+status. Promised: there is at most one pod of each ordinal, and with OrderedReady at most one pod is starting or
+stopping.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class StatefulSetController:
     """
     Syncs StatefulSets.
 
-    :param workers: how many are synced at once
+    :param workers: the number of StatefulSets that are synced at the same time
     """
 
     def __init__(
@@ -108,7 +109,7 @@ class StatefulSetController:
         """
         Sync one StatefulSet. It is never called twice at the same time for one key.
 
-        :return: seconds until one of its pods becomes available, None if there is nothing to wait for
+        :return: seconds until the next sync, if one is needed without an event; otherwise None
         """
         if (wait := self._seen.wait(key)) is not None:
             return wait

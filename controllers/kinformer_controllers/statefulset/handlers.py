@@ -1,4 +1,4 @@
-"""What wakes a StatefulSet besides itself and its pods: a claim that is gone, for which a pod had to wait."""
+"""An event handler that queues a StatefulSet when a claim is gone, because a pod may wait for this."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ class ClaimHandler:
     """
     An event handler for claims.
 
-    kube-controller-manager has none. There, a pod that waits for the end of an old claim is made with the next change
-    of the StatefulSet or of one of its pods, whenever that comes.
+    kube-controller-manager has no such handler. There, a pod that waits for the deletion of an old claim is created
+    only after the next change of the StatefulSet or of one of its pods.
 
-    :param add: takes a key; a queue's ``add``
+    :param add: called with the key; usually a queue's ``add``
     """
 
     def __init__(self, add: Callable[[str], object]) -> None:
         self._add = add
 
     def on_add(self, obj: V1PersistentVolumeClaim, is_in_initial_list: bool, /) -> None:
-        """A new claim lets nobody do what could not be done before."""
+        """Do nothing: no pod waits for a new claim."""
 
     def on_update(self, old: V1PersistentVolumeClaim, new: V1PersistentVolumeClaim, /) -> None:
-        """Nor does a changed one."""
+        """Do nothing: no pod waits for a change of a claim."""
 
     def on_delete(self, obj: Deleted[V1PersistentVolumeClaim], /) -> None:
         claim = last_state(obj)
@@ -42,7 +42,7 @@ class ClaimHandler:
 
 
 def selects(statefulset: V1StatefulSet, pod: V1Pod) -> bool:
-    """Whether the StatefulSet would adopt the pod, going by its labels."""
+    """Whether the StatefulSet's selector matches the pod. An empty or an invalid selector matches nothing."""
     try:
         selector = label_selector_as_selector(statefulset.spec.selector)
     except SelectorError:

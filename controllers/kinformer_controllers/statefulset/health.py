@@ -1,4 +1,4 @@
-"""How far a pod of a StatefulSet is. Functions of a pod and a time."""
+"""The state of a pod of a StatefulSet. Pure functions of a pod and a time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def phase_of(pod: V1Pod) -> str:
 
 
 def is_created(pod: V1Pod) -> bool:
-    """Whether the server has the pod; one that is only planned has no phase."""
+    """Whether the pod exists on the server. A planned pod has no phase."""
     return phase_of(pod) != ""
 
 
@@ -36,7 +36,8 @@ def has_ended(pod: V1Pod) -> bool:
     """
     Whether the pod has failed or succeeded.
 
-    Both are restarted: the phase of a pod that was evicted or rebooted depends on its containers' exit codes.
+    In both cases it is created again. Which of the two phases an evicted pod gets depends only on its containers' exit
+    codes.
     """
     return phase_of(pod) in ("Failed", "Succeeded")
 
@@ -54,5 +55,5 @@ def is_available(pod: V1Pod, min_ready_seconds: int, now: datetime) -> bool:
 
 
 def is_unavailable(pod: V1Pod, min_ready_seconds: int, now: datetime) -> bool:
-    """Not available, or on its way out."""
+    """Whether the pod is not available, or is being deleted."""
     return is_terminating(pod) or not is_available(pod, min_ready_seconds, now)

@@ -1,6 +1,6 @@
-"""Who a pod of a StatefulSet is: its ordinal, and the name, labels and host name that follow from it.
+"""The identity of a StatefulSet's pod: its ordinal, and the name, labels and host name that follow from it.
 
-A pod called ``web-3`` is the one with ordinal 3 of the StatefulSet ``web``. All functions are pure.
+The pod ``web-3`` has the ordinal 3 in the StatefulSet ``web``. All functions are pure.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import re
 from typing import Final
 
 from kinformer.models import V1Pod, V1StatefulSet
+from kinformer_controllers.shared.numbers import go_int
 
 __all__ = (
     "POD_INDEX_LABEL",
@@ -18,6 +19,7 @@ __all__ = (
     "is_in_range",
     "is_member",
     "ordinal_of",
+    "parent_and_ordinal",
     "pod_name",
     "replicas_of",
     "revision_of",
@@ -30,45 +32,42 @@ POD_INDEX_LABEL: Final = "apps.kubernetes.io/pod-index"
 REVISION_LABEL: Final = "controller-revision-hash"
 
 _POD_NAME: Final = re.compile(r"(.*)-([0-9]+)", re.DOTALL | re.ASCII)
-_MAX_INT32: Final = (1 << 31) - 1
 
 
 def parent_and_ordinal(name: str) -> tuple[str, int]:
-    """The name of the StatefulSet and the ordinal, by a pod's name; ``("", -1)`` if the name has no ordinal."""
+    """Return the StatefulSet's name and the ordinal in a pod's name; ``("", -1)`` if the name has no ordinal."""
     match = _POD_NAME.fullmatch(name)
     if match is None:
         return "", -1
-    # A number that does not fit Kubernetes' int32 is no ordinal. The length is looked at first: Python would convert
-    # a number of any length.
-    digits = match[2].lstrip("0") or "0"
-    ordinal = int(digits) if len(digits) <= 10 else _MAX_INT32 + 1
-    return match[1], ordinal if ordinal <= _MAX_INT32 else -1
+    # A number that does not fit into Kubernetes' int32 is not an ordinal.
+    ordinal = go_int(match[2], 32)
+    return match[1], ordinal if ordinal is not None else -1
 
 
 def ordinal_of(pod: V1Pod) -> int:
-    """The pod's ordinal, -1 if its name has none."""
+    """Return the pod's ordinal; -1 if its name has none."""
     return parent_and_ordinal(pod.metadata.name or "")[1]
 
 
 def is_member(statefulset: V1StatefulSet, pod: V1Pod) -> bool:
-    """Whether the pod's name says that it belongs to the StatefulSet."""
+    """Whether the pod has a name of the StatefulSet's pods."""
     return parent_and_ordinal(pod.metadata.name or "")[0] == statefulset.metadata.name
 
 
 def replicas_of(statefulset: V1StatefulSet) -> int:
-    """How many pods it asks for; the server fills in 1 where the spec says nothing."""
+    """Return the number of replicas in the spec; 1 if it is not set, as the server's default."""
     replicas = statefulset.spec.replicas
     return 1 if replicas is None else replicas
 
 
 def start_ordinal(statefulset: V1StatefulSet) -> int:
-    """The lowest ordinal: ``spec.ordinals.start``, or 0."""
+    """Return the lowest ordinal: ``spec.ordinals.start``, or 0."""
     ordinals = statefulset.spec.ordinals
     return (ordinals.start or 0) if ordinals is not None else 0
 
 
 def is_in_range(statefulset: V1StatefulSet, pod: V1Pod) -> bool:
-    """Whether the pod's ordinal is one that the StatefulSet asks for."""
+    """Whether the pod's ordinal is in the StatefulSet's range."""
     start = start_ordinal(statefulset)
     return start <= ordinal_of(pod) < start + replicas_of(statefulset)
 
@@ -78,7 +77,7 @@ def pod_name(statefulset: V1StatefulSet, ordinal: int) -> str:
 
 
 def has_identity(statefulset: V1StatefulSet, pod: V1Pod) -> bool:
-    """Whether name, namespace and label are what a member's must be."""
+    """Whether the pod's name, namespace and label are correct."""
     meta = pod.metadata
     parent, ordinal = parent_and_ordinal(meta.name)
     return (
@@ -91,7 +90,11 @@ def has_identity(statefulset: V1StatefulSet, pod: V1Pod) -> bool:
 
 
 def set_identity(statefulset: V1StatefulSet, pod: V1Pod, ordinal: int) -> None:
-    """Give a pod, which must be the caller's own copy, the name and labels of that ordinal."""
+    """
+    Set the name and the labels of an ordinal.
+
+    :param pod: the caller's own copy, which is changed
+    """
     meta = pod.metadata
     meta.name = pod_name(statefulset, ordinal)
     meta.namespace = statefulset.metadata.namespace
@@ -99,5 +102,5 @@ def set_identity(statefulset: V1StatefulSet, pod: V1Pod, ordinal: int) -> None:
 
 
 def revision_of(pod: V1Pod) -> str:
-    """The name of the ControllerRevision that the pod was made from; empty if it does not say."""
+    """Return the name of the ControllerRevision that the pod was made from; empty if it has no such label."""
     return (pod.metadata.labels or {}).get(REVISION_LABEL, "")

@@ -14,8 +14,7 @@ PERMISSIONS: Final[tuple[Rule, ...]] = (
     allow("get list watch create update patch delete", "pods"),
     allow("get list watch create update patch delete", "controllerrevisions.apps"),
     allow("list watch create update", "persistentvolumeclaims"),
-    # Owner references of pods and claims block their owners' deletion, which some servers allow to those alone who may
-    # finalize these.
+    # Pods and claims have owner references with blockOwnerDeletion. Some servers require these permissions for them.
     allow("update", "statefulsets.apps/finalizers", "pods/finalizers"),
     RECORD_EVENTS,
 )

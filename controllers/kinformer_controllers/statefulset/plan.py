@@ -1,7 +1,7 @@
-"""What a sync of a StatefulSet has to do with each pod. Decisions only: pods and a time go in, steps come out.
+"""Planning what a sync of a StatefulSet does with each pod. Pure functions: pods and a time in, steps out.
 
-Pods are brought up in the order of their ordinals, and taken down in the opposite order. With the pod management
-policy OrderedReady each step waits until the step before it is complete; with Parallel none waits.
+Pods are created in the order of their ordinals, and deleted in reverse order. With the pod management policy
+OrderedReady each step waits until the one before it is complete; with Parallel no step waits.
 """
 
 from __future__ import annotations
@@ -36,29 +36,28 @@ __all__ = ("Layout", "Replicas", "Step", "lay_out", "may_remove", "pods_to_updat
 
 
 class Step(Enum):
-    """What to do with a pod that the StatefulSet asks for."""
+    """The step for a pod in the StatefulSet's range."""
 
-    #: It has ended: delete it. The next sync makes it again, once it is gone.
+    #: It has ended: delete it. When it is gone, the next sync creates it again.
     DELETE = auto()
-    #: It is not there.
+    #: It does not exist: create it.
     CREATE = auto()
-    #: It is on its way, and all others have to wait for it.
+    #: It is starting or stopping, and all others have to wait for it.
     WAIT = auto()
-    #: It is there: see that its identity, storage and claims are right, and go on to the next.
+    #: It exists: correct its identity, storage and claims if needed, and continue with the next pod.
     KEEP = auto()
 
 
 class Replicas(Sequence[V1Pod]):
     """
-    The pods that a StatefulSet asks for, by ordinal. One that is missing stands here as it is to be created.
+    The pods in a StatefulSet's range, by ordinal. A missing pod is represented by the object that would be created.
 
-    It is made only when it is looked at. A StatefulSet may ask for two thousand million pods, of which one at a time
-    is made.
+    That object is made only when it is read, because a StatefulSet may ask for two thousand million pods.
 
-    :param current: what the pods were made from
-    :param update: what they are to be made from
-    :param there: the pods that there are, by ordinal
-    :param ordinals: which ones it asks for
+    :param current: the version that pods were made from
+    :param update: the version that new pods are made from
+    :param there: the existing pods, by ordinal
+    :param ordinals: the StatefulSet's range of ordinals
     """
 
     __slots__ = ("_current", "_ordinals", "_there", "_update")
@@ -89,12 +88,12 @@ class Replicas(Sequence[V1Pod]):
 @dataclass(frozen=True, slots=True)
 class Layout:
     """
-    The pods of a StatefulSet, sorted.
+    The pods of a StatefulSet in two groups.
 
-    :ivar replicas: those that it asks for, by ordinal
-    :ivar condemned: those that are to go, the highest ordinal first
-    :ivar there: those of both that there are
-    :ivar first_unavailable: the lowest of `replicas` that is not available, or else of `condemned`
+    :ivar replicas: the pods in its range, by ordinal
+    :ivar condemned: the pods outside its range, which must be deleted; the highest ordinal is first
+    :ivar there: the existing pods of both groups
+    :ivar first_unavailable: the unavailable pod with the lowest ordinal in `replicas`, or else in `condemned`
     """
 
     replicas: Replicas
@@ -106,7 +105,7 @@ class Layout:
 def lay_out(
     current: Version, update: Version, statefulset: V1StatefulSet, pods: Iterable[V1Pod], now: datetime
 ) -> Layout:
-    """Sort pods into those that stay and those that go. A pod without an ordinal is nobody's, and is left out."""
+    """Divide pods into those that stay and those that must be deleted. A pod without an ordinal is left out."""
     there: dict[int, V1Pod] = {}
     condemned = []
     for pod in pods:
@@ -126,9 +125,9 @@ def lay_out(
 
 def step_for(statefulset: V1StatefulSet, pod: V1Pod, *, ordered: bool, now: datetime) -> Step:
     """
-    What to do with a pod that the StatefulSet asks for.
+    Return the step for a pod in the StatefulSet's range.
 
-    :param ordered: whether each pod waits for the one before
+    :param ordered: whether each pod waits for the one before it
     """
     if has_ended(pod):
         return Step.WAIT if is_terminating(pod) else Step.DELETE
@@ -146,10 +145,10 @@ def may_remove(
     statefulset: V1StatefulSet, pod: V1Pod, first_unavailable: V1Pod | None, *, ordered: bool, now: datetime
 ) -> bool:
     """
-    Whether a pod that is to go may be deleted now.
+    Whether a condemned pod may be deleted now.
 
-    In order, a pod waits until all others are available. Only the first of those that are not may go itself: nothing
-    would become of it.
+    If `ordered`, a pod waits until all others are available. But the first unavailable pod may be deleted itself,
+    because it would be waited for without end.
     """
     if is_terminating(pod):
         return False
@@ -160,10 +159,11 @@ def may_remove(
 
 def pods_to_update(statefulset: V1StatefulSet, replicas: Sequence[V1Pod], revision: str, now: datetime) -> list[V1Pod]:
     """
-    The pods to delete so that they are made again from the new revision, the highest ordinal first.
+    Return the pods to delete, so that they are created again from the new revision. The highest ordinal is first.
 
-    One at a time, which waits for every pod above it; where ``maxUnavailable`` is set, as many as that leaves.
-    Kubernetes 1.36 has that field behind a feature gate that is off by default: its API server drops it then.
+    It is one pod at a time, and it waits for every pod above it. With ``maxUnavailable`` it is as many pods as may be
+    unavailable. In Kubernetes 1.36 this field is behind a feature gate that is off by default; then the API server
+    drops the field.
 
     :param revision: the name of the new revision
     :raises ValueError: if ``maxUnavailable`` is neither an integer nor a percentage

@@ -1,4 +1,4 @@
-"""The pods that a StatefulSet asks for: which revision each has, and what it looks like. Pure functions."""
+"""Making the pods of a StatefulSet, each from the right revision. Pure functions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KIND = GroupVersionKind("apps", "v1", "StatefulSet")
 @dataclass(frozen=True, slots=True)
 class Version:
     """
-    A StatefulSet as it was, or is to be.
+    A StatefulSet with the template of one of its revisions.
 
     :ivar revision: the name of the ControllerRevision
     :ivar statefulset: the StatefulSet with that revision's template
@@ -31,17 +31,17 @@ class Version:
 
 def pod_for_ordinal(current: Version, update: Version, ordinal: int) -> V1Pod:
     """
-    The pod to create for an ordinal.
+    Make the pod for an ordinal.
 
-    In the middle of a rolling update the pods below the partition are made from the current revision, and the others
-    from the new one. Where no partition is given, the pods that still have the current revision keep it.
+    During a rolling update, pods below the partition are made from the current revision, and the others from the new
+    one. Without a partition, the pods that still have the current revision keep it.
     """
     version = current if _keeps_current(current.statefulset, ordinal) else update
     return new_pod(version, ordinal)
 
 
 def new_pod(version: Version, ordinal: int) -> V1Pod:
-    """The pod of an ordinal, as it is to be created from that version."""
+    """Make the pod for an ordinal from a version."""
     statefulset = version.statefulset
     meta = statefulset.metadata
     pod = pod_from_template(statefulset.spec.template, meta.namespace, meta.name, new_controller_ref(statefulset, KIND))

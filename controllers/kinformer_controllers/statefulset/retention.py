@@ -1,18 +1,18 @@
-"""What becomes of a pod's claims: the owner references that a retention policy asks for.
+"""The retention policy of claims: the owner references that each claim should have.
 
-The garbage collector deletes a claim whose owner is gone. So a claim that is to go with the StatefulSet is owned by the
-StatefulSet, and one that is to go with a pod that was scaled away is owned by that pod:
+The garbage collector deletes a claim whose owner is gone. So a claim that should be deleted with the StatefulSet is
+owned by the StatefulSet, and a claim that should be deleted after scaling down is owned by its pod:
 
 ========== =========== ==============================================================
 whenScaled whenDeleted owner of the claim
 ========== =========== ==============================================================
-Retain     Retain      nobody
+Retain     Retain      none
 Retain     Delete      the StatefulSet
-Delete     Retain      the pod, once it is out of the range of ordinals
-Delete     Delete      the pod, once it is out of the range; else the StatefulSet
+Delete     Retain      the pod, if it is outside the range of ordinals
+Delete     Delete      the pod, if it is outside the range; else the StatefulSet
 ========== =========== ==============================================================
 
-A claim that somebody else controls, or that belongs to an earlier object of the same name, is left to them. All
+A claim that has another controller, or that belongs to an earlier object with the same name, is not changed. All
 functions are pure.
 """
 
@@ -30,7 +30,7 @@ DELETE: Final = "Delete"
 
 
 class _Owner(NamedTuple):
-    """What an owner reference says of its owner."""
+    """The fields of an owner reference that identify its owner."""
 
     api_version: str
     kind: str
@@ -38,36 +38,36 @@ class _Owner(NamedTuple):
     uid: str
 
     def is_named_by(self, reference: V1OwnerReference) -> bool:
-        """Whether the reference is to an object of that kind and name, of whatever uid."""
+        """Whether the reference names an object of this kind and name. The uid is not compared."""
         return (reference.api_version, reference.kind, reference.name) == self[:3]
 
 
 def deletes_on_scale_down(statefulset: V1StatefulSet) -> bool:
-    """Whether a claim goes with a pod that is scaled away."""
+    """Whether a claim is deleted with its pod when the StatefulSet is scaled down."""
     return _policy(statefulset)[0] != RETAIN
 
 
 def is_stale_for(claim: V1PersistentVolumeClaim, pod: V1Pod) -> bool:
-    """Whether the claim is owned by an earlier pod of the same name, and so is about to be deleted."""
+    """Whether the claim is owned by an earlier pod with the same name, so that it will be deleted."""
     return _is_stale(claim, _pod(pod))
 
 
 def has_conflicting_controller(claim: V1PersistentVolumeClaim, statefulset: V1StatefulSet, pod: V1Pod) -> bool:
-    """Whether the policy would delete the claim, and something else than StatefulSet and pod controls it."""
+    """Whether the policy could delete the claim, and the claim has a controller other than the StatefulSet and pod."""
     if _policy(statefulset) == (RETAIN, RETAIN):
         return False
     for reference in claim.metadata.owner_references or ():
         owner = next((one for one in (_set(statefulset), _pod(pod)) if one.is_named_by(reference)), None)
         if owner is not None:
             if reference.uid != owner.uid:
-                return True  # pods or claims of an earlier object: the garbage collector sees to them
+                return True  # it belongs to an earlier object with this name, and the garbage collector will delete it
         elif reference.controller:
             return True
     return False
 
 
 def owners_match(claim: V1PersistentVolumeClaim, statefulset: V1StatefulSet, pod: V1Pod) -> bool:
-    """Whether the claim's owners are those that the policy asks for, or are not ours to change."""
+    """Whether the claim's owners are as the policy asks for, or must not be changed."""
     owners = _set(statefulset), _pod(pod)
     if any(_is_stale(claim, owner) for owner in owners):
         return True
@@ -82,7 +82,7 @@ def owners_match(claim: V1PersistentVolumeClaim, statefulset: V1StatefulSet, pod
 
 
 def wanted_owners(claim: V1PersistentVolumeClaim, statefulset: V1StatefulSet, pod: V1Pod) -> list[V1OwnerReference]:
-    """The owner references that the claim should have; those of others stay."""
+    """Return the owner references that the claim should have. References to other owners stay."""
     owners = _set(statefulset), _pod(pod)
     references = [
         reference
@@ -96,7 +96,7 @@ def wanted_owners(claim: V1PersistentVolumeClaim, statefulset: V1StatefulSet, po
 
 
 def _wanted(statefulset: V1StatefulSet, pod: V1Pod) -> _Owner | None:
-    """The one that is to own the pod's claims; a policy that is unknown is taken for Retain."""
+    """Return the owner that the pod's claims should have; None for none. An unknown policy counts as Retain."""
     scaled, deleted = _policy(statefulset)
     if not {scaled, deleted} <= {RETAIN, DELETE}:
         return None
@@ -106,7 +106,7 @@ def _wanted(statefulset: V1StatefulSet, pod: V1Pod) -> _Owner | None:
 
 
 def _policy(statefulset: V1StatefulSet) -> tuple[str, str]:
-    """What happens when scaled and when deleted."""
+    """Return the values of whenScaled and whenDeleted."""
     policy = statefulset.spec.persistent_volume_claim_retention_policy
     if policy is None:
         return RETAIN, RETAIN

@@ -1,7 +1,7 @@
-"""The revisions of StatefulSets: which one the pods have, which one they are to have, and how many are kept.
+"""The revisions of a StatefulSet: the current one of its pods, the one they are updated to, and the old ones.
 
-A ControllerRevision holds the pod template, as a patch of the StatefulSet. A changed template makes a new revision. A
-template that was there before makes the old revision the newest one again, so that a roll-back has its old name.
+A ControllerRevision has the pod template as a patch of the StatefulSet. A changed template makes a new revision. If an
+earlier template is used again, its old revision becomes the newest one, so that a rollback uses the old name.
 """
 
 from __future__ import annotations
@@ -34,10 +34,12 @@ __all__ = ("Revisions", "StatefulSetRevisions", "restore", "template_patch")
 @dataclass(frozen=True, slots=True)
 class Revisions:
     """
-    :ivar current: what the pods were made from
-    :ivar update: what they are to be made from
+    The revisions of one StatefulSet.
+
+    :ivar current: the version that pods were made from
+    :ivar update: the version that new pods are made from
     :ivar collisions: how often the name of a revision was taken
-    :ivar known: all that there were before this sync, the newest last
+    :ivar known: all revisions before this sync; the newest is last
     """
 
     current: Version
@@ -48,7 +50,7 @@ class Revisions:
 
 class StatefulSetRevisions:
     """
-    Finds, makes and deletes the revisions of StatefulSets.
+    Finds, creates and deletes the revisions of StatefulSets.
 
     :param informer: of ControllerRevisions
     """
@@ -60,9 +62,9 @@ class StatefulSetRevisions:
         self, statefulset: V1StatefulSet, selector: Selector, can_adopt: Callable[[], Awaitable[object]]
     ) -> None:
         """
-        Make the StatefulSet the controller of those that match and have none.
+        Adopt the revisions that match the selector and have no controller.
 
-        :param can_adopt: awaited before the first adoption; raises if there must be none
+        :param can_adopt: awaited before the first adoption; raises an error if nothing may be adopted
         """
         orphans = [one for one in self._history.list(statefulset, selector) if get_controller_of(one) is None]
         if orphans:
@@ -72,7 +74,7 @@ class StatefulSetRevisions:
 
     async def of(self, statefulset: V1StatefulSet, selector: Selector) -> Revisions:
         """
-        The revisions of a StatefulSet. One that is missing is made.
+        Return the revisions of a StatefulSet. A missing one is created.
 
         :raises ClientError: if a revision could not be written
         """
@@ -102,7 +104,7 @@ class StatefulSetRevisions:
         )
 
     async def truncate(self, statefulset: V1StatefulSet, revisions: Revisions, pods: Iterable[Any]) -> None:
-        """Delete the oldest revisions that no pod has, until no more than ``revisionHistoryLimit`` of them are left."""
+        """Delete the oldest revisions that no pod uses, until only ``revisionHistoryLimit`` of them are left."""
         limit = statefulset.spec.revision_history_limit
         if limit is None or limit < 0:
             return
@@ -116,15 +118,15 @@ class StatefulSetRevisions:
 
 
 def template_patch(statefulset: V1StatefulSet) -> dict[str, Any]:
-    """What a revision keeps: a strategic merge patch that puts this template in the place of another."""
+    """Return a revision's data: a strategic merge patch that replaces the template by this one."""
     return {"spec": {"template": {**to_dict(statefulset.spec.template), "$patch": "replace"}}}
 
 
 def restore(statefulset: V1StatefulSet, revision: V1ControllerRevision) -> V1StatefulSet:
     """
-    The StatefulSet with the template that a revision keeps. One that keeps none changes nothing.
+    Return the StatefulSet with the template of a revision. If the revision has no template, nothing is changed.
 
-    :raises SyncError: if the revision keeps something else in its place
+    :raises SyncError: if the revision has something else in place of the template
     """
     restored = copy.copy(statefulset)
     restored.spec = copy.copy(statefulset.spec)
@@ -134,7 +136,7 @@ def restore(statefulset: V1StatefulSet, revision: V1ControllerRevision) -> V1Sta
 
 
 def _keeps_template(revision: V1ControllerRevision) -> bool:
-    """Whether anything stands where a revision keeps its template."""
+    """Whether a revision has a value in place of the template."""
     spec = revision.data.get("spec", {}) if isinstance(revision.data, dict) else {}
     return not isinstance(spec, dict) or "template" in spec
 
@@ -150,7 +152,9 @@ def _wanted(statefulset: V1StatefulSet, number: int, collisions: int) -> V1Contr
 
 def _version(statefulset: V1StatefulSet, revision: V1ControllerRevision, *, is_its_own: bool = False) -> Version:
     """
-    :param is_its_own: whether the revision keeps the very template that the StatefulSet has
+    Return the version of a revision.
+
+    :param is_its_own: whether the revision has the same template as the StatefulSet
     """
     name: str = revision.metadata.name
     return Version(name, statefulset if is_its_own else restore(statefulset, revision))
@@ -158,10 +162,10 @@ def _version(statefulset: V1StatefulSet, revision: V1ControllerRevision, *, is_i
 
 def _says_the_same(revision: V1ControllerRevision, wanted: V1ControllerRevision) -> bool:
     """
-    Whether two revisions keep the same template, written differently.
+    Whether two revisions have the same template in different notation.
 
-    Controllers before Kubernetes 1.34 wrote ``creationTimestamp: null``, which newer ones leave out. That is no reason
-    to replace all pods.
+    Controllers before Kubernetes 1.34 wrote ``creationTimestamp: null``; newer ones leave it out. This difference must
+    not replace all pods.
     """
     try:
         return to_dict(_template_of(revision)) == to_dict(_template_of(wanted))

@@ -1,4 +1,4 @@
-"""A StatefulSet's status: how many pods it has, how far they are, and of which revision. Pure functions."""
+"""Computing a StatefulSet's status from its pods. Pure functions."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def count_pods(
     leaving: Collection[V1Pod] = (),
 ) -> V1StatefulSetStatus:
     """
-    The status for these pods.
+    Return the status for these pods.
 
-    :param current: the name of the revision that the pods had
-    :param update: the name of the revision that they are to have
+    :param current: the name of the current revision
+    :param update: the name of the revision to which pods are updated
     :param collisions: how often the name of a revision was taken
-    :param leaving: those of the pods that were deleted just now so that they are replaced
+    :param leaving: the pods that this sync has deleted to replace them
     """
     min_ready_seconds = statefulset.spec.min_ready_seconds or 0
     replicas = ready = available = currents = updated = 0
@@ -50,7 +50,7 @@ def count_pods(
     return V1StatefulSetStatus(
         observed_generation=statefulset.metadata.generation,
         replicas=replicas,
-        # The API leaves out these where they are 0. It always shows replicas and availableReplicas.
+        # The API leaves these counts out if they are 0. It always shows replicas and availableReplicas.
         ready_replicas=ready or None,
         available_replicas=available,
         current_replicas=currents or None,
@@ -62,7 +62,7 @@ def count_pods(
 
 
 def complete_rolling_update(statefulset: V1StatefulSet, status: V1StatefulSetStatus) -> None:
-    """When all pods are ready and of the new revision, that revision is the current one."""
+    """If all pods are ready and have the new revision, make it the current revision."""
     strategy = statefulset.spec.update_strategy
     wanted = replicas_of(statefulset)
     counts = (status.updated_replicas or 0, status.ready_replicas or 0, status.replicas)
@@ -72,7 +72,7 @@ def complete_rolling_update(statefulset: V1StatefulSet, status: V1StatefulSetSta
 
 
 def needs_writing(statefulset: V1StatefulSet, status: V1StatefulSetStatus) -> bool:
-    """Whether the status says something that the StatefulSet does not say yet. The collision count alone is not it."""
+    """Whether the status differs from the StatefulSet's. The collision count is not compared."""
     there = statefulset.status or V1StatefulSetStatus(replicas=0)
     return (status.observed_generation or 0) > (there.observed_generation or 0) or _compared(status) != _compared(there)
 

@@ -1,4 +1,4 @@
-"""Writing a StatefulSet's status, where it says something new."""
+"""Writing a StatefulSet's status, if it has changed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ __all__ = ("StatefulSetStatusWriter",)
 
 class StatefulSetStatusWriter:
     """
-    :param wrote: told of each StatefulSet as it was written
+    Writes the statuses of StatefulSets.
+
+    :param wrote: called with each StatefulSet in the server's answer to a write
     """
 
     def __init__(self, server: Resource[V1StatefulSet], wrote: Callable[[V1StatefulSet], object]) -> None:
@@ -23,9 +25,9 @@ class StatefulSetStatusWriter:
 
     async def write(self, statefulset: V1StatefulSet, status: V1StatefulSetStatus) -> None:
         """
-        Complete a rolling update that has come to its end, and write the status.
+        Write the status, if it has changed. If a rolling update has ended, it is completed in the status.
 
-        :raises ClientError: if it is refused
+        :raises ClientError: if the server refuses the write
         """
         complete_rolling_update(statefulset, status)
         if needs_writing(statefulset, status):

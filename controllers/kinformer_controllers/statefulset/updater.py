@@ -1,7 +1,7 @@
-"""Carrying out a plan: the pods of one StatefulSet are brought, step by step, to where they should be.
+"""Carrying out the plan for one StatefulSet.
 
-In: a StatefulSet, its pods and two revisions. Out: its new status; on the way pods are created, mended and deleted.
-Promised: with OrderedReady a sync stops at the first pod that is not complete, and changes that one at most.
+In: a StatefulSet, its pods and two revisions. Out: its new status, after pods were created, corrected and deleted.
+Promised: with OrderedReady, a sync stops at the first pod that is not complete, and changes at most this one.
 """
 
 from __future__ import annotations
@@ -22,14 +22,16 @@ from kinformer_controllers.statefulset.writer import StatefulPodWriter
 
 __all__ = ("Outcome", "StatefulSetUpdater")
 
-#: How many pods of one StatefulSet are written at once, at most.
+#: The largest number of pods of one StatefulSet that are written at the same time.
 _AT_ONCE: Final = 500
 
 
 class Outcome(NamedTuple):
     """
-    :ivar status: the status after what was done
-    :ivar failure: what kept the rest from being done, None if nothing did
+    The result of an update.
+
+    :ivar status: the new status
+    :ivar failure: the error that ended the update; None if there was none
     """
 
     status: V1StatefulSetStatus
@@ -37,7 +39,7 @@ class Outcome(NamedTuple):
 
 
 class StatefulSetUpdater:
-    """Brings StatefulSets to where they should be."""
+    """Creates, corrects and deletes the pods of StatefulSets."""
 
     def __init__(self, writer: StatefulPodWriter) -> None:
         self._writer = writer
@@ -52,10 +54,10 @@ class StatefulSetUpdater:
         now: datetime,
     ) -> Outcome:
         """
-        Scale first, then update. Whatever is refused ends the sync; it is returned, since the status comes first.
+        Scale, then update pods. An error ends this; it is returned, not raised, because the status is written first.
 
-        :param current: what the pods were made from
-        :param update: what they are to be made from
+        :param current: the version that pods were made from
+        :param update: the version that new pods are made from
         :param collisions: how often the name of a revision was taken
         """
 
@@ -104,7 +106,7 @@ class StatefulSetUpdater:
     async def _keep(
         self, statefulset: V1StatefulSet, updated: V1StatefulSet, pod: V1Pod, *, ordered: bool, now: datetime
     ) -> bool:
-        """See to one of the pods that are asked for; True if the next one may be seen to."""
+        """Do the step of one pod in the range. Returns whether to continue with the next pod."""
         writer = self._writer
         step = step_for(statefulset, pod, ordered=ordered, now=now)
         if step is Step.DELETE:
@@ -126,9 +128,9 @@ class StatefulSetUpdater:
 
 async def _for_each(pods: Sequence[V1Pod], step: Callable[[V1Pod], Awaitable[bool]], *, ordered: bool) -> bool:
     """
-    Take a step with each pod: one after the other until one has to be waited for, or else many at once.
+    Do a step for each pod: one after the other until a pod has to be waited for, or many at the same time.
 
-    :return: whether none has to be waited for
+    :return: whether no pod has to be waited for
     """
     if not ordered:
         if (failure := (await slow_start(pods, step, most=_AT_ONCE)).error) is not None:

@@ -1,7 +1,7 @@
-"""Writing the pods of a StatefulSet and their claims, and the Events that tell of it.
+"""Writing the pods of a StatefulSet and their claims, and recording Events.
 
-In: a pod as it should be. Out: its claims first, then the pod itself, with claims owned as the retention policy says.
-Every write is told of by its version (``on_write``), so that the next sync waits until the caches show it.
+In: a pod as it should be. Out: first its claims are written, then the pod; claims get the owners of the retention
+policy. ``on_write`` is called with the version of every write, so that the next sync waits until the caches show it.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ log = get_logger(__name__)
 PODS = GroupResource("", "pods")
 CLAIMS = GroupResource("", "persistentvolumeclaims")
 
-#: How often an update that conflicts is tried on a fresh copy.
+#: The number of tries of an update. After a conflict, the pod is read again.
 _UPDATE_TRIES = 4
 
 T = TypeVar("T")
 
-#: Told of each write: for which StatefulSet, what kind, and the version that the object has now.
+#: Called for each write, with the StatefulSet, the resource, and the new resource version.
 OnWrite = Callable[[V1StatefulSet, GroupResource, str], None]
 
 
 class ClaimError(SyncError):
-    """A claim of a pod could not be made, or is being deleted."""
+    """A claim of a pod could not be created, or is being deleted."""
 
 
 class StatefulPodWriter:
@@ -73,25 +73,25 @@ class StatefulPodWriter:
 
     def has_stale_claim(self, statefulset: V1StatefulSet, pod: V1Pod) -> bool:
         """
-        Whether a claim of the pod is about to be deleted with an earlier pod of its name.
+        Whether a claim of the pod will be deleted with an earlier pod of the same name.
 
-        Such a pod is not created yet: it would lose its storage under its feet.
+        Such a pod is not created yet, because it would lose its storage.
         """
         if not deletes_on_scale_down(statefulset):
             return False
         return any(is_stale_for(claim, pod) for claim in self._claims_there(statefulset, pod))
 
     def claims_are_right(self, statefulset: V1StatefulSet, pod: V1Pod) -> bool:
-        """Whether the claims that the pod has are owned as the retention policy says. A missing claim is."""
+        """Whether the pod's claims have the owners of the retention policy. Missing claims are ignored."""
         return all(owners_match(claim, statefulset, pod) for claim in self._claims_there(statefulset, pod))
 
     async def create(self, statefulset: V1StatefulSet, pod: V1Pod) -> None:
         """
-        Create a pod, and its claims before it.
+        Create a pod's claims, and then the pod.
 
-        :raises AlreadyExists: if there is a pod of that name; no Event tells of it
-        :raises ClaimError: if a claim could not be made
-        :raises ClientError: if the pod is refused
+        :raises AlreadyExists: if there is a pod with that name; then no Event is recorded
+        :raises ClaimError: if a claim could not be created
+        :raises ClientError: if the server refuses the pod
         """
         try:
             await self._create_claims(statefulset, pod)
@@ -115,17 +115,17 @@ class StatefulPodWriter:
         """
         Create the claims that a pod is waiting for.
 
-        :raises ClaimError: if a claim could not be made
+        :raises ClaimError: if a claim could not be created
         """
         await self._create_claims(statefulset, pod)
         await self._own_claims_or_tell(statefulset, pod)
 
     async def update(self, statefulset: V1StatefulSet, pod: V1Pod) -> None:
         """
-        Give a pod the identity, storage and claims that it should have. The pod given stays as it is.
+        Correct a pod's identity, storage and claims. The object that is passed is not changed.
 
-        :raises ClaimError: if a claim could not be made
-        :raises Conflict: if others change the pod again and again
+        :raises ClaimError: if a claim could not be created
+        :raises Conflict: if all tries met a conflict
         """
         attempted = False
         failure: Exception | None = None
@@ -153,7 +153,7 @@ class StatefulPodWriter:
             raise failure
 
     async def delete(self, statefulset: V1StatefulSet, pod: V1Pod) -> None:
-        """Delete a pod. One that is gone already counts as deleted."""
+        """Delete a pod. It is no error if it is already gone."""
         try:
             await self._pods.delete(pod.metadata.name, pod.metadata.namespace)
         except NotFound:
@@ -164,7 +164,7 @@ class StatefulPodWriter:
         self._tell("delete", statefulset, pod, None)
 
     async def own_claims(self, statefulset: V1StatefulSet, pod: V1Pod) -> None:
-        """Give the claims of a pod the owners that the retention policy asks for."""
+        """Set the owners of a pod's claims by the retention policy."""
         for claim in self._claims_there(statefulset, pod):
             name = claim.metadata.name
             if has_conflicting_controller(claim, statefulset, pod):
@@ -185,7 +185,7 @@ class StatefulPodWriter:
             self._on_write(statefulset, CLAIMS, updated.metadata.resource_version)
 
     async def _bring_into_line(self, statefulset: V1StatefulSet, pod: V1Pod) -> bool:
-        """Change the caller's own copy of a pod where it is not right; True if it was not."""
+        """Correct the caller's own copy of a pod. Returns whether anything was wrong."""
         changed = False
         if not has_identity(statefulset, pod):
             set_identity(statefulset, pod, ordinal_of(pod))
@@ -232,7 +232,7 @@ class StatefulPodWriter:
             raise
 
     def _claims_there(self, statefulset: V1StatefulSet, pod: V1Pod) -> list[V1PersistentVolumeClaim]:
-        """Those of the pod's claims that are in the cache."""
+        """Return the pod's claims that are in the cache."""
         ordinal, namespace = ordinal_of(pod), statefulset.metadata.namespace
         names = (
             claim_name(statefulset, template, ordinal) for template in statefulset.spec.volume_claim_templates or ()

@@ -1,4 +1,4 @@
-"""The taint eviction controller: deletes the pods that a node's NoExecute taints drive off, when their time is over."""
+"""The taint eviction controller: deletes pods that do not tolerate the NoExecute taints of their node."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 """The taint eviction controller, as kube-controller-manager has it.
 
-In: pods and nodes. Out: the DisruptionTarget condition and the deletion of pods that a NoExecute taint drives off.
-Promised: a pod is deleted no earlier than its tolerations say, is left alone once the taint has gone, and nothing
-happens to another pod that has got its name meanwhile.
+In: pods and nodes. Out: the DisruptionTarget condition and the deletion of pods that do not tolerate a NoExecute taint.
+Promised: a pod is not deleted before its tolerations end; it is not deleted if the taint is removed before; another pod
+with the same name is never deleted.
 
-All pods that wait do so in the work queue, under its one timer. A pod is looked at again when its time has come, so one
-whose taint has gone in that very moment stays.
+Pods wait in the work queue, which has one timer. A pod is checked again when its time has come, so it stays if its
+taint was just removed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def make_controller(context: ControllerContext) -> Controller:
 
 
 class TaintEvictionController:
-    """Deletes pods that do not tolerate the NoExecute taints of their node, or not any longer."""
+    """Deletes pods that do not, or no longer, tolerate the NoExecute taints of their node."""
 
     def __init__(
         self,
@@ -55,9 +55,9 @@ class TaintEvictionController:
         pods, nodes = informers.informer_for(V1Pod), informers.informer_for(V1Node)
         add_pod_node_index(pods)
         self._pods, self._nodes = pods.indexer, nodes.indexer
-        #: The pods that have to leave and have not been deleted yet, by key.
+        #: The pods that have to be evicted and are not deleted yet, by key.
         self.waiting: dict[str, Eviction] = {}
-        #: Of these, the keys of those whose deletion was told, and has failed since.
+        #: The keys of those for which the Event was recorded and the deletion has failed.
         self._told: set[str] = set()
         self.controller = Controller(
             COMPONENT, self.sync, workers=_WORKERS, queue_name="noexec_taint_pod", clock=self._clock
@@ -67,9 +67,9 @@ class TaintEvictionController:
 
     async def sync(self, key: str) -> float | None:
         """
-        See whether a pod has to leave, and delete it if its time is over.
+        Decide whether a pod has to be evicted, and delete it if its time is over.
 
-        :return: seconds until it is
+        :return: seconds until its time is over; None if it stays or was deleted
         """
         pod = self._pods.get_by_key(key)
         waiting = self.waiting.get(key)
@@ -79,7 +79,7 @@ class TaintEvictionController:
         if pod is None or not pod.spec.node_name:
             return None
         node = self._nodes.get_by_key(pod.spec.node_name)
-        if node is None:  # it may come yet, or be gone: either way nothing about the pod has changed
+        if node is None:  # the node is not in the cache yet, or is gone; the last decision stays
             eviction = waiting
         else:
             taints = no_execute_taints(node.spec.taints)
@@ -100,7 +100,7 @@ class TaintEvictionController:
         self._events.cancelled(key)
 
     async def _evict(self, key: str, eviction: Eviction) -> None:
-        """Delete a pod; what fails is tried again by the queue, for as long as it has to leave."""
+        """Delete a pod. After an error, the queue retries while the pod has to be evicted."""
         if key not in self._told:
             self._told.add(key)
             self._events.deleting(key)
@@ -112,7 +112,7 @@ class TaintEvictionController:
                 POD_DELETIONS.inc()
                 POD_DELETION_SECONDS.observe(self._clock.monotonic() - eviction.due)
         except NotFound:
-            pass  # somebody else was quicker
+            pass  # the pod is already gone
         del self.waiting[key]
         self._told.discard(key)
 

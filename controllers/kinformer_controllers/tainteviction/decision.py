@@ -1,12 +1,12 @@
-"""When a pod has to leave its node. A pod, its node's taints and the time go in, a decision comes out.
+"""Deciding when a pod has to be evicted. Pure functions: tolerations, taints and the time in, a decision out.
 
-A pod that does not tolerate every NoExecute taint leaves at once. One that tolerates them for some time leaves after
-the shortest of these times, counted from when this controller first saw that it has to. One that tolerates them for
-ever stays.
+If a pod does not tolerate every NoExecute taint, it is evicted at once. If it tolerates them for a limited time, it is
+evicted after the shortest of these times, counted from when this controller first saw this. If it tolerates them
+without a limit, it stays.
 
-A pod that waits keeps its time, as in Kubernetes: another taint that it tolerates does not move it, not even if that
-one gives it less. It leaves at once if a taint comes that it does not tolerate, and is left alone when nothing drives
-it off any more.
+A waiting pod keeps its time, as in Kubernetes: another taint that it tolerates does not change the time, even if it
+tolerates that taint for a shorter time. The pod is evicted at once if it gets a taint that it does not tolerate, and it
+stays if no taint applies any more.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ __all__ = ("Eviction", "decide")
 @dataclass(frozen=True, slots=True)
 class Eviction:
     """
-    That a pod has to leave. Times are seconds of a clock that never goes back (:meth:`.Clock.monotonic`).
+    A pod that has to be evicted. Times are monotonic seconds (:meth:`.Clock.monotonic`).
 
-    :param uid: the pod's: another one of its name is not meant
-    :param since: when it was found out
-    :param due: when the pod is to be deleted
+    :param uid: the pod's uid
+    :param since: when this was decided
+    :param due: when the pod must be deleted
     """
 
     uid: str
@@ -43,11 +43,11 @@ def decide(
     now: float,
 ) -> Eviction | None:
     """
-    Whether and when a pod has to leave.
+    Decide whether and when a pod has to be evicted.
 
     :param taints: the NoExecute taints of its node
-    :param waiting: what was decided before, of this very pod
-    :return: None if it may stay; `waiting` itself if that still holds
+    :param waiting: the earlier decision about this pod; None if there is none
+    :return: None if it may stay; `waiting` itself if the decision has not changed
     """
     if not taints:
         return None
@@ -57,7 +57,7 @@ def decide(
     seconds = min_toleration_seconds(used)
     if seconds is None:
         return None
-    # Kubernetes keeps what was decided at any earlier time, and replaces only what is of this very moment.
+    # Kubernetes keeps a decision from an earlier time. It replaces only a decision from the same moment.
     if waiting is not None and (waiting.since < now or waiting.due == now + seconds):
         return waiting
     return Eviction(uid, now, now + seconds)

@@ -1,4 +1,4 @@
-"""The Events of the taint eviction controller. They name the pod without its uid, as Kubernetes' do."""
+"""The Events of the taint eviction controller. They name the pod without its uid, as in Kubernetes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _REASON: Final = "TaintManagerEviction"
 
 
 class EvictionEvents:
-    """Says of pods, by their keys, that they are deleted, or are not after all."""
+    """Records that a pod is evicted, or that its eviction was cancelled."""
 
     def __init__(self, recorder: EventRecorder) -> None:
         self._recorder = recorder

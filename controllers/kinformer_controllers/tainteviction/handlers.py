@@ -1,4 +1,4 @@
-"""What has a pod looked at: another node or other tolerations of its own, other NoExecute taints of its node."""
+"""Event handlers that queue a pod when its node, its tolerations, or its node's NoExecute taints change."""
 
 from __future__ import annotations
 
@@ -15,7 +15,11 @@ __all__ = ("NodeHandler", "PodHandler")
 
 
 class PodHandler:
-    """:param add: takes the keys of pods to look at"""
+    """
+    The event handler for pods.
+
+    :param add: called with the key of each changed pod
+    """
 
     def __init__(self, add: Callable[[str], object]) -> None:
         self._add = add
@@ -37,7 +41,9 @@ class PodHandler:
 
 class NodeHandler:
     """
-    :param add: takes the keys of pods to look at
+    The event handler for nodes.
+
+    :param add: called with the key of each pod on a changed node
     :param pods: the cache of pods, with its index by node
     """
 
@@ -47,15 +53,15 @@ class NodeHandler:
 
     def on_add(self, node: V1Node, is_in_initial_list: bool, /) -> None:
         if no_execute_taints(node.spec.taints):
-            self._look_at_pods_of(node)
+            self._queue_pods_of(node)
 
     def on_update(self, old: V1Node, new: V1Node, /) -> None:
         if no_execute_taints(old.spec.taints) != no_execute_taints(new.spec.taints):
-            self._look_at_pods_of(new)
+            self._queue_pods_of(new)
 
     def on_delete(self, obj: Any, /) -> None:
-        """Pods that wait keep waiting: what a node that is gone leaves behind is for the pod garbage collector."""
+        """Do nothing: the pod garbage collector deletes the pods of a node that is gone."""
 
-    def _look_at_pods_of(self, node: V1Node) -> None:
+    def _queue_pods_of(self, node: V1Node) -> None:
         for key in self._pods.index_keys(POD_NODE_INDEX, node.metadata.name):
             self._add(key)

@@ -1,4 +1,4 @@
-"""The TTL controller: says on each node for how long its kubelet may keep Secrets and ConfigMaps."""
+"""The TTL controller: writes on each node how long its kubelet may cache Secrets and ConfigMaps."""
 
 from __future__ import annotations
 

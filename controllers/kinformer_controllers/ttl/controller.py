@@ -1,13 +1,12 @@
 """The TTL controller, as kube-controller-manager has it.
 
-In: nodes. Out: the annotation ``node.alpha.kubernetes.io/ttl`` of each, in seconds, by how many there are. A node whose
-cluster has grown is written with its next change, as in Kubernetes: kubelets report every few seconds anyway, and the
-writes of thousands of nodes are spread by that.
+In: nodes. Out: the annotation ``node.alpha.kubernetes.io/ttl`` of each node, in seconds; its value depends on the
+number of nodes. When the cluster has grown, a node is written with its next change, as in Kubernetes: kubelets report
+every few seconds anyway, so the writes of thousands of nodes are spread over time.
 """
 
 from __future__ import annotations
 
-import re
 from typing import Any, Final
 
 from kinformer.client import Client
@@ -16,13 +15,13 @@ from kinformer.clock import Clock, RealClock
 from kinformer.informers import SharedInformerFactory
 from kinformer.manager import Controller, ControllerContext
 from kinformer.models import V1Node
+from kinformer_controllers.shared.numbers import go_int
 from kinformer_controllers.ttl.steps import Sizes
 
 __all__ = ("ANNOTATION", "TtlController", "make_controller")
 
 ANNOTATION: Final = "node.alpha.kubernetes.io/ttl"
 _WORKERS: Final = 5
-_NUMBER: Final = re.compile(r"[+-]?\d+", re.ASCII)
 
 
 def make_controller(context: ControllerContext) -> Controller:
@@ -44,25 +43,25 @@ class TtlController:
         self.controller.handle(nodes, NodeHandler(self.controller.queue.add, self.sizes))
 
     async def sync(self, name: str) -> None:
-        """Write a node's annotation if it says something else."""
+        """Write a node's annotation, if its value differs."""
         node = self._nodes.get_by_key(name)
         if node is None:
             return
         there = (node.metadata.annotations or {}).get(ANNOTATION, "")
         wanted = self.sizes.seconds
-        if _NUMBER.fullmatch(there) and int(there) == wanted:
+        if go_int(there) == wanted:
             return
         try:
             await self._server.patch(name, {"metadata": {"annotations": {ANNOTATION: str(wanted)}}})
         except NotFound:
-            return  # the cache has yet to hear of it
+            return  # the node is gone, and the cache does not show this yet
 
 
 class NodeHandler:
     """
-    Counts nodes, and has each of their changes looked at.
+    The event handler for nodes. It counts nodes, and queues each changed one.
 
-    :param add: takes the names of nodes to look at
+    :param add: called with the name of each changed node
     """
 
     def __init__(self, add: Any, sizes: Sizes) -> None:

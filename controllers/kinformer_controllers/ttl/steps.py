@@ -1,6 +1,6 @@
-"""For how long kubelets may keep what they have read, by how many nodes there are.
+"""How long kubelets may cache objects, by the number of nodes.
 
-The steps overlap, so that a cluster whose size goes up and down a little does not have all its nodes written each time.
+The steps overlap. So if the size of a cluster goes up and down a little, its nodes are not all written each time.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ __all__ = ("STEPS", "Sizes", "Step")
 
 class Step(NamedTuple):
     """
-    :param least: with fewer nodes, the step before counts
-    :param most: with more nodes, the step after it does
-    :param seconds: for how long kubelets may keep what they have read
+    One step.
+
+    :param least: with fewer nodes, the step before this one applies
+    :param most: with more nodes, the step after this one applies
+    :param seconds: how long kubelets may cache objects
     """
 
     least: float
@@ -33,7 +35,7 @@ STEPS: Final = (
 
 
 class Sizes:
-    """The step on which a cluster is, from one size to the next."""
+    """The number of nodes in a cluster, and the step that applies."""
 
     def __init__(self) -> None:
         self.nodes = 0
@@ -41,14 +43,14 @@ class Sizes:
 
     @property
     def seconds(self) -> int:
-        """For how long kubelets may keep what they have read."""
+        """How long kubelets may cache objects, in seconds."""
         return STEPS[self._step].seconds
 
     def change(self, by: int) -> None:
         """
-        Take note of nodes that came or went.
+        Count nodes that were added or deleted.
 
-        :param by: how many; less than none if they went
+        :param by: their number; negative if they were deleted
         """
         self.nodes += by
         while self.nodes > STEPS[self._step].most:

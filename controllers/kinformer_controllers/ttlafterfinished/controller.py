@@ -1,6 +1,7 @@
-"""The ttl-after-finished controller: deletes Jobs some time after they have finished, if they say so.
+"""The ttl-after-finished controller: deletes finished Jobs after the time in ``spec.ttlSecondsAfterFinished``.
 
-It is kube-controller-manager's. Before a Job goes it is read afresh: somebody may have given it more time.
+It is kube-controller-manager's controller. Before a Job is deleted, it is read from the server, because a user may have
+changed the time.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class TtlAfterFinishedController:
     """
     Deletes finished Jobs.
 
-    :param workers: how many are looked at at once
+    :param workers: the number of Jobs that are synced at the same time
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class TtlAfterFinishedController:
         """
         Delete a Job whose time is over.
 
-        :return: seconds until it is
+        :return: seconds until its time is over; None if it stays or was deleted
         """
         job = self._jobs.get_by_key(key)
         if job is None or (left := self._seconds_left(job)) is None:
@@ -88,7 +89,7 @@ class TtlAfterFinishedController:
         return None
 
     def _seconds_left(self, job: V1Job) -> float | None:
-        """Seconds until the Job is to go, 0 or less if it is due; None if it stays."""
+        """Return the seconds until the Job must be deleted, 0 or less if its time is over; None if it stays."""
         expires, now = expires_at(job), self._clock.now()
         if expires is None:
             return None
@@ -98,7 +99,7 @@ class TtlAfterFinishedController:
 
 
 class JobHandler:
-    """An event handler for Jobs: looks at those that have finished and are to go."""
+    """An event handler for Jobs. It queues finished Jobs that have a time to live."""
 
     def __init__(self, queue: Any) -> None:
         self._add = queue.add
@@ -111,4 +112,4 @@ class JobHandler:
         self.on_add(new, False)
 
     def on_delete(self, obj: Any, /) -> None:
-        """Nothing is left to do."""
+        """Do nothing: the Job is gone."""

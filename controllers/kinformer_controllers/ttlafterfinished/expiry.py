@@ -1,4 +1,4 @@
-"""When a finished Job is to go."""
+"""Computing when a finished Job must be deleted."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ __all__ = ("FinishTimeUnknown", "expires_at", "finished_at", "has_ttl")
 
 
 class FinishTimeUnknown(SyncError):
-    """A Job does not say when it finished."""
+    """A finished Job has no finish time."""
 
 
 def has_ttl(job: V1Job) -> bool:
-    """Whether the Job has finished, and is to go some time after."""
+    """Whether the Job has finished and has a time to live."""
     return job.spec.ttl_seconds_after_finished is not None and _condition_time(job)[0]
 
 
 def finished_at(job: V1Job) -> datetime:
     """
-    When a finished Job finished.
+    Return when a finished Job finished.
 
-    :raises FinishTimeUnknown: if it does not say
+    :raises FinishTimeUnknown: if it has no finish time
     """
     finished, moment = _condition_time(job)
     name = f"{job.metadata.namespace}/{job.metadata.name}"
@@ -36,9 +36,9 @@ def finished_at(job: V1Job) -> datetime:
 
 def expires_at(job: V1Job) -> datetime | None:
     """
-    When the Job is to go; None if it is not, or is on its way.
+    Return when the Job must be deleted; None if it stays, or is already being deleted.
 
-    :raises FinishTimeUnknown: if it does not say when it finished
+    :raises FinishTimeUnknown: if it has no finish time
     """
     if job.metadata.deletion_timestamp is not None or not has_ttl(job):
         return None
@@ -46,7 +46,7 @@ def expires_at(job: V1Job) -> datetime | None:
 
 
 def _condition_time(job: V1Job) -> tuple[bool, datetime | None]:
-    """Whether it has finished, and since when."""
+    """Return whether the Job has finished, and since when."""
     for condition in (job.status.conditions if job.status is not None else None) or ():
         if condition.type in ("Complete", "Failed") and condition.status == "True":
             return True, condition.last_transition_time

@@ -1,4 +1,4 @@
-"""The permissions of the controller of finished Jobs' time to live at the API server."""
+"""The permissions of the ttl-after-finished controller at the API server."""
 
 from __future__ import annotations
 
