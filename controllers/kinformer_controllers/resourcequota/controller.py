@@ -1,8 +1,9 @@
-"""The ResourceQuota controller: keeps the status of every quota what is really used.
+"""The ResourceQuota controller: keeps the usage in every quota's status correct.
 
-Admission charges; this controller recounts and gives back. It does so when a quota is new or limits something else,
-when something is freed (replenishment), and for all quotas every five minutes. It is kube-controller-manager's: two
-queues with workers of their own, so that a quota that nobody can use yet does not wait behind a full recount.
+Admission adds the usage of new objects; this controller counts again, and so subtracts what is no longer used. It
+recounts a quota when it is new or its limits change, when objects use less (replenishment), and all quotas every five
+minutes. It is kube-controller-manager's controller, with two queues that have their own workers: a quota that cannot be
+used before it is counted does not wait behind a full recount.
 """
 
 from __future__ import annotations
@@ -54,8 +55,8 @@ log = get_logger(__name__)
 
 NAME: Final = "resourcequota"
 
-#: Seconds after which a quota with new limits is counted again: nothing tells of what was created unlimited just before
-#: they came into force, and not seen.
+#: Seconds after which a quota with new limits is counted again. Objects may have been created just before the limits
+#: were in force, and the first count may not have seen them.
 _SECOND_LOOK: Final = 1.0
 
 _QUOTAS: Final = GroupResource("", "resourcequotas")
@@ -77,12 +78,12 @@ class ResourceQuotaController:
     """
     Recounts quotas.
 
-    :param workers: how many are recounted at once, from each of the two queues
-    :param resync_period: seconds between two recounts of everything; 0 for never
-    :param discovery: ask the server what kinds there are and follow them all. If not, `group_kinds` are followed
-    :param group_kinds: what to follow without discovery; an unknown one is logged and only recounted in full
-    :param registry: what counts from caches, if not the evaluators of core
-    :param live: what counts on the server; core's evaluators if None
+    :param workers: the number of workers of each of the two queues
+    :param resync_period: seconds between two full recounts; 0 for never
+    :param discovery: whether to use discovery and watch all kinds that it finds. If not, `group_kinds` are watched
+    :param group_kinds: the kinds to watch without discovery; for an unknown kind there are only full recounts
+    :param registry: the evaluators that count from caches; by default those of the core kinds
+    :param live: the evaluators that count on the server; by default those of the core kinds
     """
 
     def __init__(
@@ -127,17 +128,21 @@ class ResourceQuotaController:
                 clock=self._clock,
             )
         else:
-            # Nobody looks whether the server has any.
+            # Without discovery it is not known whether the server has ResourceClaims.
             self.registry.remove(DEVICE_CLAIMS)
             self.replenishment_controllers = self._follow(group_kinds, update_filter)
 
     @property
     def has_synced(self) -> bool:
-        """Whether the caches were complete and the workers have started."""
+        """Whether the caches have synced and the workers have started."""
         return self.primary.has_synced and self.priority.has_synced
 
     async def sync(self, key: str) -> float | None:
-        """Recount one quota; there is nothing to do for one that is gone."""
+        """
+        Recount one quota, if it still exists.
+
+        :return: seconds until the second count of new limits; otherwise None
+        """
         quota = self._quotas.get_by_key(key)
         if quota is None:
             log.info("quota_deleted", quota=key)
@@ -148,7 +153,7 @@ class ResourceQuotaController:
         """Work until cancelled."""
         async with AsyncExitStack() as stack:
             tasks = await stack.enter_async_context(anyio.create_task_group())
-            # Told to end by their queues too, if it is not this that is cancelled.
+            # The tasks must also end if this method ends in another way than by cancellation.
             stack.callback(tasks.cancel_scope.cancel)
             for replenishment in self.replenishment_controllers:
                 tasks.start_soon(replenishment.run)
@@ -169,7 +174,7 @@ class ResourceQuotaController:
         log.debug("full_recount_queued", quotas=len(self._quotas))
 
     def _update_filter(self) -> UpdateFilter:
-        """The updates that matter, without looking into objects where no quota is."""
+        """Return the filter for updates. Objects in namespaces without quotas are not read."""
         pods = self.registry.get(PODS)
         matters = default_update_filter(pods if isinstance(pods, PodEvaluator) else PodEvaluator(clock=self._clock))
         quotas = self._quotas
@@ -199,7 +204,7 @@ class ResourceQuotaController:
 
 
 class _NotFoundYet:
-    """Stands for the objects of a kind until the monitor has found it."""
+    """The source of a kind's objects until discovery has found the kind."""
 
     __slots__ = ("_resource",)
 

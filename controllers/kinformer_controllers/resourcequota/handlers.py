@@ -1,7 +1,7 @@
-"""What has a quota recounted: its own limits, and what becomes free in its namespace.
+"""Queueing quotas for a recount: when their limits change, and when objects in their namespace use less.
 
-A quota whose limits have changed, or whose usage is not known, lets nothing through until it is counted. It goes into
-the priority queue, past those that wait for their turn of the full recount.
+A quota whose limits have changed, or whose usage is not known, refuses all requests until it is counted. So it goes
+into the priority queue, and does not wait for the quotas of a full recount.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class QuotaQueues:
     """
     Puts quotas into one of the two queues.
 
-    :param quotas: all there are
-    :param registry: knows which of their limits can be counted
+    :param quotas: the cache of quotas
+    :param registry: the evaluators, which say which limits can be counted
     """
 
     def __init__(
@@ -46,25 +46,25 @@ class QuotaQueues:
         self._registry = registry
 
     def add(self, quota: V1ResourceQuota) -> None:
-        """A quota is new, or limits something else than before."""
+        """Queue a quota that is new or has new limits."""
         (self._priority if self._is_urgent(quota) else self._primary).add(key_of(quota))
 
     def add_key(self, key: str) -> None:
-        """Whatever became of it."""
+        """Queue a key, whether the quota still exists or not."""
         self._primary.add(key)
 
     def add_all(self) -> None:
-        """Recount everything, each quota once: an urgent one waits in the queue of those already."""
+        """Queue all quotas, each in its queue."""
         for quota in self._quotas.list():
             self.add(quota)
 
     def replenish(self, resource: GroupResource, namespace: str) -> None:
-        """Recount those of a namespace's quotas that limit a resource."""
+        """Queue the quotas of a namespace that limit a resource."""
         for quota in self._limiting(resource, self._quotas.by_index(NAMESPACE_INDEX, namespace), in_force=True):
             self._primary.add(key_of(quota))
 
     def resource_found(self, resource: GroupResource) -> None:
-        """A resource can be counted that could not be before: recount whatever limits it."""
+        """Queue all quotas that limit a resource, which can be counted from now on."""
         for quota in self._limiting(resource, self._quotas.list(), in_force=False):
             self._priority.add(key_of(quota))
 
@@ -85,12 +85,16 @@ class QuotaQueues:
         if _differ(spec.hard if spec is not None else None, hard):
             return True
         missing = hard.keys() - ((status.used if status is not None else None) or {}).keys()
-        # What nobody can count stays unknown; there is no hurry about it.
+        # Amounts that no evaluator can count stay unknown, so they are not urgent.
         return any(evaluator.matching_resources(missing) for evaluator in self._registry.list())
 
 
 class QuotaHandler:
-    """Told of quotas. Their statuses are this controller's own doing, or admission's: only limits count."""
+    """
+    The event handler for quotas.
+
+    Only changes of limits count. Statuses are written by this controller and by admission.
+    """
 
     def __init__(self, queues: QuotaQueues) -> None:
         self._queues = queues
@@ -112,4 +116,4 @@ def _differ(one: dict[str, str] | None, other: dict[str, str] | None) -> bool:
     try:
         return load(one) != load(other)
     except QuantityError:
-        return True  # the sync says what is wrong
+        return True  # the sync reports the error

@@ -1,10 +1,10 @@
-"""Recounting one quota: what its status should say, and writing that when it says something else.
+"""Recounting one quota, and writing its status if it has changed.
 
-Between a cache and the server lies time, and a recount from a cache must not give away what was charged meanwhile. The
-version of a quota tells when it was last charged: objects that were stored with that charge have later versions. So a
-cache that has seen nothing later may lack one of them, and is not believed when it has *less* than the status tells:
-the server is asked. In the ordinary course of things (something was deleted after the last charge) the cache is newer
-and nothing is asked.
+A cache may be older than the server. So a recount from a cache must not subtract objects that were charged in the
+meantime. A quota's resource version is from its last charge, and the objects of that charge were stored later, with
+higher versions. So if the cache has not reached a later version than the quota's, it may lack such an object. If its
+count is then *lower* than the status, the objects are counted on the server instead. Usually (an object was deleted
+after the last charge) the cache is newer, and the server is not asked.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ log = get_logger(__name__)
 
 class Recounter:
     """
-    Brings the status of quotas up to date.
+    Updates the statuses of quotas.
 
-    :param quotas: where they are written
-    :param registry: counts from caches
-    :param live: counts on the server, what caches cannot be believed about; None to believe them
+    :param quotas: writes quotas
+    :param registry: the evaluators that count from caches
+    :param live: the evaluators that count on the server, if a cache may be too old; None to trust the caches
     """
 
     def __init__(self, quotas: Resource[V1ResourceQuota], registry: Registry, live: Registry | None) -> None:
@@ -44,10 +44,10 @@ class Recounter:
         """
         Recount a quota.
 
-        What cannot be counted keeps its last value, and the rest is written all the same.
+        Amounts that cannot be counted keep their last value; the others are written anyway.
 
-        :return: whether limits have come into force that were not before
-        :raises SyncError: if something could not be counted, or a limit is no quantity
+        :return: whether new limits have come into force
+        :raises SyncError: if an amount could not be counted, or a limit is not a valid quantity
         :raises ClientError: if the status could not be written
         """
         meta, status = quota.metadata, quota.status
@@ -59,8 +59,8 @@ class Recounter:
             raise SyncError(f"quota {meta.namespace}/{meta.name}: {error}") from error
         usage = await self._count(quota, hard, old_used)
         used = mask({**old_used, **usage.used}, hard)
-        # An empty list of amounts and none at all are the same: a server keeps neither, so that a quota that limits
-        # nothing, or nothing that anybody counts, would be written again and again.
+        # An empty list of amounts equals a missing one. The server stores neither, so a quota without countable limits
+        # would otherwise be written in every sync.
         if hard != old_hard or used != old_used:
             written = copy.copy(quota)
             written.status = V1ResourceQuotaStatus(hard=dump(hard), used=dump(used))
@@ -93,5 +93,5 @@ class Recounter:
 
 
 def _is_newer(version: str, other: str) -> bool:
-    """Whether a resource version is later; not if one of them is not the number that Kubernetes' own are."""
+    """Whether a resource version is later than another. False if one of them is not a number."""
     return version.isdecimal() and other.isdecimal() and int(version) > int(other)

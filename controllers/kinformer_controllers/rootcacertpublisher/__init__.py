@@ -1,4 +1,4 @@
-"""The root CA publisher, as kube-controller-manager has it: the ConfigMap ``kube-root-ca.crt`` in every namespace."""
+"""The root CA publisher, as in kube-controller-manager: the ConfigMap ``kube-root-ca.crt`` in every namespace."""
 
 from __future__ import annotations
 

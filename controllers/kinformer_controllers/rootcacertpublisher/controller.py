@@ -1,7 +1,7 @@
 """The root CA publisher: keeps the ConfigMap ``kube-root-ca.crt`` in every namespace.
 
-In: Namespaces and ConfigMaps. Out: one ConfigMap a namespace, by whose certificates pods know the API server.
-Promised: one that is deleted is made again, and one that somebody changed is put right.
+In: Namespaces and ConfigMaps. Out: one ConfigMap in each namespace, with the certificates that verify the API server.
+Promised: a deleted ConfigMap is created again, and a changed one is corrected.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from kinformer.cache import ResourceEventHandlerFuncs, deletion_handling_object_name
 from kinformer.client import Client
-from kinformer.client.errors import NotFound, has_status_cause
+from kinformer.client.errors import NotFound
 from kinformer.clock import Clock, RealClock
 from kinformer.informers import SharedInformerFactory
 from kinformer.logs import get_logger
@@ -20,6 +20,7 @@ from kinformer.models import V1ConfigMap, V1Namespace, V1ObjectMeta
 from kinformer_controllers.rootcacertpublisher.metrics import counted_sync
 from kinformer_controllers.rootcacertpublisher.options import RootCAOptions
 from kinformer_controllers.shared.identity.root_ca import root_ca
+from kinformer_controllers.shared.writing.pods import is_namespace_terminating
 
 __all__ = ("RootCAPublisher", "make_controller")
 
@@ -27,7 +28,7 @@ log = get_logger(__name__)
 
 NAME: Final = "kube-root-ca.crt"
 DESCRIPTION_ANNOTATION: Final = "kubernetes.io/description"
-#: Word for word Kubernetes': it is compared, and two controllers in turn would otherwise write over each other.
+#: Exactly Kubernetes' text. With another text, this controller and Kubernetes' could overwrite each other.
 DESCRIPTION: Final = (
     "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the "
     "internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes "
@@ -39,17 +40,17 @@ def make_controller(context: ControllerContext) -> Controller:
     """
     The entry point of the root CA publisher; its options are :class:`.RootCAOptions`.
 
-    :raises OptionError: if the file of certificates cannot be used
+    :raises OptionError: if the certificates' file cannot be used
     """
     authorities = root_ca(context.client, context.read(RootCAOptions).root_ca_file)
     if not authorities:
-        log.warning("no_root_ca", publishing="an empty ca.crt", instead="name the file with --root-ca-file")
+        log.warning("no_root_ca", publishing="an empty ca.crt", hint="name the file with --root-ca-file")
     return RootCAPublisher(context.client, context.informers, authorities, clock=context.clock).controller
 
 
 class RootCAPublisher:
     """
-    Publishes certificates.
+    Syncs the ConfigMaps.
 
     :param authorities: the certificates, in PEM
     """
@@ -72,9 +73,9 @@ class RootCAPublisher:
 
     async def sync(self, namespace: str) -> None:
         """
-        Make a namespace's ConfigMap, or put it right.
+        Create a namespace's ConfigMap, or correct it.
 
-        :raises ClientError: if that cannot be done
+        :raises ClientError: if the server refuses the write
         """
         with counted_sync(self._clock):
             await self._publish(namespace)
@@ -85,7 +86,7 @@ class RootCAPublisher:
             await self._create(namespace)
             return
         annotations = current.metadata.annotations or {}
-        # A description in other words is left: a later Kubernetes may say it better.
+        # A different description is kept: it may be that of a later version of Kubernetes.
         if (current.data or {}) == self._data and annotations.get(DESCRIPTION_ANNOTATION):
             return
         wanted = copy.copy(current)
@@ -101,7 +102,7 @@ class RootCAPublisher:
         except NotFound:
             log.debug("namespace_gone", namespace=namespace)
         except Exception as error:
-            if not has_status_cause(error, "NamespaceTerminating"):
+            if not is_namespace_terminating(error):
                 raise
 
     def _changed(self, config_map: Any) -> None:
@@ -111,5 +112,5 @@ class RootCAPublisher:
 
 
 def _is_active(old: Any, new: Any) -> bool:
-    """Whether a namespace is new, or has changed and is active. One that goes takes its ConfigMap with it."""
+    """Whether a namespace is new, or has changed and is active. When a namespace is deleted, so is its ConfigMap."""
     return new is not None and (old is None or (new.status is not None and new.status.phase == "Active"))

@@ -28,7 +28,7 @@ _SECONDS: Final = Histogram(
 
 @contextmanager
 def counted_sync(clock: Clock) -> Iterator[None]:
-    """Count one sync, and the time that it takes, under the HTTP code of its end: 200 if nothing is raised."""
+    """Count one sync and its duration, with the HTTP status code of its error as a label; 200 if there is none."""
     began, code = clock.monotonic(), 500
     try:
         yield

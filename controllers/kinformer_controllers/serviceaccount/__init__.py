@@ -1,4 +1,4 @@
-"""The service account controller, as kube-controller-manager has it: the account ``default`` in every namespace."""
+"""The service account controller, as in kube-controller-manager: the account ``default`` in every namespace."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The service account controller: sees to it that every active namespace has certain ServiceAccounts.
+"""The service account controller: creates certain ServiceAccounts in every active namespace.
 
-In: Namespaces and ServiceAccounts. Out: the accounts that are missing. Promised: an account that is there is never
-changed, and one that is deleted is made again. Nothing is made in a namespace that is being deleted.
+In: Namespaces and ServiceAccounts. Out: missing accounts are created. Promised: an existing account is never changed; a
+deleted one is created again; nothing is created in a namespace that is being deleted.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from typing import Any, Final
 
 from kinformer.cache import ResourceEventHandlerFuncs, deletion_handling_object_name
 from kinformer.client import Client
-from kinformer.client.errors import AlreadyExists, has_status_cause
+from kinformer.client.errors import AlreadyExists
 from kinformer.clock import Clock
 from kinformer.informers import SharedInformerFactory
 from kinformer.manager import Controller, ControllerContext
 from kinformer.models import V1Namespace, V1ObjectMeta, V1ServiceAccount
+from kinformer_controllers.shared.writing.pods import is_namespace_terminating
 
 __all__ = ("ServiceAccountController", "make_controller")
 
@@ -30,9 +31,9 @@ def make_controller(context: ControllerContext) -> Controller:
 
 class ServiceAccountController:
     """
-    Makes the ServiceAccounts that each namespace is to have.
+    Syncs namespaces.
 
-    :param names: of the accounts
+    :param names: the names of the accounts that each namespace should have
     """
 
     def __init__(
@@ -52,9 +53,9 @@ class ServiceAccountController:
 
     async def sync(self, namespace: str) -> None:
         """
-        Make the accounts that a namespace lacks.
+        Create the missing accounts of a namespace.
 
-        :raises ClientError: if one cannot be made; the others are made first
+        :raises ClientError: if one could not be created; the others are created first
         """
         found = self._namespaces.get_by_key(namespace)
         if found is None or found.status is None or found.status.phase != "Active":
@@ -71,10 +72,10 @@ class ServiceAccountController:
         try:
             await self._server.create(V1ServiceAccount(metadata=V1ObjectMeta(name=name, namespace=namespace)))
         except AlreadyExists:
-            return None  # the cache has yet to hear of it
+            return None  # the cache does not show it yet
         except Exception as error:
-            # A namespace that is on its way out takes no new objects, and needs none.
-            return None if has_status_cause(error, "NamespaceTerminating") else error
+            # A namespace that is being deleted accepts no new objects, and needs none.
+            return None if is_namespace_terminating(error) else error
         return None
 
     def _on_deleted(self, account: Any) -> None:

@@ -1,4 +1,4 @@
-"""The service account token controller, as kube-controller-manager has it: fills Secrets with tokens of accounts."""
+"""The service account token controller, as in kube-controller-manager: it fills Secrets with tokens of accounts."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""The service account token controller: fills Secrets of type service-account-token, and removes them.
+"""The service account token controller: fills Secrets of the type service-account-token, and deletes them.
 
-In: ServiceAccounts and Secrets. Out: Secrets with a token, the certificates of the server and the namespace; Secrets
-removed whose account is gone; accounts that no longer name a Secret that is gone. Promised: a Secret is removed only
-when the server, asked anew, has no such account; and only that very Secret.
+In: ServiceAccounts and Secrets. Out: Secrets get a token, the server's CA certificates and the namespace; Secrets whose
+account is gone are deleted; references to deleted Secrets are removed from accounts. Promised: before a Secret is
+deleted, it is checked on the server that its account does not exist; the deletion has the Secret's uid as a
+precondition.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 import anyio
 
-from kinformer.cache import last_state
+from kinformer.cache import NAMESPACE_INDEX, last_state
 from kinformer.client import Client, DeleteOptions, Preconditions
 from kinformer.client.errors import Conflict, NotFound
 from kinformer.clock import Clock
@@ -36,7 +37,7 @@ def make_controller(context: ControllerContext) -> TokenController:
     """
     The entry point of the token controller; its options are :class:`.TokenOptions`.
 
-    :raises ControllerDisabled: if there is no key to sign with
+    :raises ControllerDisabled: if there is no signing key
     :raises OptionError: if a file cannot be used
     """
     options = context.read(TokenOptions)
@@ -51,9 +52,9 @@ def make_controller(context: ControllerContext) -> TokenController:
 
 class TokenController:
     """
-    Accounts and Secrets have a queue each, and workers.
+    Syncs accounts and Secrets. Each has its own queue and workers.
 
-    :param workers: how many of each are synced at once
+    :param workers: the number of workers of each queue
     """
 
     def __init__(
@@ -90,7 +91,7 @@ class TokenController:
 
     @property
     def has_synced(self) -> bool:
-        """Whether the caches were complete and the workers have started."""
+        """Whether the caches have synced and the workers have started."""
         return self.accounts.has_synced and self.secrets.has_synced
 
     async def run(self) -> None:
@@ -101,15 +102,15 @@ class TokenController:
 
     async def sync_account(self, key: str) -> None:
         """
-        Remove the tokens of an account that is gone.
+        Delete the token Secrets of an account that is gone.
 
-        :raises ClientError: if one cannot be removed
+        :raises ClientError: if one could not be deleted
         """
         namespace, name, uid = AccountKey.parse(key)
         if self._cached_account(namespace, name, uid) is not None:
             return
         errors = []
-        for secret in self._cached_secrets.by_index("namespace", namespace):
+        for secret in self._cached_secrets.by_index(NAMESPACE_INDEX, namespace):
             if is_token_of(secret, name, uid):
                 try:
                     await self._delete(secret)
@@ -120,9 +121,9 @@ class TokenController:
 
     async def sync_secret(self, key: str) -> None:
         """
-        Fill a Secret, or remove it if its account is gone; if it is gone itself, have its account forget it.
+        Fill a Secret, or delete it if its account is gone. If the Secret is gone, remove it from its account's list.
 
-        :raises ClientError: if that cannot be done
+        :raises ClientError: if the server refuses a request
         """
         wanted = SecretKey.parse(key)
         secret = self._cached_secrets.get_by_key(f"{wanted.namespace}/{wanted.name}")
@@ -140,12 +141,12 @@ class TokenController:
     async def _fill(self, cached: V1Secret, account: V1ServiceAccount) -> None:
         meta = cached.metadata
         try:
-            # What the cache shows may be old, and a token that is there must not be replaced by another one.
+            # The cache may be old, and an existing token must not be replaced.
             fresh = await self._secrets.get(meta.name, meta.namespace)
             if fresh.metadata.resource_version == meta.resource_version:
                 await self._secrets.update(self._filler.filled(fresh, account))
         except (NotFound, Conflict):
-            return  # the watch will tell what has become of it
+            return  # an event with its new state will come
 
     async def _delete(self, secret: V1Secret) -> None:
         meta = secret.metadata
@@ -153,10 +154,10 @@ class TokenController:
             options = DeleteOptions(preconditions=Preconditions(uid=meta.uid))
             await self._secrets.delete(meta.name, meta.namespace, options)
         except (NotFound, Conflict):
-            return  # it is gone, and perhaps another one has its name
+            return  # it is gone, and its name may belong to another Secret
 
     async def _forget(self, gone: SecretKey) -> None:
-        """Have an account no longer name a Secret that is gone."""
+        """Remove a Secret that is gone from its account's list."""
         try:
             account = await self._accounts.get(gone.account, gone.namespace)
         except NotFound:
@@ -178,7 +179,7 @@ class TokenController:
         return account if account is not None and uid in ("", account.metadata.uid) else None
 
     async def _find_account(self, key: SecretKey) -> V1ServiceAccount | None:
-        """An account, from the server if the cache has none: it may be behind."""
+        """Return the account of a Secret. If the cache does not have it, it is read from the server."""
         cached = self._cached_account(key.namespace, key.account, key.account_uid)
         if cached is not None:
             return cached
@@ -195,7 +196,7 @@ class TokenController:
 
 
 class _Handler:
-    """Tells a function of each object that was made, changed or deleted."""
+    """An event handler that calls a function with each added, changed or deleted object."""
 
     def __init__(self, changed: Any) -> None:
         self._changed = changed

@@ -1,7 +1,8 @@
-"""What a token Secret has to hold, and what it lacks.
+"""Filling a token Secret with the data that it lacks.
 
-In: a Secret, its account, and a signer. Out: the Secret with what it lacked. Promised: what is there is kept, and above
-all a token, since somebody may use it. Only certificates that have changed are put in anew.
+In: a Secret, its account, and a signer. Out: the Secret with complete data. Promised: existing data is kept; an
+existing
+token is never replaced, because it may be in use. Only changed CA certificates are replaced.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ _TOKEN: Final = "token"
 
 class TokenFiller:
     """
-    :param authorities: the certificates by which the API server is known, in PEM; empty for none
+    Fills Secrets.
+
+    :param signer: makes tokens
+    :param authorities: the CA certificates that verify the API server, in PEM; empty for none
     """
 
     def __init__(self, signer: TokenSigner, authorities: bytes) -> None:
@@ -31,12 +35,12 @@ class TokenFiller:
         self._authorities = base64.b64encode(authorities).decode()
 
     def lacks(self, secret: V1Secret) -> bool:
-        """Whether anything is to be put into a Secret."""
+        """Whether a Secret lacks data."""
         data = secret.data or {}
         return self._lacks_ca(data) or not data.get(_NAMESPACE) or not data.get(_TOKEN)
 
     def filled(self, secret: V1Secret, account: V1ServiceAccount) -> V1Secret:
-        """A copy of a Secret that lacks nothing."""
+        """Return a copy of a Secret with complete data."""
         data = dict(secret.data or {})
         if self._lacks_ca(data):
             data[_CA] = self._authorities

@@ -1,7 +1,7 @@
-"""Keys of the token controller's queues: more than a name, so that what is gone is known by what it was.
+"""The keys of the token controller's queues. They have more than a name, because the object may be gone.
 
-A ServiceAccount's key has its uid: the tokens of that very account go with it. A Secret's key has its own uid, and the
-account that it was for. The parts are quoted, since annotations may hold anything.
+A ServiceAccount's key has its uid, so that only the tokens of this account are deleted. A Secret's key has the Secret's
+uid and the account that it was for. The parts are quoted, because they come from annotations with any content.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ __all__ = ("AccountKey", "SecretKey")
 
 
 class AccountKey(NamedTuple):
+    """The key of a ServiceAccount."""
+
     namespace: str
     name: str
     uid: str
@@ -35,8 +37,10 @@ class AccountKey(NamedTuple):
 
 class SecretKey(NamedTuple):
     """
+    The key of a Secret.
+
     :param account: the name of the account that the Secret is for
-    :param account_uid: its uid, ``""`` if the Secret did not say
+    :param account_uid: the account's uid; ``""`` if the Secret does not have it
     """
 
     namespace: str

@@ -1,8 +1,8 @@
-"""Tokens of service accounts: JSON Web Tokens without an end, as Secrets of type service-account-token hold them.
+"""Signing the tokens of service accounts: JSON Web Tokens that do not expire, for Secrets.
 
-In: a private key in PEM, an account, and the name of the Secret. Out: the token, whose header names the key by the hash
-of its public half, so that a server with several keys finds the right one. RSA keys sign with RS256; ECDSA keys with
-ES256, ES384 or ES512, by their curve. The claims are those of Kubernetes' "legacy" tokens.
+In: a private key in PEM, an account, and the name of the Secret. Out: the token. Its header has the hash of the public
+key, so that a server with several keys finds the right one. RSA keys sign with RS256; ECDSA keys with ES256, ES384 or
+ES512, by their curve. The claims are those of Kubernetes' "legacy" tokens.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class TokenSigner:
     Signs tokens with one key.
 
     :param pem: an RSA or ECDSA private key
-    :raises ValueError: if it is none, or of a curve that JSON Web Tokens do not have
-    :raises TypeError: if it is another kind of key, or has a password
-    :raises ImportError: if the packages for it are not installed
+    :raises ValueError: if it is not a private key, or JSON Web Tokens do not support its curve
+    :raises TypeError: if it is a key of another type, or has a password
+    :raises ImportError: if the packages ``cryptography`` and ``pyjwt`` are not installed
     """
 
     def __init__(self, pem: bytes) -> None:
@@ -57,7 +57,7 @@ class TokenSigner:
         self._encode = jwt.encode
 
     def token(self, account: V1ServiceAccount, secret_name: str) -> str:
-        """The token of an account, for the Secret of that name in its namespace."""
+        """Return the token of an account, for the Secret with that name in its namespace."""
         meta = account.metadata
         claims = {
             "iss": ISSUER,
@@ -67,13 +67,13 @@ class TokenSigner:
             f"{_PREFIX}/service-account.uid": meta.uid,
             "sub": f"system:serviceaccount:{meta.namespace}:{meta.name}",
         }
-        # Kubernetes' tokens say no type.
+        # Kubernetes' tokens have no type in the header.
         return self._encode(claims, self._key, self._algorithm, {"kid": self._key_id, "typ": None})
 
 
 def load_signer(file: str) -> TokenSigner:
     """
-    A signer with the key of a file.
+    Make a signer with the key in a file.
 
     :raises OptionError: if the file cannot be read, or has no key that can sign tokens
     """

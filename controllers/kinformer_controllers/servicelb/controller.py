@@ -1,8 +1,8 @@
-"""The service load balancer controller: a cloud's load balancer for each Service that asks for one.
+"""The service load balancer controller: manages a cloud's load balancer for each Service that asks for one.
 
 In: Services and nodes. Out: load balancers, their addresses in the Services' status, and a finalizer. Promised: the
-finalizer is there before the load balancer, so that none is left behind. A Service with a class of its own is left
-alone. What fails is told in an Event and tried again, each Service in its own time.
+finalizer is added before the load balancer is created, so that every load balancer is deleted again. A Service with a
+``loadBalancerClass`` is ignored. An error is reported by an Event, and the Service is retried.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ __all__ = ("ServiceLBController", "make_controller")
 log = get_logger(__name__)
 
 COMPONENT: Final = "service-controller"
-#: Seconds before a Service that failed is tried again, at first and at most.
+#: The first and the longest delay before a failed Service is retried, in seconds.
 _FIRST_RETRY, _LAST_RETRY = 5.0, 300.0
 _ALL_NODES: Final = "nodes"
 
@@ -50,7 +50,7 @@ def make_controller(context: ControllerContext) -> ServiceLBController:
     The entry point of the controller; its options are :class:`.ServiceLBOptions`.
 
     :raises ControllerDisabled: if there is no cloud, or the cloud has no load balancers
-    :raises OptionError: if the cloud is not known
+    :raises OptionError: if no package offers the cloud
     """
     options = context.read(ServiceLBOptions)
     cloud = cloud_named(options.cloud_provider)
@@ -69,9 +69,9 @@ def make_controller(context: ControllerContext) -> ServiceLBController:
 
 class ServiceLBController:
     """
-    Services have a queue and workers; changes of nodes have one of their own.
+    Syncs Services and nodes. Each has its own queue and workers.
 
-    :param cluster: what the cluster is called in the cloud
+    :param cluster: the cluster's name in the cloud
     """
 
     def __init__(
@@ -98,13 +98,14 @@ class ServiceLBController:
         )
         self.nodes = Controller("service-nodes", self.sync_nodes, queue_name="node", clock=clock)
         self.services.watch(services, _concerns).wait_for(nodes)
-        self.nodes.handle(nodes, ResourceEventHandlerFuncs(self._look, self._node_changed, self._look))
+        queue_nodes = self._queue_nodes
+        self.nodes.handle(nodes, ResourceEventHandlerFuncs(queue_nodes, self._node_changed, queue_nodes))
         self.nodes.wait_for(services)
         self._hosts = HostUpdater(balancers, cluster, recorder, clock)
 
     @property
     def has_synced(self) -> bool:
-        """Whether the caches were complete and the workers have started."""
+        """Whether the caches have synced and the workers have started."""
         return self.services.has_synced and self.nodes.has_synced
 
     async def run(self) -> None:
@@ -115,11 +116,11 @@ class ServiceLBController:
 
     async def sync(self, key: str) -> float | None:
         """
-        Bring the load balancer of one Service to where it should be.
+        Sync the load balancer of one Service.
 
-        :return: seconds after which the cloud wants to be asked again
-        :raises SyncError: if the cloud cannot do it
-        :raises ClientError: if the server refuses
+        :return: seconds until the next try, if the cloud asks for this; otherwise None
+        :raises SyncError: if a call to the cloud fails
+        :raises ClientError: if the server refuses a write
         """
         service, known = self._cached.get_by_key(key), self.known.get(key)
         if known is not None and (service is None or service.metadata.uid != known.metadata.uid):
@@ -144,7 +145,7 @@ class ServiceLBController:
         return None
 
     async def sync_nodes(self, _: str) -> None:
-        """Have all load balancers send to the nodes that there are now. Those that fail are synced as Services."""
+        """Update the nodes of all load balancers. If an update fails, its Service is queued."""
         nodes = eligible_nodes(self._nodes.list())
         for key in await self._hosts.update_all(list(self.known.values()), nodes):
             self.services.queue.add(key)
@@ -180,14 +181,14 @@ class ServiceLBController:
                 log.debug("load_balancer_implemented_elsewhere", service=meta_namespace_key(service))
             except Exception as error:
                 raise SyncError(f"failed to delete load balancer: {error}") from error
-        # The address goes first: without its finalizer a Service that is being deleted is gone.
+        # The status is cleared before the finalizer is removed, because a deleted Service is gone after that.
         await self._write_status(service, V1LoadBalancerStatus())
         if has_finalizer(service, FINALIZER):
             await self._patch(service, remove_finalizers_patch(service, FINALIZER))
         self._recorder.event(service, NORMAL, "DeletedLoadBalancer", "Deleted load balancer")
 
     async def _delete_unseen(self, service: V1Service) -> None:
-        """Delete the load balancer of a Service that went without its finalizer."""
+        """Delete the load balancer of a Service that was deleted although it had the finalizer, or had none."""
         if not wants_load_balancer(service):
             return
         self._recorder.event(service, NORMAL, "DeletingLoadBalancer", "Deleting load balancer")
@@ -216,12 +217,12 @@ class ServiceLBController:
         except NotFound:
             log.debug("service_gone", service=meta_namespace_key(service))
 
-    def _look(self, _: Any) -> None:
+    def _queue_nodes(self, _: Any) -> None:
         self.nodes.queue.add(_ALL_NODES)
 
     def _node_changed(self, old: V1Node, new: V1Node) -> None:
         if is_worth_a_sync(old, new):
-            self._look(new)
+            self._queue_nodes(new)
 
 
 def _concerns(old: V1Service | None, new: V1Service | None) -> bool:

@@ -1,7 +1,7 @@
-"""Which nodes each load balancer sends to, and bringing that up to date when nodes come and go.
+"""Updating the nodes of load balancers when nodes are added or deleted.
 
-In: Services with load balancers, and the nodes that there are. Out: updates of those load balancers that send to other
-nodes. Promised: a load balancer whose nodes are the same is not touched; one that fails keeps no other from its update.
+In: Services with load balancers, and the current nodes. Out: updates of the load balancers whose nodes have changed.
+Promised: a load balancer with unchanged nodes is not updated; a failed update does not stop the others.
 """
 
 from __future__ import annotations
@@ -30,22 +30,24 @@ __all__ = ("HostUpdater",)
 
 log = get_logger(__name__)
 
-#: Load balancers that are updated at once, and names of nodes in one Event.
+#: The largest number of concurrent updates, and of nodes' names in one Event.
 _AT_ONCE: Final = 10
 _NAMES: Final = 20
 
 
 class HostUpdater:
+    """Updates load balancers."""
+
     def __init__(self, balancers: LoadBalancers, cluster: str, recorder: EventRecorder, clock: Clock) -> None:
         self._balancers = balancers
         self._cluster = cluster
         self._recorder = recorder
         self._clock = clock
-        #: The nodes that each load balancer was last told, by the Service's key.
+        #: The nodes of each load balancer's last update, by the Service's key.
         self._told: dict[str, list[V1Node]] = {}
 
     def note(self, service: V1Service, nodes: Sequence[V1Node]) -> None:
-        """Note which nodes a load balancer is told."""
+        """Note the nodes of a load balancer."""
         self._told[meta_namespace_key(service)] = list(nodes)
 
     def forget(self, key: str) -> None:
@@ -53,7 +55,7 @@ class HostUpdater:
 
     async def update_all(self, services: Sequence[V1Service], nodes: Sequence[V1Node]) -> list[str]:
         """
-        Update the load balancers that send to other nodes.
+        Update the load balancers whose nodes have changed.
 
         :return: the keys of the Services whose load balancer could not be updated
         """
@@ -74,7 +76,7 @@ class HostUpdater:
     async def _update(self, service: V1Service, nodes: Sequence[V1Node]) -> bool:
         if not wants_load_balancer(service):
             return True
-        # A node that was told and is excluded by now counts as gone in both.
+        # Earlier nodes that are excluded by now are left out.
         before = eligible_nodes(self._told.get(meta_namespace_key(service), ()))
         self.note(service, nodes)
         if same_nodes(before, nodes):
@@ -97,7 +99,7 @@ class HostUpdater:
         return True
 
     async def _tell_failure(self, service: V1Service, nodes: Sequence[V1Node], error: Exception) -> bool:
-        """Tell of an update that failed, unless there is no load balancer; gives whether that is so."""
+        """Report a failed update, unless there is no load balancer. Returns whether there is none."""
         key = meta_namespace_key(service)
         try:
             if await self._balancers.get_load_balancer(self._cluster, service) is None:

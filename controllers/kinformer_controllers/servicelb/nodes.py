@@ -1,7 +1,7 @@
-"""The nodes that load balancers send to.
+"""Choosing the nodes that load balancers send to.
 
-A node that is not ready stays: the load balancer's own checks see that, and sooner. A node goes when it is being
-deleted, when the cluster autoscaler is about to remove it, or when its label says so.
+A node that is not ready is included, because the load balancer's own health checks detect this sooner. A node is
+excluded if it is being deleted, if the cluster autoscaler is about to remove it, or by a label.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ __all__ = ("eligible_nodes", "is_worth_a_sync", "same_nodes")
 
 EXCLUDE: Final = "node.kubernetes.io/exclude-from-external-load-balancers"
 TO_BE_DELETED: Final = "ToBeDeletedByClusterAutoscaler"
-#: What Go's strconv.ParseBool takes for false.
+#: The texts that Go's strconv.ParseBool parses as false.
 _FALSE: Final = ("0", "f", "F", "false", "FALSE", "False")
 
 
 def eligible_nodes(nodes: Iterable[V1Node]) -> list[V1Node]:
-    """The nodes that load balancers send to, by name."""
+    """Return the nodes that load balancers send to, sorted by name."""
     found = [
         node
         for node in nodes
@@ -35,13 +35,13 @@ def is_worth_a_sync(old: V1Node, new: V1Node) -> bool:
 
 
 def same_nodes(before: Iterable[V1Node], now: Iterable[V1Node]) -> bool:
-    """Whether a load balancer sends to the same machines."""
+    """Whether two lists have the same nodes with the same provider ids."""
     return {_identity(node) for node in before} == {_identity(node) for node in now}
 
 
 def _is_included(node: V1Node) -> bool:
     value = (node.metadata.labels or {}).get(EXCLUDE)
-    # The label alone excludes, whatever it says, unless it says false.
+    # The label excludes the node with any value except false.
     return value is None or value in _FALSE
 
 

@@ -1,4 +1,4 @@
-"""Which Services have a load balancer, and which changes of one concern it."""
+"""Deciding which Services have a load balancer, and which of their changes matter to it."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ _FIELDS: Final = (
 
 
 def wants_load_balancer(service: V1Service) -> bool:
-    """Whether a Service is to have a load balancer, and no other controller was named for it."""
+    """Whether a Service asks for a load balancer and does not name another controller by its class."""
     return service.spec.type == _LOAD_BALANCER and service.spec.load_balancer_class is None
 
 
 def needs_cleanup(service: V1Service) -> bool:
-    """Whether a Service had a load balancer that is to go."""
+    """Whether a Service has a load balancer that must be deleted."""
     if not has_finalizer(service, FINALIZER):
         return False
     return service.metadata.deletion_timestamp is not None or service.spec.type != _LOAD_BALANCER
 
 
 def needs_update(old: V1Service, new: V1Service) -> bool:
-    """Whether a change of a Service concerns its load balancer."""
+    """Whether a change of a Service matters to its load balancer."""
     if not wants_load_balancer(old) and not wants_load_balancer(new):
         return False
     if wants_load_balancer(old) != wants_load_balancer(new):
