@@ -1,12 +1,13 @@
-"""A webhook for quotas over many namespaces: GroupQuotas, charged when a request is admitted and recounted at leisure.
+"""A webhook for quotas over many namespaces: GroupQuotas. A request is charged when it is admitted.
 
-Between the webhook's yes and the moment that the object is stored lies time. A recount in it would not find the object,
-give its charge back, and let somebody else have it. So a charge is *reserved* until an informer has seen the object, or
-for as long as an API server could possibly take; a recount adds what is reserved to what is stored.
+The webhook admits a request before its object is stored. A recount between these two moments would not find the object,
+would subtract its charge, and the amount could be used twice. So each charge is also *reserved* until an informer has
+seen the object, or until a time limit that no API server exceeds. A recount adds the reservations to the stored
+objects.
 
-What is reserved is written with the charge, into the GroupQuota itself, and only onto the version that the charge was
-reckoned from. So any number of replicas answer, each knows what all have charged, and none forgets it. One of them is
-elected to recount.
+A reservation is written together with its charge into the GroupQuota's status, and only onto the version from which the
+charge was computed. So any number of replicas can answer requests: each knows the charges of all, and no charge is
+lost. One replica is elected to recount.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ __all__ = (
     "read_group_quota",
 )
 
-#: Imported when asked for: ``kinformer --help`` names the webhook's command, and needs nothing of what it runs.
+#: These modules are imported on first use: ``kinformer --help`` imports this package and needs none of them.
 _MODULES = {
     "GROUP_QUOTAS": "group_quota",
     "GroupQuotaAccessor": "accessor",

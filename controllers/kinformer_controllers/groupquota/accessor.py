@@ -1,4 +1,4 @@
-"""GroupQuotas as admission reads and charges them, from an informer's cache and what was written since."""
+"""Reading and charging GroupQuotas for admission, from an informer's cache and this replica's own writes."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class Namespaces:
     def __init__(self, client: Client, informer: SharedIndexInformer[V1Namespace]) -> None:
         self._server = client.resource(V1Namespace)
         self._informer = informer
-        # Of namespaces that the informer has not heard of yet.
+        # Labels of namespaces that are not in the informer's cache yet.
         self._new: dict[str, Mapping[str, str]] = {}
 
     def labels(self, name: str) -> Mapping[str, str]:
-        """A namespace's labels; none if nobody has heard of it."""
+        """Return a namespace's labels; none if the namespace is not known."""
         found = self._informer.indexer.get_by_key(name)
         if found is not None:
             self._new.pop(name, None)
@@ -51,14 +51,14 @@ class Namespaces:
         return self._new.get(name, {})
 
     def knows(self, name: str) -> bool:
-        """Whether a namespace's labels are known without asking."""
+        """Whether a namespace's labels are known without a request."""
         return self._informer.indexer.get_by_key(name) is not None or name in self._new
 
     async def know(self, name: str) -> None:
         """
-        See to it that :meth:`labels` knows a namespace.
+        Read a namespace from the server, if :meth:`labels` does not know it.
 
-        :raises ClientError: if the server had to be asked, and could not be
+        :raises ClientError: if the server could not be read
         """
         if self.knows(name):
             return
@@ -70,12 +70,12 @@ class Namespaces:
 
     @property
     def names(self) -> list[str]:
-        """All namespaces."""
+        """The names of all known namespaces."""
         return list({*self._informer.indexer.list_keys(), *self._new})
 
 
 class InvalidQuota:
-    """A GroupQuota that cannot be enforced: what it is about is refused rather than let through unlimited."""
+    """A GroupQuota that cannot be enforced. Requests that it applies to are refused, not admitted without a limit."""
 
     def __init__(self, obj: Mapping[str, Any], error: GroupQuotaError, namespaces: Namespaces) -> None:
         self.name: str = obj["metadata"]["name"]
@@ -84,12 +84,12 @@ class InvalidQuota:
         try:
             self.is_about = selects_of(obj, namespaces.labels)
         except GroupQuotaError:
-            # It does not even say what it is about. To refuse everything would be the greater damage.
+            # It is not known which objects it applies to. Refusing all requests would do more damage.
             self.is_about = lambda namespace, obj: False
 
 
 class RecordLost(ClientError):
-    """The server does not keep reservations: its definition of GroupQuotas is that of an older version."""
+    """The server drops reservations, because its CustomResourceDefinition of GroupQuotas is an older version."""
 
     def __init__(self, quota: str) -> None:
         super().__init__(
@@ -100,12 +100,12 @@ class RecordLost(ClientError):
 
 class GroupQuotaAccessor:
     """
-    All GroupQuotas, whatever batch is asked for.
+    Reads and writes GroupQuotas. Each batch of requests gets all of them.
 
-    Each write is of the version that it was reckoned from, and is refused if the quota has another one by now.
+    Each write has the version from which it was computed, and meets a conflict if the quota has changed since.
 
-    :ivar longest_pause: short: who has met a conflict is next, and those who have won wait for it
-    :ivar trouble: why the last write failed, if it is the server's fault; empty when all is well
+    :ivar longest_pause: it is short, because a replica that met a conflict has the next turn
+    :ivar trouble: why the last write failed, if the server is the reason; empty if it succeeded
     """
 
     longest_pause = 0.02
@@ -121,7 +121,7 @@ class GroupQuotaAccessor:
     ) -> None:
         self._clock = clock
         self._turns = Turns(ledger.prefix, clock)
-        # Set when a quota has another version.
+        # Set when a quota has a new version.
         self._changed = anyio.Event()
         self._server = client.resource(dict, GROUP_QUOTAS, namespaced=False, kind=KIND)
         self._informer = informer
@@ -130,7 +130,7 @@ class GroupQuotaAccessor:
         self._sightings = sightings
         self._read: dict[str, tuple[str, GroupQuota | InvalidQuota]] = {}
         self._written: dict[str, dict[str, Any]] = {}
-        # Of which a write may have gone well, or not: to be looked at before they are charged again.
+        # Quotas whose last write may have succeeded or failed. They are read again before the next charge.
         self._unsure: set[str] = set()
         self.trouble = ""
 
@@ -143,8 +143,8 @@ class GroupQuotaAccessor:
         return [self._ledger.presented(quota) for quota in self.quotas()]
 
     async def update(self, quota: Quota) -> None:
-        """Write a charge, and its reservation with it."""
-        assert isinstance(quota, GroupQuota), "it was given out by get()"
+        """Write a charge together with its reservation."""
+        assert isinstance(quota, GroupQuota), "it is a result of get()"
         began = self._clock.monotonic()
         await self.write(replace(quota, record=self._ledger.to_write(quota)))
         self._turns.wrote(quota.name, self._clock.monotonic() - began)
@@ -174,15 +174,15 @@ class GroupQuotaAccessor:
     # --- for all
 
     def quotas(self) -> list[GroupQuota]:
-        """All that make sense, as new as they are known."""
+        """Return all valid GroupQuotas in their newest known version."""
         return [quota for quota in self._all() if isinstance(quota, GroupQuota)]
 
     def invalid(self) -> list[InvalidQuota]:
-        """All that do not."""
+        """Return all invalid GroupQuotas."""
         return [quota for quota in self._all() if isinstance(quota, InvalidQuota)]
 
     def newest(self, name: str) -> dict[str, Any] | None:
-        """A GroupQuota as new as it is known, None if it is gone."""
+        """Return the newest known version of a GroupQuota; None if it is gone."""
         cached = self._informer.indexer.get_by_key(name)
         if cached is None:
             self._written.pop(name, None)
@@ -201,22 +201,22 @@ class GroupQuotaAccessor:
 
     async def refresh(self, name: str) -> None:
         """
-        Ask the server for a quota. One that is gone there stays as it was until the cache says so, too.
+        Read a quota from the server. If it is gone there, it stays known until it is gone from the cache, too.
 
-        :raises ClientError: if it could not be asked
+        :raises ClientError: if the server could not be read
         """
         with suppress(NotFound):
             found, known = await self._server.get(name), self._written.get(name)
-            # Not over what has been written since the server was asked.
+            # A version that was written during the request is newer and must stay.
             if known is None or _version(found) > _version(known) or _uid(found) != _uid(known):
                 self._written[name] = found
         self._unsure.discard(name)
 
     async def read_surely(self, name: str) -> dict[str, Any] | None:
         """
-        :meth:`newest`, once it is sure what has become of this replica's own writes.
+        Return the same as :meth:`newest`, after the result of this replica's last write is certain.
 
-        :raises ClientError: if the server had to be asked, and could not be
+        :raises ClientError: if the server could not be read
         """
         if name in self._unsure:
             await self.refresh(name)
@@ -224,9 +224,9 @@ class GroupQuotaAccessor:
 
     def presented(self, obj: dict[str, Any]) -> GroupQuota:
         """
-        A quota as :meth:`get` gives it out.
+        Return a quota as :meth:`get` does.
 
-        :raises GroupQuotaError: if it makes no sense
+        :raises GroupQuotaError: if it is invalid
         """
         quota = self._understood(obj)
         if isinstance(quota, InvalidQuota):
@@ -237,10 +237,10 @@ class GroupQuotaAccessor:
         """
         Write a status: usage, limits and record.
 
-        :param server: whom to write with, if not the client that charges are written with
-        :raises Conflict: if it is not the newest any more that this was reckoned from
-        :raises RecordLost: if the server does not keep the record
-        :raises ClientError: if it cannot be written
+        :param server: the client to write with, if not the one for charges
+        :raises Conflict: if the quota has changed since it was read
+        :raises RecordLost: if the server drops the record
+        :raises ClientError: if the server refuses the write
         """
         name, resource = quota.name, self._server
         if server is not None:
@@ -251,7 +251,8 @@ class GroupQuotaAccessor:
         try:
             written = await resource.update_status(body)
         except Conflict:
-            # Somebody else has written. The informer may be slow to say so, and the next try would meet it again.
+            # Another client has written the quota, and the informer may not have it yet. Without this read, the next
+            # try would meet the same conflict.
             self._unsure.discard(name)
             newest = self.newest(name)
             if newest is not None and _version(newest) <= _version(quota.source):
@@ -269,7 +270,7 @@ class GroupQuotaAccessor:
         self.trouble = ""
 
     def take_note(self, name: str) -> None:
-        """See to it that what is new in a quota's record is known since now."""
+        """Read a quota's record now, so that its new reservations are known from this time on."""
         obj = self.newest(name)
         if obj is not None:
             self._understood(obj)
@@ -301,7 +302,7 @@ class GroupQuotaAccessor:
         return quota
 
     def _notify(self) -> None:
-        """Wake whoever waits for its turn."""
+        """Wake all tasks that wait for their turn."""
         self._changed.set()
         self._changed = anyio.Event()
 

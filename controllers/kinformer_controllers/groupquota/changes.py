@@ -1,13 +1,15 @@
-"""What has a GroupQuota recounted: objects that come, go or move without a charge, and namespaces that do.
+"""Event handlers that queue GroupQuotas for a recount.
 
-Most of what happens in a cluster changes nothing: an object that was charged is stored, and its reservation ends. A
-recount is due when an object that was charged goes, uses less, or is moved out of the group by its labels; and when one
-is stored that nobody charged: before the quota was known, by whoever does not ask the webhook, by a namespace that has
-joined the group. Until such an object is counted, there seems to be more room than there is; so the quota is *doubted*,
-and whoever recounts admits nothing to it until it has been recounted.
+Most events need no recount: an object that was charged is stored, and its reservation ends. A recount is needed in two
+cases:
 
-An object whose charge is not known may have been charged by another replica, and the news of it be late. The quota is
-then *suspected*, which is looked into first.
+- A charged object is deleted, uses less, or leaves the group because of its labels.
+- An object is stored that was not charged: it is older than the quota, its creation did not go through the webhook, or
+  its namespace has joined the group. Until it is counted, the quota seems to have more left than it has. So the quota
+  is *doubted*, and the leader admits no request to it before the recount.
+
+If the charge of an object is not known, another replica may have charged it, and the event of that write may be late.
+The quota is then *suspected*: before a recount, the server is asked.
 """
 
 from __future__ import annotations
@@ -31,14 +33,15 @@ __all__ = ("GroupChanges", "NamespaceHandler", "ObjectHandler")
 
 class GroupChanges:
     """
-    Knows which quotas a change concerns.
+    Finds the quotas that a change concerns.
 
     :param accessor: all quotas
-    :param registry: what counts objects
-    :param sightings: know what was charged
-    :param freed: is told of a quota of which less may be used
-    :param doubted: is told of a quota of which more may be used than is known
-    :param suspected: is told of a quota, and of the resource, uid and version of an object that was perhaps not charged
+    :param registry: the evaluators
+    :param sightings: knows which objects were charged
+    :param freed: called with the name of a quota whose objects may use less
+    :param doubted: called with the name of a quota whose objects may use more than is known
+    :param suspected: called with the name of a quota, and the resource, uid and version of an object that was perhaps
+        not charged
     """
 
     def __init__(
@@ -60,19 +63,19 @@ class GroupChanges:
         self._uses_another_amount = default_update_filter(pods if isinstance(pods, PodEvaluator) else None)
 
     def came(self, resource: GroupResource, namespace: str, obj: Any) -> None:
-        """An object is stored."""
+        """Handle an object that was added."""
         for quota in self._limiting(resource):
             if quota.is_about(namespace, obj) and not self._is_charged(quota, resource, obj):
                 self._suspect(quota, resource, obj)
 
     def went(self, resource: GroupResource, namespace: str, obj: Any) -> None:
-        """An object is gone; None for one of which nothing is known but the namespace."""
+        """Handle an object that was deleted; None if only its namespace is known."""
         for quota in self._limiting(resource):
             if quota.is_about(namespace, obj) if obj is not None else _may_be_in(quota, namespace):
                 self.freed(quota.name)
 
     def changed(self, resource: GroupResource, namespace: str, old: Any, new: Any) -> None:
-        """An object has changed."""
+        """Handle an object that has changed."""
         accessor = accessor_of(new)
         uses_another_amount = self._uses_another_amount(resource, old, new)
         if not uses_another_amount and accessor.labels(old) == accessor.labels(new):
@@ -95,7 +98,7 @@ class GroupChanges:
         self.suspected(quota.name, resource, accessor.uid(obj), accessor.resource_version(obj))
 
     def relabelled(self, before: Mapping[str, str] | None, after: Mapping[str, str] | None) -> None:
-        """A namespace has other labels; None where it was not known before, or is gone."""
+        """Handle changed labels of a namespace. `before` is None for a new namespace, `after` for a deleted one."""
         for quota in self._accessor.quotas():
             selects = quota.selects
             assert isinstance(selects, Selects), "every GroupQuota has its selector"
@@ -116,7 +119,7 @@ class GroupChanges:
 
 
 class ObjectHandler:
-    """Told of the objects of one resource, and tells of what changes without a charge."""
+    """The event handler for the objects of one resource."""
 
     __slots__ = ("_changes", "_resource", "_sightings")
 
@@ -126,7 +129,7 @@ class ObjectHandler:
         self._changes = changes
 
     def on_add(self, obj: Any, is_in_initial_list: bool, /) -> None:
-        # What is there at the start is counted when everything is: every quota is, then.
+        # Objects of the first list need no handling: every quota is recounted at the start.
         if not is_in_initial_list:
             self._changes.came(self._resource, accessor_of(obj).namespace(obj), obj)
         self._told(obj)
@@ -138,7 +141,7 @@ class ObjectHandler:
             return  # a resync
         namespace = accessor.namespace(new)
         if is_another:
-            # Deleted and made anew with nobody seeing the moment between.
+            # It was deleted and created again, and the watch did not show the deletion.
             self._sightings.gone(self._resource, old)
             self._changes.went(self._resource, namespace, old)
             self._changes.came(self._resource, namespace, new)
@@ -163,7 +166,7 @@ class ObjectHandler:
 
 
 class NamespaceHandler:
-    """Told of namespaces, of which only the labels matter."""
+    """The event handler for namespaces. Only changes of labels matter."""
 
     __slots__ = ("_changes",)
 

@@ -1,7 +1,7 @@
-"""The background job: recounts every GroupQuota at long intervals, and at once what a change concerns.
+"""The controller: recounts all GroupQuotas periodically, and at once those that a change concerns.
 
-It corrects what was charged and never stored, and counts what was stored and never charged. What is reserved counts as
-used. Of several replicas one does it, the leader; all hear of what changes, so that whoever leads next knows.
+It removes charges of objects that were never stored, and counts objects that were never charged. Reservations count as
+used. Only the leader of several replicas recounts. All replicas watch the objects, so that the next leader is ready.
 """
 
 from __future__ import annotations
@@ -37,36 +37,36 @@ __all__ = ("GroupQuotaController",)
 
 log = get_logger(__name__)
 
-#: Seconds until a record is tidied of which nobody else has ended the reservations.
+#: The longest time in seconds before a record with reservations is tidied.
 TIDY_PERIOD: Final = 5.0
 
-# Seconds after the end of a reservation at which it is over, however the clock is rounded.
+# Added to the end of a reservation in seconds, so that it is certainly over.
 _A_MOMENT: Final = 0.01
 
-# Seconds until a recount is done again for which a cache was too old.
+# Seconds until a recount is repeated for which a cache was too old.
 _SECOND_LOOK: Final = 0.2
 
-# Seconds between two questions to the server whether an object was charged, for one quota.
+# The least number of seconds between two reads of one quota from the server, to find out whether an object was charged.
 _ASK_PERIOD: Final = 0.05
 
 
 @dataclass(eq=False, slots=True)
 class _Term:
-    """The time for which this replica leads."""
+    """A period in which this replica leads."""
 
     client: Client
     recounts: Controller
     tidying: Controller
-    #: Quotas to be recounted in any case; others that are queued are only suspected.
+    #: The quotas that must be recounted. Others in the queue are only suspected.
     due: set[str] = field(default_factory=set)
 
 
 class GroupQuotaController:
     """
-    Recounts GroupQuotas, while this replica leads.
+    Recounts GroupQuotas while this replica leads.
 
-    :param registry: gets an evaluator of each kind that there is
-    :param period: seconds between two recounts of everything; 0 for never
+    :param registry: gets an evaluator for each kind that discovery finds
+    :param period: seconds between two full recounts; 0 for never
     """
 
     def __init__(
@@ -92,10 +92,10 @@ class GroupQuotaController:
         self._period = period
         self._informer = quotas
         self._term: _Term | None = None
-        # By quota: objects that were perhaps not charged. And when the server was last asked about them.
+        # By quota: the objects that were perhaps not charged; and when the quota was last read from the server.
         self._suspects: defaultdict[str, set[tuple[GroupResource, str, str]]] = defaultdict(set)
         self._asked: dict[str, float] = {}
-        # Set when the quota has been recounted: those that are still to be, and those that are.
+        # By quota: set after its recount. The first is for recounts that have not begun, the second for running ones.
         self._doubted: dict[str, anyio.Event] = {}
         self._counting: dict[str, anyio.Event] = {}
 
@@ -110,7 +110,7 @@ class GroupQuotaController:
             registry,
             lambda resource: ObjectHandler(resource, sightings, self.changes),
             resource_found=lambda _: self.recount_all(),
-            # Of which an application's objects are known.
+            # A quota for an application finds its objects by their labels.
             with_labels=True,
             clock=self._clock,
         )
@@ -121,18 +121,18 @@ class GroupQuotaController:
 
     @property
     def has_synced(self) -> bool:
-        """Whether this replica leads, and everything is known that a recount needs."""
+        """Whether this replica leads and the caches for a recount have synced."""
         return self._term is not None and self._term.recounts.has_synced
 
     async def run(self) -> None:
-        """Follow what there is until cancelled."""
+        """Watch all kinds until cancelled."""
         await self.monitor.run()
 
     async def lead(self, client: Client) -> None:
         """
-        Recount until cancelled, which is when this replica leads no more.
+        Recount until cancelled. The caller cancels this when the replica no longer leads.
 
-        :param client: whom to write with: it refuses to once that may be another's
+        :param client: the client to write with; it refuses writes when another replica may lead
         """
         await self.monitor.wait_synced()
         await self._informer.wait_synced()
@@ -171,20 +171,20 @@ class GroupQuotaController:
             self._suspects.clear()
 
     def recount_all(self) -> None:
-        """Recount every quota when there is time."""
+        """Queue every quota for a recount."""
         for name in self._informer.indexer.list_keys():
             self._enqueue(name)
 
     def is_doubted(self, name: str) -> bool:
-        """Whether something may be stored that a quota's usage lacks."""
+        """Whether objects may be stored that are missing in a quota's usage."""
         return name in self._doubted or name in self._counting
 
     async def counted(self, name: str) -> None:
-        """Return when nothing is known to be stored that a quota's usage lacks, or when counting it was tried."""
+        """Wait until a quota is no longer doubted, or its recount was tried."""
         while (event := self._counting.get(name) or self._doubted.get(name)) is not None:
             await event.wait()
 
-    # --- what is told by handlers; while another leads, that is its business
+    # --- called by event handlers; they do nothing while another replica leads
 
     def _enqueue(self, name: str) -> None:
         if self._term is not None:
@@ -209,10 +209,10 @@ class GroupQuotaController:
 
     async def _sync(self, name: str) -> float | None:
         """
-        Recount one quota, if there is a reason to.
+        Recount one quota, if this is needed.
 
-        :return: seconds until it is to be looked at again
-        :raises SyncError: if something could not be counted, or the quota makes no sense
+        :return: seconds until the next try, if one is needed without an event; otherwise None
+        :raises SyncError: if something could not be counted, or the quota is invalid
         """
         term = self._term
         if term is None:
@@ -250,9 +250,9 @@ class GroupQuotaController:
 
     async def _look_into(self, name: str) -> float | None:
         """
-        See to it that a quota is recounted if an object was not charged to it.
+        Find out whether a suspected quota must be recounted, because an object was not charged to it.
 
-        :return: seconds until that can be said
+        :return: seconds until the server may be asked; None if it was, or need not be
         """
         if not self._uncharged(name):
             return None
@@ -261,15 +261,15 @@ class GroupQuotaController:
         if wait > 0:
             return wait
         self._asked[name] = now
-        # The charge may be so new that the informer of quotas has not heard of it.
+        # The charge may be so new that the informer of quotas does not have it.
         await self._accessor.refresh(name)
         if self._uncharged(name):
             self._doubt(name)
         return None
 
     def _uncharged(self, name: str) -> bool:
-        """Whether an object is known that was not charged; those that were are suspected no more."""
-        self._accessor.quotas()  # takes note of charges
+        """Whether a suspected object was not charged. Objects that were charged are removed from the suspects."""
+        self._accessor.quotas()  # this reads new charges
         suspects = {one for one in self._suspects.pop(name, ()) if not self._sightings.is_charged(name, *one)}
         if suspects:
             self._suspects[name] |= suspects
@@ -280,7 +280,7 @@ class GroupQuotaController:
 
 
 class _QuotaHandler:
-    """Told of GroupQuotas: of new limits, and of reservations that have to end some time."""
+    """The event handler for GroupQuotas: it queues those with new limits, and those with reservations."""
 
     __slots__ = ("_controller",)
 
@@ -292,7 +292,7 @@ class _QuotaHandler:
         self._look_at_record(quota)
 
     def on_update(self, old: dict[str, Any], new: dict[str, Any], /) -> None:
-        # Not of each charge, which is a change of the status.
+        # A charge changes only the status, and needs no recount.
         if generation_changed(old, new) or has_malformed_status(new):
             self._controller._enqueue(new["metadata"]["name"])
         self._look_at_record(new)

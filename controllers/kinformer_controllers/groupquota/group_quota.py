@@ -1,4 +1,4 @@
-"""GroupQuotas: limits for the objects of several namespaces, or of one application wherever it is.
+"""GroupQuotas: limits for the objects of several namespaces, or of one application in any namespace.
 
 ::
 
@@ -10,8 +10,8 @@
       application: {name: shop}                           # objects labelled app.kubernetes.io/part-of: shop
       hard: {pods: "50", requests.cpu: "20"}
 
-Both together mean that application in those namespaces. Scopes are those of ResourceQuotas. The status is in
-:mod:`~kinformer_controllers.groupquota.record`.
+Both together select this application in these namespaces. Scopes are those of ResourceQuotas. The status is described
+in :mod:`~kinformer_controllers.groupquota.record`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ __all__ = (
 GROUP_QUOTAS: Final = GroupVersionResource("quota.kinformer.dev", "v1", "groupquotas")
 KIND: Final = "GroupQuota"
 
-#: The label that tells an object's application, unless the quota says another one.
+#: The label with an object's application, unless the quota names another label.
 APPLICATION_LABEL: Final = "app.kubernetes.io/part-of"
 
 #: The labels of a namespace.
@@ -59,21 +59,21 @@ LabelsOf = Callable[[str], Mapping[str, str]]
 
 
 class GroupQuotaError(ValueError):
-    """A GroupQuota does not make sense; the text names the field."""
+    """A GroupQuota is invalid. The error names the field."""
 
 
 class MalformedStatus(GroupQuotaError):
-    """The status of a GroupQuota does not make sense. A recount writes another."""
+    """The status of a GroupQuota is invalid. A recount replaces it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selects:
     """
-    Whether an object of a namespace is one of those that a GroupQuota is for.
+    Decides whether a GroupQuota applies to an object.
 
-    :param namespaces: which namespaces it is for; all if None
-    :param application: the label, and its value, that an object must have; any object if None
-    :param labels_of: gives a namespace's labels, when an object of it is looked at
+    :param namespaces: selects namespaces; None for all
+    :param application: the label and the value that an object must have; None for any object
+    :param labels_of: returns a namespace's labels
     """
 
     namespaces: Selector | None
@@ -84,18 +84,18 @@ class Selects:
         return self.object(obj) and self.namespace(namespace)
 
     def namespace(self, name: str) -> bool:
-        """Whether it is for objects of this namespace."""
+        """Whether it applies to objects of this namespace."""
         return self.namespaces is None or self.namespaces.matches(self.labels_of(name))
 
     def object(self, obj: Any) -> bool:
-        """Whether it is for this object, if it is for its namespace."""
+        """Whether it applies to this object, if it applies to its namespace."""
         if self.application is None:
             return True
         label, name = self.application
         return bool(accessor_of(obj).labels(obj).get(label) == name)
 
     def tells_apart(self, labels: Mapping[str, str], others: Mapping[str, str]) -> bool:
-        """Whether a namespace with these labels is one of its own and with the others not, or the other way round."""
+        """Whether it selects a namespace with one set of labels and not with the other."""
         return self.namespaces is not None and self.namespaces.matches(labels) != self.namespaces.matches(others)
 
 
@@ -104,7 +104,7 @@ class GroupQuota(Quota):
     """
     A GroupQuota at one version.
 
-    :param record: what is reserved of it
+    :param record: its reservations
     """
 
     record: Record = EMPTY
@@ -115,7 +115,7 @@ class GroupQuota(Quota):
 
     @property
     def is_counted(self) -> bool:
-        """Whether its status tells a usage."""
+        """Whether its status has a usage."""
         return "used" in (self.source.get("status") or {})
 
 
@@ -126,8 +126,8 @@ def read_group_quota(
     Read a GroupQuota.
 
     :param known: reservations that were read before, by id
-    :raises MalformedStatus: if its status does not make sense; what it asks for does
-    :raises GroupQuotaError: if it does not make sense
+    :raises MalformedStatus: if its status is invalid; its spec is valid then
+    :raises GroupQuotaError: if it is invalid
     """
     spec = _mapping(obj, "spec")
     selects = selects_of(obj, labels_of)
@@ -135,14 +135,14 @@ def read_group_quota(
     scopes = _scopes(spec)
     hard, used, record = _status(obj, known or {})
     if not record.is_kept:
-        # New, or of an older version of the webhook, whose reservations are nowhere: what is used is not known before
-        # it is counted, and nothing that it limits is admitted.
+        # It is new, or was written by an older version of the webhook, which stored no reservations. The usage is not
+        # known before a recount, and until then no request is admitted.
         hard, used = wanted, {}
     return GroupQuota("", obj["metadata"]["name"], scopes, hard, used, obj, selects, record)
 
 
 def has_malformed_status(obj: Mapping[str, Any]) -> bool:
-    """Whether a GroupQuota's status has to be written anew before anything can be charged to it."""
+    """Whether a GroupQuota's status is invalid, so that nothing can be charged before a recount."""
     try:
         _status(obj, {})
     except MalformedStatus:
@@ -151,7 +151,7 @@ def has_malformed_status(obj: Mapping[str, Any]) -> bool:
 
 
 def _status(obj: Mapping[str, Any], known: Mapping[str, Reservation]) -> tuple[ResourceList, ResourceList, Record]:
-    """Limits in force, usage, and what of it is reserved."""
+    """Return the limits in force, the usage, and the reservations."""
     try:
         status = _mapping(obj, "status")
         hard, used = _amounts(status.get("hard"), "status.hard"), _amounts(status.get("used"), "status.used")
@@ -162,15 +162,15 @@ def _status(obj: Mapping[str, Any], known: Mapping[str, Reservation]) -> tuple[R
 
 def selects_of(obj: Mapping[str, Any], labels_of: LabelsOf) -> Selects:
     """
-    Which objects a GroupQuota is about.
+    Return which objects a GroupQuota applies to.
 
-    :raises GroupQuotaError: if it does not say
+    :raises GroupQuotaError: if its selector is missing or invalid
     """
     spec = _mapping(obj, "spec")
     namespaces = _namespaces(spec.get("namespaceSelector"))
     application = spec.get("application")
     if namespaces is None and application is None:
-        raise GroupQuotaError("spec: say a namespaceSelector, an application, or both")
+        raise GroupQuotaError("spec: it needs a namespaceSelector, an application, or both")
     if application is None:
         return Selects(namespaces, None, labels_of)
     if not isinstance(application, Mapping) or not isinstance(application.get("name"), str):
@@ -183,9 +183,9 @@ def selects_of(obj: Mapping[str, Any], labels_of: LabelsOf) -> Selects:
 
 def hard_of(obj: Mapping[str, Any]) -> ResourceList:
     """
-    The limits that a GroupQuota asks for.
+    Return the limits in a GroupQuota's spec.
 
-    :raises GroupQuotaError: if one of them is no quantity, or negative
+    :raises GroupQuotaError: if one of them is not a valid quantity, or negative
     """
     return _amounts(_mapping(obj, "spec").get("hard"), "spec.hard")
 

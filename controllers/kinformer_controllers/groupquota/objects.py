@@ -1,4 +1,4 @@
-"""Objects as the server has them now: what a cache is not believed about."""
+"""Reading objects from the server, for decisions that must not depend on a cache."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ("ServerObjects",)
 
 class ServerObjects:
     """
-    Asks the server for single objects, of which only the metadata matters.
+    Reads the metadata of single objects from the server.
 
-    :param monitor: knows which kinds there are
+    :param monitor: knows the resources that discovery has found
     """
 
     def __init__(self, monitor: QuotaMonitor) -> None:
@@ -24,10 +24,10 @@ class ServerObjects:
 
     async def find(self, resource: GroupResource, namespace: str, name: str) -> Any | None:
         """
-        The object of that name, None if there is none.
+        Return the object with that name; None if there is none.
 
         :raises LookupError: if its kind is not known
-        :raises ClientError: if the server could not be asked
+        :raises ClientError: if the server could not be read
         """
         try:
             return await self._monitor.objects(resource).get(name, namespace)
@@ -36,9 +36,9 @@ class ServerObjects:
 
     async def newest_version(self, resource: GroupResource) -> int:
         """
-        The version that a resource has come to.
+        Return the newest resource version of a resource.
 
         :raises LookupError: if its kind is not known
-        :raises ClientError: if the server could not be asked
+        :raises ClientError: if the server could not be read
         """
         return version_of((await self._monitor.objects(resource).list(limit=1)).resource_version)

@@ -1,17 +1,17 @@
-"""The record: what of a GroupQuota's usage is reserved, kept in its status beside the usage itself.
+"""The record: the reservations of a GroupQuota, which are stored in its status with the usage.
 
 ::
 
     status:
       hard: {pods: "50"}
-      used: {pods: "12"}                # all that is stored, and all that is reserved
-      reservations:                     # charged, and not seen stored yet
+      used: {pods: "12"}                # stored objects and reservations
+      reservations:                     # charged, and not yet seen as stored
         - {id: 5e1c9a02-1f, resource: pods, namespace: shop-1, name: till-x7k2p, uid: 0b5f..., amounts: {pods: "1"},
            expires: "2026-01-01T00:01:30Z"}
-      counted: {pods: "4711"}           # versions that a cache must have come to before it can be counted from
+      counted: {pods: "4711"}           # versions that a cache must have reached before objects are counted in it
 
-A charge and its reservation are one write, on the very version that the charge was reckoned from. So each version of a
-GroupQuota tells for itself what is reserved, whoever wrote it and whatever has become of them.
+A charge and its reservation are one write, onto the version from which the charge was computed. So each version of a
+GroupQuota has all reservations that belong to its usage, even if the replica that wrote it is gone.
 """
 
 from __future__ import annotations
@@ -28,12 +28,17 @@ from kinformer.meta.resourcelist import ResourceList, dump, load, total
 
 __all__ = ("EMPTY", "RECORD_LIMIT", "Record", "RecordError", "Reservation", "read_record", "resource_of", "version_of")
 
-#: Bytes that the reservations of one GroupQuota take at most. etcd takes objects of 1.5 MB; the rest is for the others.
+#: The largest size of the reservations of one GroupQuota, in bytes. An object in etcd may have 1.5 MB; the other fields
+#: need the rest.
 RECORD_LIMIT: Final = 1_000_000
 
 
+#: A text with more digits is not a resource version. Python's int() raises ValueError for some thousand digits.
+_VERSION_DIGITS: Final = 100
+
+
 class RecordError(ValueError):
-    """A record does not make sense; the text names the field."""
+    """A record is invalid. The error names the field."""
 
 
 class _Entry(msgspec.Struct, forbid_unknown_fields=False, rename="camel"):
@@ -52,12 +57,13 @@ class _Entry(msgspec.Struct, forbid_unknown_fields=False, rename="camel"):
 @dataclass(frozen=True, slots=True)
 class Reservation:
     """
-    What one request was charged to one quota.
+    The charge of one request to one quota.
 
-    :param id: by which whoever made it knows it again; no two have the same
-    :param uid: of the object; empty if the request did not have one
-    :param old_version: of an update, the version that it changes; empty for a create
-    :param expires: when it ends, by the clock of whoever made it. For people: what ends it is a time that is measured
+    :param id: a unique id
+    :param uid: the uid of the object; empty if the request did not have one
+    :param old_version: for an update, the resource version that it changes; empty for a create
+    :param expires: when it ends, by the clock of the replica that made it. This is for users to read; a reservation
+        really ends after a measured time
     """
 
     id: str
@@ -68,7 +74,7 @@ class Reservation:
     old_version: str
     amounts: ResourceList
     expires: str
-    #: As it stands in the status, and how many bytes that takes.
+    #: Its JSON in the status, and the size of that in bytes.
     json: dict[str, Any] = field(init=False, repr=False, compare=False)
     size: int = field(init=False, repr=False, compare=False)
 
@@ -88,10 +94,10 @@ class Reservation:
 
     def is_shown_by(self, uid: str, version: str) -> bool:
         """
-        Whether an object of its name says that the request was stored, or never will be.
+        Whether an object with its name shows that the request was stored, or never will be.
 
-        An update changes the version that it was admitted with. If there is a later one, it is either the update's own,
-        or the server refuses the update and has it admitted anew.
+        An update applies to the version with which it was admitted. If there is a later version, it is either that of
+        this update, or the server refuses the update and calls the webhook again.
         """
         if not self.uid or uid != self.uid:
             return False
@@ -101,36 +107,36 @@ class Reservation:
 @dataclass(frozen=True, slots=True)
 class Record:
     """
-    What is reserved of one quota at one version.
+    The reservations of one quota at one version.
 
-    :param reservations: by their ids
-    :param counted: the highest version, of each resource, of an object that was reserved and is now counted as stored.
-        A cache that has not come to it lacks objects that are in the usage
-    :param is_kept: whether the status has a record at all: those that older versions of the webhook wrote have not
+    :param reservations: the reservations by their ids
+    :param counted: for each resource the highest version of an object that was reserved and is now counted as stored. A
+        cache that has not reached it lacks objects that are in the usage
+    :param is_kept: whether the status has a record; older versions of the webhook wrote none
     """
 
     reservations: Mapping[str, Reservation] = field(default_factory=dict)
     counted: Mapping[GroupResource, int] = field(default_factory=dict)
     is_kept: bool = True
-    #: Bytes that the reservations take. Kept: each request that is charged asks for it.
+    #: The size of the reservations in bytes. It is stored here, because each charge needs it.
     size: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "size", sum(one.size for one in self.reservations.values()))
 
     def amounts(self) -> ResourceList:
-        """All that is reserved."""
+        """Return the sum of the reservations."""
         return total(one.amounts for one in self.reservations.values())
 
     def adding(self, more: Mapping[str, Reservation]) -> Record:
-        """The same with more reservations."""
+        """Return the same record with more reservations."""
         return replace(self, reservations={**self.reservations, **more}) if more else self
 
     def without(self, ids: Collection[str], counted: Mapping[GroupResource, int] | None = None) -> Record:
         """
-        The same without some reservations.
+        Return the same record without some reservations.
 
-        :param counted: versions of their objects, of those that are counted as stored
+        :param counted: the versions of the objects that are counted as stored, by resource
         """
         if not ids:
             return self
@@ -141,7 +147,7 @@ class Record:
         return replace(self, reservations=rest, counted=versions)
 
     def json(self) -> dict[str, Any]:
-        """Its fields, as the status has them."""
+        """Return its fields in the status."""
         return {
             "reservations": [one.json for one in self.reservations.values()],
             "counted": {str(resource): str(version) for resource, version in self.counted.items()},
@@ -153,10 +159,10 @@ EMPTY: Final = Record()
 
 def read_record(status: Mapping[str, Any], known: Mapping[str, Reservation]) -> Record:
     """
-    Read a status' record.
+    Read the record in a status.
 
-    :param known: reservations that were read before, by id: most are, as a status is read after each charge
-    :raises RecordError: if it makes no sense
+    :param known: reservations that were read before, by id; they are not decoded again
+    :raises RecordError: if it is invalid
     """
     entries, counted = status.get("reservations"), status.get("counted")
     if entries is None:
@@ -194,11 +200,13 @@ def _read(entry: Any) -> Reservation:
 
 
 def resource_of(text: str) -> GroupResource:
-    """The resource that has this text."""
+    """Parse a resource such as ``deployments.apps``."""
     resource, _, group = text.partition(".")
     return GroupResource(group, resource)
 
 
 def version_of(text: Any) -> int:
-    """A version as a number, by which versions of one resource are compared (KEP-5504); 0 if it is none."""
-    return int(text) if isinstance(text, str) and text.isdecimal() else 0
+    """Return a resource version as a number, so that versions can be compared (KEP-5504); 0 if it is not one."""
+    if not isinstance(text, str) or not text.isdecimal() or len(text) > _VERSION_DIGITS:
+        return 0
+    return int(text)

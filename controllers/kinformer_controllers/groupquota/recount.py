@@ -1,12 +1,13 @@
-"""Recounting one GroupQuota: what its status should say, and writing that when it says something else.
+"""Recounting one GroupQuota, and writing its status if it has changed.
 
-What is used is what is stored and what is reserved. The objects of one moment are measured at leisure, while charges go
-on. What is written in the end is what was found to be stored, and on top of it every reservation that is in the record
-*by then* and whose object was not among those: so nothing is counted twice, and nothing is left out.
+The usage is the sum of stored objects and reservations. The stored objects are read from caches in one step and then
+measured, while requests are still charged. The new usage is the sum of the measured objects and of all reservations
+that are in the record *at the time of the write* and whose objects were not measured. So nothing is counted twice or
+left out.
 
-Left out would be an object whose reservation somebody else has ended because its cache shows the object, while the
-cache that was counted from does not show it yet. So the record says to which versions a cache must have come; one that
-has not is not believed (:exc:`CacheBehind`), and counted from again when it has.
+One case needs care: another replica may have ended a reservation because its cache has the object, while the cache that
+was counted does not have it yet. So the record has the resource versions that a cache must have reached. If a cache has
+not, the recount ends with :exc:`CacheBehind` and is repeated later.
 """
 
 from __future__ import annotations
@@ -38,27 +39,27 @@ log = get_logger(__name__)
 
 _TRIES: Final = 20
 
-# Seconds that a write may take.
+# The time limit of a write, in seconds.
 _WRITE_TIMEOUT: Final = 10.0
 
-# How often a cache is looked at that has changes to take in.
+# How often caches with pending changes are checked before the recount begins anyway.
 _PATIENCE: Final = 100
 
-#: What a resource's newest version is, by the server.
+#: Returns a resource's newest version on the server.
 NewestVersion = Callable[[GroupResource], Awaitable[int]]
 
 
 class CacheBehind(Exception):
     """
-    A cache does not show objects yet that are in a quota's usage.
+    A cache does not have objects yet that are in a quota's usage.
 
-    :ivar resource: whose cache
-    :ivar wanted: the version that it has not come to
+    :ivar resource: the resource of the cache
+    :ivar wanted: the resource version that the cache has not reached
     """
 
     def __init__(self, quota: str, resource: GroupResource, wanted: int, have: int) -> None:
         super().__init__(
-            f"GroupQuota {quota} cannot be counted: {resource} are known up to version {have}, not {wanted}"
+            f"GroupQuota {quota} cannot be counted: the cache of {resource} has version {have}, and needs {wanted}"
         )
         self.resource = resource
         self.wanted = wanted
@@ -67,10 +68,10 @@ class CacheBehind(Exception):
 @dataclass(slots=True)
 class Recounted:
     """
-    What came of a recount.
+    The result of a recount.
 
     :ivar obj: the quota; None if it is gone
-    :ivar errors: why something could not be counted
+    :ivar errors: the errors of evaluators that could not count
     """
 
     obj: Mapping[str, Any] | None = None
@@ -79,21 +80,21 @@ class Recounted:
 
 @dataclass(slots=True)
 class _Snapshot:
-    """What there was at one moment."""
+    """The objects in the caches at one moment."""
 
     quota: GroupQuota
     hard: ResourceList
-    #: The objects that each evaluator counts, by namespace, and the names that it measures.
+    #: The evaluators, each with the names that it measures and its objects by namespace.
     objects: list[tuple[GenericEvaluator, list[str], dict[str, list[Any]]]] = field(default_factory=list)
-    #: Of each resource that is counted, the version that its cache had come to.
+    #: By resource, the version that its cache had reached.
     versions: dict[GroupResource, int] = field(default_factory=dict)
     errors: list[Exception] = field(default_factory=list)
     lost: set[str] = field(default_factory=set)
-    # Of the objects of a resource and namespace in which something is reserved: their versions.
+    # For resources and namespaces with reservations: the versions of their objects, by uid.
     _uids: dict[tuple[GroupResource, str], dict[str, str]] = field(default_factory=dict)
 
     def shown_as(self, reservation: Reservation) -> int | None:
-        """The version of a reserved object, if it was among those that were counted."""
+        """Return the version of a reserved object, if it was among the counted ones."""
         place = reservation.resource, reservation.namespace
         if place not in self._uids:
             self._uids[place] = {
@@ -111,8 +112,10 @@ class _Snapshot:
 
 class GroupRecounter:
     """
-    :param sightings: knows what has been deleted
-    :param newest_version: asks the server which version a resource has come to
+    Recounts GroupQuotas.
+
+    :param sightings: knows which objects were deleted
+    :param newest_version: reads a resource's newest version from the server
     """
 
     def __init__(
@@ -137,12 +140,12 @@ class GroupRecounter:
         """
         Recount a quota.
 
-        :param client: whom to write with
-        :param began: called at the moment whose objects are counted
-        :raises CacheBehind: if a cache does not show yet what somebody else has seen
-        :raises GroupQuotaError: if it makes no sense
+        :param client: the client to write with
+        :param began: called at the moment at which the objects are read
+        :raises CacheBehind: if a cache does not have objects yet that another replica has seen
+        :raises GroupQuotaError: if the quota is invalid
         :raises ClientError: if it could not be written
-        :raises EvaluationTimedOut: if that took too long
+        :raises EvaluationTimedOut: if the write took too long
         """
         result = Recounted()
         obj = self._accessor.newest(name)
@@ -150,14 +153,14 @@ class GroupRecounter:
             return result
         result.obj = obj
         with self._ledger.measuring(name):
-            snapshot = await self._look(obj, began)
+            snapshot = await self._snapshot(obj, began)
             result.errors = snapshot.errors
             stored = await self._measure(snapshot)
             await self._correct(name, snapshot, stored, client)
         return result
 
-    async def _look(self, obj: Mapping[str, Any], began: Callable[[], object]) -> _Snapshot:
-        """What is there, with the version of each cache that has taken in all that it was told."""
+    async def _snapshot(self, obj: Mapping[str, Any], began: Callable[[], object]) -> _Snapshot:
+        """Read the objects from the caches, with the version of each cache that has no pending changes."""
         quota, hard = self._read(obj), hard_of(obj)
         evaluators = [
             (evaluator, names)
@@ -168,7 +171,7 @@ class GroupRecounter:
             if all(evaluator.source.version() for evaluator, _ in evaluators):
                 break
             await checkpoint()
-        # From here on nothing else happens: caches are read without waiting.
+        # From here on no other task runs, because the caches are read without awaiting anything.
         began()
         snapshot = _Snapshot(quota, hard)
         selects = quota.selects
@@ -178,7 +181,7 @@ class GroupRecounter:
             version = version_of(evaluator.source.version())
             try:
                 there = {namespace: list(await evaluator.source.list(namespace)) for namespace in namespaces}
-            except Exception as error:  # whatever it is, what others measure is not to be lost
+            except Exception as error:  # of any type: the amounts of other evaluators must not be lost
                 snapshot.errors.append(error)
                 snapshot.lost.update(names)
                 continue
@@ -187,7 +190,7 @@ class GroupRecounter:
         return snapshot
 
     async def _measure(self, snapshot: _Snapshot) -> ResourceList:
-        """What is stored, of all that can be counted."""
+        """Return the usage of the stored objects, as far as it can be counted."""
         quota, used = snapshot.quota, dict[str, Quantity]()
         is_about = quota.selects.object if isinstance(quota.selects, Selects) else lambda _: True
         for evaluator, names, there in snapshot.objects:
@@ -201,13 +204,13 @@ class GroupRecounter:
                         looked_at = 0
                         await checkpoint()
                 used = add(used, await evaluator.add_up(selected, UsageStatsOptions("", quota.scopes, names)))
-            except Exception as error:  # as above
+            except Exception as error:  # of any type, as above
                 snapshot.errors.append(error)
                 snapshot.lost.update(names)
         return {name: used[name] for name in used if name in snapshot.hard and name not in snapshot.lost}
 
     async def _correct(self, name: str, snapshot: _Snapshot, stored: ResourceList, client: Client) -> None:
-        """Write what was found out, and what is reserved by now."""
+        """Write the measured usage, with the reservations at the time of the write."""
         for tries_left in range(_TRIES - 1, -1, -1):
             async with self._ledger.counting():
                 obj = await self._accessor.read_surely(name)
@@ -224,7 +227,7 @@ class GroupRecounter:
                 if (used, after.hard, record) == (before.used, before.hard, before.record) and before.is_counted:
                     return
                 try:
-                    # Charges wait for this.
+                    # There is a time limit, because charges wait for this write.
                     with time_limit(_WRITE_TIMEOUT, self._clock):
                         await self._accessor.write(after, client)
                 except Conflict:
@@ -236,11 +239,13 @@ class GroupRecounter:
 
     async def _check_versions(self, now: GroupQuota, snapshot: _Snapshot) -> None:
         """
-        :raises CacheBehind: if a cache that was counted from does not show yet what is counted as stored
+        Check that the caches have reached the versions in the record.
+
+        :raises CacheBehind: if a cache has not
         """
         for resource, version in snapshot.versions.items():
             wanted = now.record.counted.get(resource, 0)
-            # A version that even the server has not come to is of another life of its storage.
+            # If even the server has not reached the version, its storage was replaced, and the version means nothing.
             if version >= wanted:
                 continue
             try:
@@ -251,7 +256,7 @@ class GroupRecounter:
                 raise CacheBehind(now.name, resource, wanted, version)
 
     def _counted(self, record: Record, snapshot: _Snapshot) -> tuple[set[str], dict[GroupResource, int]]:
-        """The reservations whose objects were counted, or were gone or none of these by then; and their versions."""
+        """Return the reservations whose objects were counted or already deleted, and the versions of these objects."""
         ids: set[str] = set()
         versions: dict[GroupResource, int] = {}
         for one in record.reservations.values():
@@ -265,7 +270,11 @@ class GroupRecounter:
         return ids, versions
 
     def _inheriting(self, before: GroupQuota, stored: ResourceList) -> Record:
-        """What an older version has charged and is not stored may be under way: one reservation for all of it."""
+        """
+        Make a record for the charges of an older version of the webhook.
+
+        Charges without stored objects may be of requests that are still running, so all of them become one reservation.
+        """
         status = before.source.get("status") or {}
         more = remove_zeros(mask(subtract_non_negative(load(status.get("used")), stored), stored))
         one = self._ledger.inherited(more)
@@ -275,5 +284,5 @@ class GroupRecounter:
         try:
             return read_group_quota(obj, self._namespaces.labels)
         except MalformedStatus as error:
-            log.warning("group_quota_status_written_anew", quota=obj["metadata"]["name"], error=str(error))
+            log.warning("group_quota_status_replaced", quota=obj["metadata"]["name"], error=str(error))
             return read_group_quota({**obj, "status": {}}, self._namespaces.labels)

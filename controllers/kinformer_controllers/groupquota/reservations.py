@@ -1,12 +1,12 @@
-"""The ledger: the reservations that this replica is about to write, and those that it has to take back.
+"""The ledger: the reservations that this replica will write, and those that it has to withdraw.
 
 A reservation is made when a request has been checked, and is written with its charge. It ends in one of three ways:
 
-- Its object is stored: a cache shows the uid that the API server had given it before it asked, or of an update a later
-  version than the request was about. It is then in the usage as any other object. Who leads does that, with its next
-  charge or at leisure; another replica only if very many have gathered.
-- Whoever made it takes it back: the request was refused in the end, or its caller has gone away.
-- Its time is over, by the clock of who leads, from when that replica first saw it. See
+- Its object is stored: a cache has an object with the uid that the API server had assigned before it called the
+  webhook; for an update, the object has a later version. The object then counts like any other. The leader ends such
+  reservations, with its next charge or in the background; another replica does so only if there are very many.
+- The replica that made it withdraws it: the request was refused after all, or its caller has gone away.
+- Its time is over, measured by the leader from when it first saw the reservation. See
   :mod:`~kinformer_controllers.groupquota.tidying`.
 """
 
@@ -35,22 +35,23 @@ from kinformer_controllers.shared.quota.limits import Quota
 
 __all__ = ("RecordFull", "ReservationLedger", "releasing")
 
-#: Reservations of one quota from which on each replica ends those whose objects it sees: nobody who leads seems to.
+#: If a quota has more reservations than this, each replica ends those whose objects it sees: there seems to be no
+#: leader.
 MANY: Final = 500
 
 
 class RecordFull(NoRoom):
-    """A GroupQuota has so many reservations that one more would not fit into the object."""
+    """A GroupQuota has so many reservations that another one would not fit into the object."""
 
     def __init__(self, quota: GroupQuota) -> None:
         super().__init__(
-            f"GroupQuota {quota.name} has {len(quota.record.reservations)} requests under way, and no place for another"
+            f"GroupQuota {quota.name} has {len(quota.record.reservations)} reservations, and no room for another"
         )
 
 
 @dataclass(slots=True)
 class _Charge:
-    """What one request is charged: the same id in all quotas."""
+    """The charge of one request. It has the same id in all quotas."""
 
     id: str
     quotas: set[str] = field(default_factory=set)
@@ -59,13 +60,15 @@ class _Charge:
 
 class ReservationLedger:
     """
-    :param seconds: how long a reservation stands at most
-    :param limit: bytes that the reservations of one quota take at most
-    :ivar prefix: what the ids of this replica's reservations begin with, before a dash
-    :ivar leads: whether this replica ends the reservations of stored objects
-    :ivar withdrawn: told of each quota of which something is to be taken back
-    :ivar updated: told of each quota of which the reservation of an update was ended: whether the update itself was
-        stored is not known
+    The reservations of this replica.
+
+    :param seconds: the longest time that a reservation lasts
+    :param limit: the largest size of one quota's reservations, in bytes
+    :ivar prefix: the ids of this replica's reservations begin with this and a dash
+    :ivar leads: whether this replica leads, and so ends the reservations of stored objects
+    :ivar withdrawn: called with the name of each quota with a reservation to withdraw
+    :ivar updated: called with the name of a quota when the reservation of an update has ended, because it is not known
+        whether the update itself was stored
     """
 
     def __init__(self, seconds: float, clock: Clock, sightings: Sightings, *, limit: int = RECORD_LIMIT) -> None:
@@ -79,15 +82,15 @@ class ReservationLedger:
         self._limit = limit
         self._lock = anyio.Lock()
         self._numbers = itertools.count()
-        # By quota and id: to be written with the quota's next charge.
+        # By quota and id: reservations that are written with the quota's next charge.
         self._pending: defaultdict[str, dict[str, Reservation]] = defaultdict(dict)
-        # By quota: ids that are to be taken back, if they are in the record, and since when.
+        # By quota: the ids of reservations to withdraw, and since when.
         self._withdrawn: defaultdict[str, dict[str, float]] = defaultdict(dict)
         self._measured: set[str] = set()
 
     @asynccontextmanager
     async def charging(self) -> AsyncIterator[None]:
-        """Nobody else in this process writes, or begins to reckon, before this is left."""
+        """Hold the lock of this process for computing and writing charges."""
         async with self._lock:
             self._pending.clear()
             yield
@@ -97,7 +100,7 @@ class ReservationLedger:
 
     @contextmanager
     def measuring(self, quota: str) -> Iterator[None]:
-        """Meanwhile this replica ends no reservation: what is measured is what was stored before."""
+        """In this block, this replica ends no reservation of the quota, because its objects are being measured."""
         self._measured.add(quota)
         try:
             yield
@@ -108,19 +111,19 @@ class ReservationLedger:
 
     def reserve(self, holder: Holder, request: Request, before: Sequence[Quota], after: Sequence[Quota]) -> None:
         """
-        A request is about to be charged the difference.
+        Reserve the difference, with which the request will be charged.
 
-        :raises RecordFull: if one of the quotas has no place for it
+        :raises RecordFull: if one of the quotas has no room for it
         """
         charge = holder.kept
         if charge is None:
             charge = holder.kept = _Charge(f"{self.prefix}-{next(self._numbers):x}")
-        assert isinstance(charge, _Charge), "a holder is this ledger's, or nobody's"
+        assert isinstance(charge, _Charge), "only this ledger uses the holder"
         made = {}
         for old, new in zip(before, after, strict=True):
             if new is old:
                 continue
-            assert isinstance(new, GroupQuota), "GroupQuotas are charged here"
+            assert isinstance(new, GroupQuota), "only GroupQuotas are charged here"
             one = self._reservation(charge.id, request, remove_zeros(subtract(new.used, old.used)))
             size = new.record.size + sum(other.size for other in self._pending[new.name].values()) + one.size
             if size > self._limit:
@@ -131,7 +134,7 @@ class ReservationLedger:
         charge.quotas.update(made)
 
     def inherited(self, amounts: ResourceList) -> Reservation:
-        """For what somebody has charged who kept no record: nothing but its time ends it."""
+        """Make a reservation for charges without a record. Only the time limit ends it."""
         id_ = f"{self.prefix}-{next(self._numbers):x}"
         return Reservation(id_, GroupResource("", ""), "", "", "", "", amounts, self._expiry())
 
@@ -152,26 +155,27 @@ class ReservationLedger:
         )
 
     def is_charged(self, holder: Holder, quota: Quota) -> bool:
-        """Whether a charge was written, though nobody was told: the answer to the write was lost."""
+        """Whether a charge was written although the answer to the write was lost."""
         charge = holder.kept
         return isinstance(charge, _Charge) and isinstance(quota, GroupQuota) and charge.id in quota.record.reservations
 
     def withdraw(self, holder: Holder) -> None:
-        """A request is refused, or its caller has gone: whatever was charged for it is to be taken back."""
+        """Withdraw all charges of a request, because it is refused or its caller has gone away."""
         charge = holder.kept
         if not isinstance(charge, _Charge) or charge.is_withdrawn:
             return
         charge.is_withdrawn = True
         now = self._clock.monotonic()
         for name in charge.quotas:
-            # Not out of what is pending: the usage that is about to be written has it, and must be told what that is.
+            # It stays in the pending reservations: the usage that is about to be written includes it, so the record
+            # must have it, too.
             self._withdrawn[name][charge.id] = now
             self.withdrawn(name)
 
     # --- records
 
     def presented(self, quota: GroupQuota) -> GroupQuota:
-        """A quota as it is from this replica's point of view: without what is to be taken back, or is stored."""
+        """Return a quota without the reservations that are withdrawn, or whose objects are stored."""
         record = quota.record
         if not record.reservations:
             return quota
@@ -203,12 +207,12 @@ class ReservationLedger:
         return {id_ for id_ in ids if id_ in quota.record.reservations}
 
     def to_write(self, quota: GroupQuota) -> Record:
-        """A quota's record with what is charged to it now; asked for once, for one write."""
+        """Return a quota's record with the pending reservations. Call it once for each write."""
         return quota.record.adding(self._pending.pop(quota.name, {}))
 
 
 def releasing(quota: GroupQuota, ids: set[str]) -> GroupQuota:
-    """A quota with some reservations given back: they are no usage any more."""
+    """Return a quota without some reservations, and with their amounts subtracted from its usage."""
     used = quota.used
     for id_ in ids:
         amounts = mask(quota.record.reservations[id_].amounts, used)

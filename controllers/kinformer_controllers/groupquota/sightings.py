@@ -1,7 +1,7 @@
-"""Sightings: which reserved objects this replica's caches have shown, and for which objects somebody was charged.
+"""Sightings: the reserved objects that this replica's caches have shown, and the objects that were charged.
 
-Both are asked in either order: an object can be in a cache before the quota that tells of its reservation is, since the
-two come by different watches. So objects that are gone are remembered for a while, and so is who was charged.
+Objects and quotas come by different watches. So an object can be in a cache before or after the quota with its
+reservation. Therefore deleted objects and charges are remembered for a while.
 """
 
 from __future__ import annotations
@@ -19,23 +19,25 @@ __all__ = ("ObjectKey", "Sightings")
 
 K = TypeVar("K")
 
-#: An object that was stored, or will be: its resource and its uid.
+#: An object's resource and uid.
 ObjectKey = tuple[GroupResource, str]
 
 
 class Sightings:
     """
+    The objects and charges that are remembered.
+
     :param registry: its evaluators have the caches
-    :param seconds: for how long is remembered what caches do not show
+    :param seconds: how long deleted objects and charges are remembered
     """
 
     def __init__(self, registry: Registry, seconds: float, clock: Clock) -> None:
         self._registry = registry
         self._seconds = seconds
         self._clock = clock
-        # The version of the deletion, and when it was heard of.
+        # By deleted object: the version of the deletion, and when its event came.
         self._gone: dict[ObjectKey, tuple[int, float]] = {}
-        # Reservations whose objects nobody has told of yet: by quota, what is reserved of it; and since when.
+        # By object whose event has not come yet: its reservations by quota, and since when.
         self._charged: dict[ObjectKey, tuple[dict[str, Reservation], float]] = {}
         # When each reservation was first seen, by quota and id.
         self._first_seen: dict[str, dict[str, float]] = {}
@@ -43,7 +45,7 @@ class Sightings:
     # --- objects
 
     def stored_as(self, reservation: Reservation) -> int | None:
-        """The version of the object that ends a reservation; None as long as there is none."""
+        """Return the version of the stored object that ends a reservation; None if there is none yet."""
         evaluator = self._registry.get(reservation.resource)
         source = getattr(evaluator, "source", None)
         if isinstance(source, InformerSource):
@@ -56,12 +58,12 @@ class Sightings:
         return self.gone_as(reservation)
 
     def gone_as(self, reservation: Reservation) -> int | None:
-        """The version at which an object was deleted; None if it was not."""
+        """Return the version at which an object was deleted; None if it was not."""
         gone = self._gone.get((reservation.resource, reservation.uid))
         return gone[0] if gone is not None else None
 
     def gone(self, resource: GroupResource, obj: Any) -> None:
-        """An object has been deleted. A reservation for it may still turn up."""
+        """Note that an object was deleted. A reservation for it may still come."""
         accessor, now = accessor_of(obj), self._clock.monotonic()
         _forget(self._gone, now - self._seconds, lambda one: one[1])
         self._gone[resource, accessor.uid(obj)] = version_of(accessor.resource_version(obj)), now
@@ -69,7 +71,7 @@ class Sightings:
     # --- charges
 
     def know(self, quota: str, before: Record, now: Record) -> None:
-        """A quota's record is another: what has been added to it is a charge, and may have been taken back again."""
+        """Note the changes of a quota's record: new reservations are charges, and removed ones may be withdrawn."""
         time = self._clock.monotonic()
         seen = self._first_seen.get(quota, {})
         self._first_seen[quota] = {id_: seen.get(id_, time) for id_ in now.reservations}
@@ -86,11 +88,11 @@ class Sightings:
                 charged[quota] = one
 
     def forget(self, quota: str) -> None:
-        """A quota is gone."""
+        """Forget a quota that is gone."""
         self._first_seen.pop(quota, None)
 
     def seen_for(self, quota: str, id_: str) -> float:
-        """The seconds since this replica first saw a reservation, by its own clock, which nobody can set."""
+        """Return the seconds since this replica first saw a reservation, by its own monotonic clock."""
         now = self._clock.monotonic()
         return now - self._first_seen.get(quota, {}).get(id_, now)
 
@@ -101,14 +103,14 @@ class Sightings:
         return one is not None and one.is_shown_by(uid, version)
 
     def told(self, resource: GroupResource, uid: str, version: str) -> None:
-        """All who want to know have been told of an object: nobody asks for its charges again."""
+        """Note that all handlers have been called for an object, so that its charges are not needed again."""
         known = self._charged.get((resource, uid))
         if known is not None and all(one.is_shown_by(uid, version) for one in known[0].values()):
             del self._charged[resource, uid]
 
 
 def _forget(remembered: dict[K, Any], before: float, time_of: Callable[[Any], float]) -> None:
-    """Remove what is older, from a dict in the order of time."""
+    """Remove older entries from a dict that is in the order of time."""
     while remembered:
         first = next(iter(remembered))
         if time_of(remembered[first]) >= before:

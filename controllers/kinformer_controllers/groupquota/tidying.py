@@ -1,11 +1,11 @@
-"""Tidying one GroupQuota's record: reservations end whose objects are stored, and those whose time is over.
+"""Tidying one GroupQuota's record: ends reservations whose objects are stored, and those whose time is over.
 
-A time is over when who leads has seen the reservation for so long, by its own clock that nobody can set. Clocks of
-different machines differ, and a reservation that ends too early gives away what is about to be used; one that ends too
-late, because another replica has begun to lead, costs room for a while.
+The leader measures the time of a reservation by its own monotonic clock, from when it first saw the reservation,
+because the clocks of different machines differ. If a reservation ended too early, its amount could be used twice. If it
+ends too late, because the leader has changed, its amount is only unavailable for a while.
 
-Nor is that time believed blindly: a cache may be old. Before a reservation is given back, the server is asked for the
-object. If it is there, the reservation stands until the cache shows it.
+When the time is over, the cache may still be old. So before a reservation is given back, the object is read from the
+server. If it exists, the reservation stays until the cache has the object.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ log = get_logger(__name__)
 
 
 class Objects(Protocol):
-    """Asks the server for objects, of which only the metadata matters."""
+    """Reads the metadata of objects from the server."""
 
     async def find(self, resource: GroupResource, namespace: str, name: str) -> Any | None:
         """
-        The object of that name, None if there is none.
+        Return the object with that name; None if there is none.
 
         :raises LookupError: if its kind is not known
-        :raises ClientError: if the server could not be asked
+        :raises ClientError: if the server could not be read
         """
 
 
 class RecordTidier:
     """
-    Who leads has one.
+    Tidies records. The leader has one.
 
-    :param client: whom to write with
+    :param client: the client to write with
     """
 
     def __init__(
@@ -64,12 +64,12 @@ class RecordTidier:
         Tidy a quota's record.
 
         :return: seconds until the next reservation's time is over; None if there are none
-        :raises GroupQuotaError: if it makes no sense
-        :raises ClientError: if the server could not be asked or written to
+        :raises GroupQuotaError: if the quota is invalid
+        :raises ClientError: if a read or a write failed
         """
         obj = await self._accessor.read_surely(name)
         if obj is None or has_malformed_status(obj):
-            return None  # a recount writes it anew
+            return None  # a recount replaces the status
         over = await self._never_stored(self._overdue(name, self._accessor.presented(obj).record))
         async with self._ledger.counting():
             obj = await self._accessor.read_surely(name)
@@ -90,7 +90,7 @@ class RecordTidier:
         return self._ledger.seconds - self._sightings.seen_for(name, one.id)
 
     async def _never_stored(self, reservations: list[Reservation]) -> set[str]:
-        """Those of them whose objects are not there, and will not be."""
+        """Return the ids of the reservations whose objects do not exist and will not be stored any more."""
         ids = set()
         for one in reservations:
             if not one.uid or not await self._is_stored(one):

@@ -1,20 +1,21 @@
-"""Turns: when this replica may write a GroupQuota that other replicas write as well.
+"""Turns: when this replica may write a GroupQuota that other replicas write, too.
 
-A write is stored only if nobody has written since the version that it was reckoned from. Without an order, the replica
-that has just written is the first to know the new version, and so wins again and again, while the others try in vain.
-So busy replicas take turns. They need no messages for that: every replica sees who has written, since the id of a
-reservation begins with the name of its replica.
+A write succeeds only if the quota has not changed since the version from which it was computed. Without an order, the
+replica that wrote last is the first to know the new version. So it would win again and again, and the others would only
+meet conflicts. So busy replicas take turns. They need no messages for this: the id of a reservation begins with the
+name
+of its replica, so every replica sees which one has written.
 
-- Whoever has not written for the longest time is first. It writes as soon as it sees the last write.
-- The others let it: the second waits one slot from the last write it has seen, the third two. A slot is the time in
-  which a write should be made and seen. So a replica that is dead or has nothing to write holds the others up for a
-  slot, and when it has missed two turns it is not waited for any more.
-- Those who take turns do not know of a newcomer that tries in vain. So whoever is next lets some time pass now and
-  then.
-- A replica whose oldest request has less than half of its time left waits for shorter slots, down to none.
+- The replica that has not written for the longest time is first. It writes as soon as it sees the last write.
+- The second one waits for one slot after the last write that it has seen, the third for two slots. A slot is the time
+  in which a write should be made and seen. So a replica that is dead or has nothing to write delays the others by one
+  slot. After it has missed two turns, the others no longer wait for it.
+- Replicas that take turns do not know of a new replica that only meets conflicts. So the next one lets some time pass
+  now and then.
+- A replica whose oldest request has less than half of its time left waits for shorter slots, at last not at all.
 
-All this is about speed and fairness. That nothing is lost or charged twice depends on the server's comparison of
-versions alone, and not on anybody's being patient.
+Turns are only for speed and fairness. That no charge is lost or made twice depends only on the server's comparison of
+versions.
 """
 
 from __future__ import annotations
@@ -27,32 +28,33 @@ from kinformer.clock import Clock
 
 __all__ = ("Turns",)
 
-# A replica that has not written for so many seconds, and for so many slots, is nobody whom others wait for.
+# The others do not wait for a replica that has not written for this many seconds and for this many slots.
 _BUSY_FOR, _BUSY_FOR_SLOTS = 2.0, 8.0
 
-# Turns that a replica may miss in a row.
+# The number of turns that a replica may miss in a row.
 _MISSES: Final = 2
 
-# A slot in seconds: at least, at most, and before a write was measured.
+# The length of a slot in seconds: the least, the greatest, and the first, before a write was measured.
 _LEAST, _MOST, _FIRST = 0.005, 2.0, 0.04
 
-# A slot in times that a write takes on average. Some take three times as long, and each has to be seen by the others.
-# A busy replica does not use its slot up, so that a long one costs only where somebody has nothing to write.
+# The length of a slot, as a multiple of the average duration of a write. Some writes take three times as long as the
+# average, and the others have to see the write, too. A busy replica does not use the whole slot, so a long slot costs
+# only if a replica has nothing to write.
 _WRITES: Final = 4.0
 
-# How much the last write counts in the average.
+# The weight of the last write in the average.
 _WEIGHT: Final = 0.2
 
-# What is left to newcomers, in slots; and how often: each so many slots, or each so many seconds if that is sooner.
+# The gap for new replicas, in slots; and its period: this many slots, or this many seconds if that is shorter.
 _GAP, _GAP_EACH, _GAP_AT_LEAST_EACH = 0.5, 10.0, 1.0
 
 
 @dataclass(slots=True)
 class _Other:
-    """A replica that has written. The order of these is the order of their last writes."""
+    """Another replica that has written. Replicas are in the order of their last writes."""
 
     written: float
-    #: Whether it has written since this replica did, and how many turns it has missed.
+    #: Whether its turn is before this replica's, and how many turns it has missed.
     is_before_me: bool = False
     missed: int = 0
 
@@ -60,15 +62,15 @@ class _Other:
 @dataclass(slots=True)
 class _Quota:
     others: dict[str, _Other] = field(default_factory=dict)
-    #: When anybody was seen to write last, and when this replica did.
+    #: When the last write of any replica was seen, and when this replica last wrote.
     last: float = float("-inf")
     mine: float = float("-inf")
-    #: When so much time had last passed between two writes that a newcomer could have written.
+    #: When there was last a gap between two writes in which a new replica could have written.
     passed: float = float("-inf")
     slot: float = _FIRST
 
     def written(self, now: float, seconds: float) -> None:
-        """Somebody has written, which took about so long."""
+        """Note a write of any replica, and about how long it took."""
         if now - seconds - self.last >= _GAP * self.slot:
             self.passed = now
         self.last = now
@@ -76,7 +78,9 @@ class _Quota:
 
 class Turns:
     """
-    :param name: what the ids of this replica's reservations begin with
+    The turns of this replica.
+
+    :param name: its name, with which the ids of its reservations begin
     """
 
     def __init__(self, name: str, clock: Clock) -> None:
@@ -85,7 +89,7 @@ class Turns:
         self._quotas: dict[str, _Quota] = {}
 
     def saw(self, quota: str, ids: Iterable[str]) -> None:
-        """Reservations with these ids were added to a quota, in this order."""
+        """Note that reservations with these ids were added to a quota, in this order."""
         at: _Quota | None = None
         now = self._clock.monotonic()
         for name in dict.fromkeys(id_.partition("-")[0] for id_ in ids):
@@ -97,7 +101,7 @@ class Turns:
             at.written(now, at.slot / _WRITES)
 
     def wrote(self, quota: str, seconds: float) -> None:
-        """This replica has charged a quota, which took so long."""
+        """Note that this replica has charged a quota, and how long that took."""
         at, now = self._quotas.setdefault(quota, _Quota()), self._clock.monotonic()
         slot = min(max(_WRITES * seconds, _LEAST), _MOST)
         at.slot += _WEIGHT * (slot - at.slot)
@@ -111,14 +115,14 @@ class Turns:
         at.mine = now
 
     def forget(self, quota: str) -> None:
-        """A quota is gone."""
+        """Forget a quota that is gone."""
         self._quotas.pop(quota, None)
 
     def pause(self, quota: str, patience: float = 1.0) -> float:
         """
-        Seconds until this replica may write a quota; 0 if it may now. Others' writes can change that at any time.
+        Return the seconds until this replica may write a quota; 0 if it may do so now. Other writes can change this.
 
-        :param patience: what is left of the time of the request that has waited longest, from 1 down to 0
+        :param patience: the remaining time of the request that has waited longest, as a fraction: from 1 down to 0
         """
         at = self._quotas.get(quota)
         if at is None:

@@ -1,6 +1,6 @@
-"""Withdrawing: what this replica has charged, for requests that were refused in the end, is given back by itself.
+"""Withdrawing the charges that this replica has made for requests that were refused after all.
 
-Each replica has one. If it dies before, the reservation ends with its time.
+Each replica does this for its own charges. If it dies before, the reservations end with their time limit.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ __all__ = ("Withdrawer",)
 
 class Withdrawer:
     """
-    :param ledger: tells what is to be given back
+    Withdraws charges.
+
+    :param ledger: knows the reservations to withdraw
     """
 
     def __init__(self, accessor: GroupQuotaAccessor, ledger: ReservationLedger, clock: Clock) -> None:
@@ -26,7 +28,7 @@ class Withdrawer:
         ledger.withdrawn = self._controller.queue.add
 
     async def run(self) -> None:
-        """Give back until cancelled."""
+        """Withdraw charges until cancelled."""
         await self._controller.run()
 
     async def _withdraw(self, name: str) -> None:

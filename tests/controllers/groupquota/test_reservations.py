@@ -186,7 +186,7 @@ def test_a_record_that_is_full_takes_no_more_and_says_so() -> None:
     it = Replica(limit=300)
     charged = it.charged(create("1"))
     charged = it.charged(create("2"), charged)
-    with pytest.raises(RecordFull, match=r"GroupQuota g has 2 requests under way, and no place for another"):
+    with pytest.raises(RecordFull, match=r"GroupQuota g has 2 reservations, and no room for another"):
         it.charged(create("3"), charged)
     it.shows("1", "6")
     assert len(it.charged(create("3"), it.ledger.presented(charged)).record.reservations) == 2

@@ -159,7 +159,7 @@ async def test_objects_and_quotas_that_make_no_sense_are_refused_with_the_reason
         assert "has no name" in await said(quota(group_quota({}, application={})))
         nothing = group_quota({})
         del nothing["spec"]["namespaceSelector"]
-        assert "say a namespaceSelector, an application, or both" in await said(quota(nothing))
+        assert "it needs a namespaceSelector, an application, or both" in await said(quota(nothing))
 
 
 async def test_what_an_invalid_quota_is_about_is_refused_and_nothing_else() -> None:

@@ -51,7 +51,7 @@ def test_a_node_that_says_it_has_something_else_gives_back_what_it_was_given() -
 @pytest.mark.parametrize(
     ("texts", "problem"),
     [
-        (["10.0.0.0/32", "garbage"], "no network"),
+        (["10.0.0.0/32", "garbage"], "is not a network"),
         (["10.0.0.0/32", "fe80::/120"], "out the range"),
         (["10.0.0.0/32", "10.0.0.1/32"], "out the range"),
         (["10.0.0.0/32", "fd00::/128", "fd00::1/128"], "at index 2"),
