@@ -1,7 +1,8 @@
-"""Controllers, one's own and the project's, and the manager that runs several of them.
+"""Controllers, and the manager that runs several of them in one process.
 
-A :class:`Controller` is a ``sync(key)`` function with event sources, a queue and workers around it; a :class:`Manager`
-makes those that were asked for by name, gives them one client and one set of informers, and ends with them.
+A :class:`Controller` is a ``sync(key)`` function with event sources, a queue and workers around it. A :class:`Manager`
+creates the controllers that were selected by name, gives them one client and one set of informers, and runs them until
+it is cancelled.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Whether the cluster has a kube-controller-manager of its own, which does what the built-in controllers would do.
+"""Checks that the cluster's own kube-controller-manager does not run the same controllers as this process.
 
-Two that write the same objects do not add up: each undoes what the other has done, and pods are made twice. The
-cluster's own holds the Lease ``kube-controller-manager`` in ``kube-system``.
+Two copies of a controller work against each other: each undoes the writes of the other, and pods are created twice. The
+cluster's kube-controller-manager holds the Lease ``kube-controller-manager`` in ``kube-system``, so the check reads
+this Lease.
 """
 
 from __future__ import annotations
@@ -23,34 +24,36 @@ log = get_logger(__name__)
 NAMESPACE: Final = "kube-system"
 NAME: Final = "kube-controller-manager"
 
-#: A Lease that was renewed this long ago at most is held, also where clocks differ by some seconds.
+#: A Lease counts as held if it was renewed within this time. It is long enough for clocks that differ by some seconds.
 _RENEWED: Final = timedelta(seconds=60)
 
 
 class KubeControllerManagerRuns(Exception):
     """
-    The cluster's own kube-controller-manager runs, and so do its controllers.
+    The cluster's own kube-controller-manager runs, so its controllers run, too.
 
-    :param holder: who holds its Lease
-    :param controllers: those that were to run beside it
+    :param holder: the holder of its Lease
+    :param controllers: the built-in controllers that this process was going to run
     """
 
     def __init__(self, holder: str, controllers: Sequence[str]) -> None:
         self.holder = holder
         super().__init__(
             f"this cluster's own kube-controller-manager runs ({holder} holds the Lease {NAMESPACE}/{NAME}), and the "
-            f"built-in controllers {', '.join(controllers)} would work against it: switch them off there, and say "
-            "--beside-kube-controller-manager"
+            f"built-in controllers {', '.join(controllers)} would work against it: switch these controllers off there, "
+            "then start this manager with --beside-kube-controller-manager"
         )
 
 
 async def check_alone(client: Client, controllers: Sequence[str], clock: Clock) -> None:
     """
-    See to it that built-in controllers do not run beside the cluster's own.
+    Check that the cluster's own kube-controller-manager does not run.
 
-    Where the Lease may not be read, a warning says so. A server that cannot answer is asked again.
+    If this process is not allowed to read the Lease, the check logs a warning and passes. If the request fails for
+    another reason, it is repeated.
 
-    :raises KubeControllerManagerRuns: if the cluster's own hold their Lease
+    :param controllers: the names of the built-in controllers that this process is going to run
+    :raises KubeControllerManagerRuns: if the cluster's own kube-controller-manager holds its Lease
     """
     leases = client.resource(V1Lease)
     backoff = Backoff(clock=clock)

@@ -1,11 +1,13 @@
-"""Checks: what a manager looks at to tell whether it is alive, and whether it is ready.
+"""The health checks of a manager: whether it is alive, and whether it is ready.
 
-``/livez`` has what a restart mends: a controller that has ended, a queue that no worker drains, an event loop that is
-blocked most of the time, a leader that hangs. ``/readyz`` has the same and what only time or the server mends: caches
-that are not complete, that do not follow, or of which nothing is heard. A restart would throw the cache away and list
-everything again, from a server that has trouble already.
+``/livez`` has the failures that a restart mends: a controller that has ended, a queue that no worker drains, an event
+loop that is blocked most of the time, a leader that hangs. ``/readyz`` has these as well, and the failures that only
+time or the server mends: a cache that is not complete, an informer that has no watch, or a watch without events. A
+restart would not help there: it would drop the caches and list everything again, from a server that has trouble
+already.
 
-All of them read what is there when they are asked, but for the queues: :class:`QueueWatch` looks every few seconds.
+The checks read the current state when they are asked. Only the check of the queues needs earlier states:
+:class:`QueueWatch` reads the queues every few seconds.
 """
 
 from __future__ import annotations
@@ -22,21 +24,21 @@ from kinformer.workqueue import RateLimitingQueue
 
 __all__ = ("HealthLimits", "QueueWatch", "event_loop", "has_not_ended", "informer_fresh", "informer_sync", "parts_of")
 
-#: Seconds between two looks at the queues.
+#: Seconds between two readings of the queues.
 _LOOK_EVERY: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class HealthLimits:
     """
-    From when on something counts as wrong. All in seconds.
+    When a check fails. All limits are in seconds.
 
-    :param informer_silent: without any event, bookmark or list of a resource whose watch is open. Servers send a
-        bookmark each minute; those that do not end a watch after ten minutes at most
-    :param queue_stuck: without a key handed out from a queue that has some, until the manager is not ready
-    :param queue_dead: the same, until it is not alive; longer than any sync may take
-    :param loop_blocked: of the last 60 that the event loop was blocked, until the manager is not ready
-    :param loop_dead: the same, until it is not alive
+    :param informer_silent: how long an open watch may bring no event and no bookmark. Servers send a bookmark each
+        minute. Servers without bookmarks end a watch after ten minutes at most
+    :param queue_stuck: how long a queue that has keys may hand out none before the manager is not ready
+    :param queue_dead: the same, before the manager is not alive. This must be longer than any sync takes
+    :param loop_blocked: how many of the last 60 seconds the event loop may be blocked before the manager is not ready
+    :param loop_dead: the same, before the manager is not alive
     """
 
     informer_silent: float = 900.0
@@ -47,14 +49,14 @@ class HealthLimits:
 
 
 def parts_of(runnable: object) -> list[Controller]:
-    """The :class:`Controller`s that something with a ``run`` is, or keeps in its attributes."""
+    """The :class:`Controller` objects in a runnable: the runnable itself if it is one, else those in its attributes."""
     if isinstance(runnable, Controller):
         return [runnable]
     return [value for value in getattr(runnable, "__dict__", {}).values() if isinstance(value, Controller)]
 
 
 def informer_sync(informers: Callable[[], Iterable[SharedIndexInformer[Any]]]) -> Callable[[], str]:
-    """Whether every informer has its first list, and follows the server since."""
+    """A check that every informer has its first list and an open watch."""
 
     def wrong() -> str:
         return "; ".join(f"{informer.name} {_state(informer)}" for informer in informers() if not informer.is_following)
@@ -71,10 +73,14 @@ def _state(informer: SharedIndexInformer[Any]) -> str:
 
 
 def informer_fresh(informers: Callable[[], Iterable[SharedIndexInformer[Any]]], limit: float) -> Callable[[], str]:
-    """Whether something was heard of every resource whose watch is open."""
+    """
+    A check that every open watch brings events or bookmarks.
+
+    :param limit: seconds that a watch may be silent
+    """
 
     def wrong() -> str:
-        # Where no watch can be opened the server does not answer, and another check says so.
+        # An informer without an open watch is reported by informer_sync.
         return "; ".join(
             f"nothing was heard of {informer.name} for {informer.silent_for:.0f}s"
             for informer in informers()
@@ -85,7 +91,11 @@ def informer_fresh(informers: Callable[[], Iterable[SharedIndexInformer[Any]]], 
 
 
 def event_loop(limit: float) -> Callable[[], str]:
-    """Whether the event loop has had its turns. While it is blocked no probe is answered, which is an answer too."""
+    """
+    A check that the event loop was not blocked for too long. While it is blocked, probes get no answer and fail anyway.
+
+    :param limit: seconds of the last 60 that it may be blocked
+    """
 
     def wrong() -> str:
         blocked = blocked_seconds(60.0)
@@ -98,10 +108,10 @@ class QueueWatch:
     """
     Notices queues that have keys and hand none out.
 
-    A queue is looked at while its workers run. The time counts from the first look at which it had keys, and begins
-    again with each key that is handed out.
+    A queue is read only while its workers run. The time counts from the first reading that found keys in the queue. It
+    starts again whenever the queue has handed out a key.
 
-    :param controllers: by the names that messages have for them
+    :param controllers: runnables, by the names that messages show
     """
 
     def __init__(self, controllers: Mapping[str, object], clock: Clock) -> None:
@@ -113,19 +123,19 @@ class QueueWatch:
         ]
 
     async def run(self) -> None:
-        """Look every few seconds, so that a single question is answered as well as a probe's thousandth."""
+        """Read the queues every few seconds, so that even the first probe gets a right answer."""
         while True:
             self.look()
             await self._clock.sleep(_LOOK_EVERY)
 
     def look(self) -> None:
-        """See what was handed out since the last look."""
+        """Read what each queue has handed out since the last reading."""
         now = self._clock.monotonic()
         for line in self._lines:
             line.look(now)
 
     def check(self, limit: float) -> Callable[[], str]:
-        """The check that fails once a queue has handed out nothing for so many seconds."""
+        """A check that fails once a queue that has keys has handed out none for more than `limit` seconds."""
 
         def wrong() -> str:
             self.look()
@@ -140,7 +150,7 @@ class QueueWatch:
 
 
 class _Line:
-    """One queue, and what the last look found."""
+    """One queue, and what the last reading found."""
 
     __slots__ = ("_controller", "_handed_out", "_since", "name")
 
@@ -167,5 +177,9 @@ class _Line:
 
 
 def has_not_ended(name: str, ended: Callable[[], Collection[str]]) -> Callable[[], str]:
-    """Whether a controller still runs."""
+    """
+    A check that a controller still runs.
+
+    :param ended: returns the names of the controllers that have ended
+    """
     return lambda: f"controller {name} has ended" if name in ended() else ""

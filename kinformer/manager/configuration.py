@@ -1,6 +1,6 @@
-"""The configuration that a manager runs with, as ``/configz`` shows it: what was given, and the defaults of the rest.
+"""The configuration in effect, as ``/configz`` shows it: the values that were given, and the defaults of the rest.
 
-Durations are seconds. Options of controllers have the names of their flags in Python's spelling.
+Durations are in seconds. Options of controllers have the names of their flags, with underscores in place of dashes.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 __all__ = ("COMPONENT", "CONFIGURATION", "configuration")
 
-#: What the process calls itself.
+#: The name of the component, for the status pages.
 COMPONENT: Final = "kinformer-manager"
 
-#: What its configuration is called, as kube-controller-manager's is: after its group.
+#: The name of the configuration: its API group. kube-controller-manager does the same.
 CONFIGURATION: Final = "manager.kinformer.dev"
 
 
 def configuration(
     context: ControllerContext, controllers: Iterable[str], election: LeaderElection | None, limits: HealthLimits
 ) -> dict[str, dict[str, Any]]:
-    """The configuration in effect, under its name."""
+    """The configuration in effect, by its name :data:`CONFIGURATION`."""
     elected: dict[str, Any] = {"leaderElect": election is not None}
     if election is not None:
         elected |= {

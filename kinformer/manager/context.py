@@ -1,4 +1,4 @@
-"""What a manager gives to each of its controllers to be made from."""
+"""The context: what a manager passes to the factory of each controller."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ T = TypeVar("T")
 
 class ControllerDisabled(Exception):
     """
-    A controller was selected, and its options leave it nothing to do. Its factory raises this; the others run.
+    Raised by the factory of a controller whose options leave it nothing to do. The other controllers run.
 
-    kube-controller-manager does the same with a controller whose key file, say, is not given.
+    An example is a controller whose key file is not given. kube-controller-manager does not start it either.
     """
 
 
 class Options(Mapping[str, Any]):
     """
-    Options by name, which remember the names that were asked for, whether there are such or not.
+    Options by name. The mapping records every name that is read, also names that it does not have.
 
-    What somebody was given and nobody asks for is a slip of the pen.
+    An option that was given and that no controller reads is probably misspelled.
     """
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self._values = dict(values)
-        #: The names that were asked for.
+        #: The names that were read.
         self.asked: set[str] = set()
 
     def __getitem__(self, name: str) -> Any:
@@ -49,18 +49,20 @@ class Options(Mapping[str, Any]):
 
 
 class Runnable(Protocol):
-    """What a manager runs: a :class:`~kinformer.manager.Controller`, or anything else with a `run`."""
+    """What a manager runs: a :class:`~kinformer.manager.Controller`, or another object with a `run` method."""
 
     async def run(self) -> None:
-        """Work until cancelled."""
+        """Run until cancelled."""
 
 
 @dataclass(eq=False, slots=True)
 class ControllerContext:
     """
-    :param client: the server to write to
-    :param informers: shared by all controllers of the manager, which starts it
-    :param options: flags by their names in Python's spelling: ``concurrent_rc_syncs``
+    What a manager passes to the factory of each controller.
+
+    :param client: for requests to the API server
+    :param informers: shared by all controllers. The manager starts them
+    :param options: the values of flags. The names have underscores in place of dashes: ``concurrent_rc_syncs``
     """
 
     client: Client
@@ -69,11 +71,13 @@ class ControllerContext:
     clock: Clock = field(default_factory=RealClock)
     #: The options that controllers have read, with the values that they got.
     effective: dict[str, Any] = field(default_factory=dict, init=False)
-    #: Those that :meth:`recorder` has made; the manager runs them.
+    #: The broadcasters that :meth:`recorder` has created. The manager runs them.
     broadcasters: list[EventBroadcaster] = field(default_factory=list, init=False)
 
     def recorder(self, component: str) -> Recorder:
-        """A recorder of one's own: another controller's flood of events does not push out this one's."""
+        """
+        Create a recorder with its own broadcaster, so that many events of one controller do not displace another's.
+        """
         broadcaster = EventBroadcaster(clock=self.clock)
         broadcaster.start_recording_to_sink(ClientSink(self.client))
         self.broadcasters.append(broadcaster)
@@ -81,10 +85,10 @@ class ControllerContext:
 
     def read(self, options: type[T]) -> T:
         """
-        A controller's options: what was given, and the defaults of what was not.
+        Read a controller's options. An option that was not given has its default.
 
         :param options: a dataclass of :mod:`kinformer.options`
-        :raises OptionError: if a value does not fit its option
+        :raises OptionError: if a value has the wrong type or is out of range
         """
         read = read_options(options, self.options)
         self.effective.update({one.name: getattr(read, one.name) for one in options_of(options)})
@@ -92,9 +96,10 @@ class ControllerContext:
 
     def option(self, name: str, default: T) -> T:
         """
-        One option, of the type of `default`, for a controller that declares none; `default` if it was not given.
+        Read one option, for a controller that declares no options.
 
-        :raises OptionError: if it has another type
+        :return: the value, or `default` if none was given
+        :raises OptionError: if the value does not have the type of `default`
         """
         value = self.options.get(name)
         self.effective[name] = default if value is None else value
@@ -105,5 +110,5 @@ class ControllerContext:
         return value
 
 
-#: What an entry point of the group ``kinformer.controllers`` names.
+#: An entry point of the group ``kinformer.controllers`` refers to such a function.
 ControllerFactory: TypeAlias = Callable[[ControllerContext], Runnable]

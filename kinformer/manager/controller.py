@@ -1,7 +1,7 @@
-"""Controller: what every controller is made of, so that one's own is a function and a line of wiring.
+"""Controller: the parts that every controller needs, so that writing one takes a function and a few lines of wiring.
 
-A controller watches objects through informers. Each change becomes a key in a work queue, and workers call
-``sync(key)`` with it. Sync looks at what is there and at what should be, and does something about the difference::
+A controller watches objects through informers. Each change adds a key to a work queue, and workers call ``sync(key)``.
+Sync compares the actual state with the desired state and reduces the difference::
 
     configmaps = informers.informer_for(V1ConfigMap)
 
@@ -12,10 +12,14 @@ A controller watches objects through informers. Each change becomes a key in a w
     controller = Controller("configmap-printer", sync).watch(configmaps)
     await controller.run()
 
-What is promised: a key is never synced twice at a time; a change during its sync has it synced once more; a sync that
-raises, whatever it raises, is tried again, later each time, and at once when it failed for a server that was gone and
-is back; no sync starts before every informer that is watched has its first list in the cache. Handlers of one's own
-(:meth:`Controller.handle`) may remember what they are told, and have been told of that list as well by then.
+A controller guarantees:
+
+- A key is never synced by two workers at a time. If an object changes during the sync of its key, the key is synced
+  again.
+- A sync that raises is tried again, with a growing delay. If it failed because the server could not be reached, it is
+  tried again as soon as the server is back.
+- No sync starts before every watched informer has its first list in the cache. Event handlers of
+  :meth:`Controller.handle` have been called for that list by then, so they may keep state of their own.
 """
 
 from __future__ import annotations
@@ -66,11 +70,13 @@ log = get_logger(__name__)
 
 
 class _Registration(Protocol):
+    """Something that a controller waits for before its first sync."""
+
     async def wait_synced(self) -> None: ...
 
 
 class _CaughtUp:
-    """Is synced once a controller has caught up."""
+    """A registration that is synced once another controller has caught up."""
 
     def __init__(self, controller: Controller) -> None:
         self._controller = controller
@@ -83,23 +89,24 @@ class Controller:
     """
     Event sources, a queue and workers around a `sync` function.
 
-    :param name: what its log lines and metrics call it
-    :param sync: called with a key. Returns None when all is done, or seconds (or a timedelta) after which the key is
-        to be synced again; raises when it could not be done, and is then called again when the rate limiter says so
-    :param workers: how many keys are synced at once
-    :param queue_name: what the queue's metrics call it, if not `name`
-    :param limiter: how long a key that failed has to wait; client-go's default if None
-    :param limits: for kinds of errors, how long a key that failed so has to wait: that of the class that comes first
-        in the error's own order of classes; `limiter` for all others
-    :param prioritize: have keys of the first list and of resyncs wait behind all others
-    :param sync_timeout: seconds after which a sync is cancelled and counts as failed; None: never
-    :param consistent: do not sync a key before the caches that it watches show what its last sync wrote. A cache that
-        does not come to it within 10 seconds is taken at its word
-    :param starts_after: the names of controllers of the same manager: no sync starts before each of those that run has
-        synced everything that its first lists brought, once
-    :param shard_by: where processes share the keys out between them, what a key's shard is told by: its namespace, or
-        the whole of a key that has none, if this is not given. None: every process syncs every key, for a sync that
-        writes nothing
+    :param name: the name in logs and metrics
+    :param sync: called with a key. It returns None when it is done, or the time (seconds or a timedelta) after which
+        the key is to be synced again. If it raises, the key is synced again after the delay of the rate limiter
+    :param workers: how many keys are synced at a time
+    :param queue_name: the name of the queue in metrics; `name` if empty
+    :param limiter: the delay of a key whose sync failed; client-go's default limiter if None
+    :param limits: limiters for some classes of errors. The first class in the error's method resolution order that has
+        a limiter counts; all other errors use `limiter`
+    :param prioritize: keys from the first list and from resyncs wait behind all other keys
+    :param sync_timeout: seconds after which a sync is cancelled and counts as failed. None: there is no limit
+    :param consistent: a key is not synced before the watched caches show what its last sync wrote. After 10 seconds it
+        is synced anyway
+    :param starts_after: the names of controllers of the same manager. No sync starts before each of these controllers,
+        if it runs, has synced every key of its first lists once
+    :param shard_by: returns the text that decides which shard a key belongs to, where several processes share the keys.
+        The default is the key's namespace, or the key itself if it has none. None: every process syncs every key, which
+        is right for a sync that writes nothing
+    :raises ValueError: if `workers` or `sync_timeout` is too small
     :raises NotAsync: if `sync` is a plain function
     """
 
@@ -125,13 +132,13 @@ class Controller:
             raise ValueError(f"controller {name} has a sync_timeout of {sync_timeout:g} s: want more than 0, or None")
         check_async(name, sync)
         self.name = name
-        #: The controllers that it waits for, by their names.
+        #: The names of the controllers that it waits for.
         self.starts_after = tuple(starts_after)
         self.workers = workers
         self._clock = clock or RealClock()
-        #: Why keys were synced, and how that ended.
+        #: Why keys were synced, and the results of these syncs.
         self.history = History(self._clock)
-        #: For what the event sources below cannot say: ``controller.queue.add(key)``.
+        #: Other code may add keys as well: ``controller.queue.add(key)``.
         self.queue = NotedQueue(
             queue_name or name,
             self.history,
@@ -146,57 +153,57 @@ class Controller:
         self._metrics = ControllerMetrics(name, workers)
         self._registrations: list[_Registration] = []
         self._awaited: list[Controller] = []
-        #: The handlers: what the first lists brought is in the queue once they have all been told.
+        #: The event handlers. Once all of them are synced, the keys of the first lists are in the queue.
         self._told: list[_Registration] = []
         self._later = self.queue.add_slowly if prioritize else self.queue.add
         self._informers: list[SharedIndexInformer[Any]] = []
         self._shard_by = shard_by
         self._gate: KeyGate | None = None
-        #: Those besides that syncs read alone.
+        #: Further informers, which syncs only read.
         self._read: list[SharedIndexInformer[Any]] = []
         self._log = log.bind(controller=name)
         self._has_run = False
         self._has_synced = False
         self._draining = False
-        #: Ends the wait for caches, and later the syncs; there while it runs.
+        #: Ends the wait for the caches, and later the syncs. None until :meth:`run` is called.
         self._scope: anyio.CancelScope | None = None
-        #: Set when the last sync that runs has ended, while somebody waits for that.
+        #: Set when no sync runs any more. None until :meth:`drain` waits for that.
         self._idle: anyio.Event | None = None
         self._running: set[str] = set()
-        #: Set once caches are complete and the workers have started.
+        #: Set once the caches are complete and the workers have started.
         self.started = anyio.Event()
         self._ended = anyio.Event()
-        #: Set once everything that the first lists brought was synced once, well or not.
+        #: Set once every key of the first lists was synced once, with or without success.
         self.caught_up = anyio.Event()
-        self._was_told = False
+        self._handlers_synced = False
         self._refused_answers: set[str] = set()
 
     @property
     def has_synced(self) -> bool:
-        """Whether the caches were complete and the workers have started."""
+        """Whether the caches are complete and the workers run."""
         return self._has_synced
 
     @property
     def can_be_sharded(self) -> bool:
-        """Whether several processes can share its keys out: not without event sources, with one key for everything."""
+        """Whether several processes can share its keys. A controller without event sources has no keys to share."""
         return bool(self._informers)
 
     @property
     def late(self) -> list[SharedIndexInformer[Any]]:
-        """The informers that have no first list yet, for which it waits."""
+        """The informers that it waits for because they do not have their first list yet."""
         return [informer for informer in (*self._informers, *self._read) if not getattr(informer, "has_synced", True)]
 
     @property
     def is_ready(self) -> bool:
-        """Whether it syncs, and every informer that it watches follows the server."""
+        """Whether the workers run and every watched informer follows the server."""
         return self._has_synced and all(getattr(informer, "is_following", True) for informer in self._informers)
 
     def wrap_sync(self, wrap: Callable[[Sync], Sync]) -> None:
-        """Have something else around each sync, such as a span; to be called before it runs."""
+        """Wrap the sync function, for example in a span. Call this before :meth:`run`."""
         self._sync = wrap(self._sync)
 
     def watch(self, informer: SharedIndexInformer[Any], *predicates: Predicate) -> Controller:
-        """Sync the informer's objects themselves: each change of one adds its key."""
+        """Add the key of each object of the informer that changes."""
         return self.watch_mapped(informer, own_key, *predicates)
 
     def watch_owned(
@@ -207,11 +214,11 @@ class Controller:
         namespaced: bool = True,
     ) -> Controller:
         """
-        Sync the controllers of the informer's objects: each change of one adds the key of its controller reference.
+        Add the key of the controlling owner of each object of the informer that changes.
 
-        :param owner: the kind of controller, as a model or by name; objects that another kind controls are ignored
-        :param namespaced: whether objects of a kind that is given by name belong to namespaces
-        :raises TypeError: if `owner` is a type of which it is not known what kind it is
+        :param owner: the kind of the owner, as a model or by name. Objects with an owner of another kind are ignored
+        :param namespaced: whether the owners have a namespace. This counts only if `owner` is given by name
+        :raises TypeError: if `owner` is a type and not a known model
         """
         if isinstance(owner, GroupVersionKind):
             owner = owner.group_kind
@@ -229,16 +236,16 @@ class Controller:
         return self.watch_mapped(informer, keys_of, *predicates)
 
     def watch_mapped(self, informer: SharedIndexInformer[Any], keys_of: KeysOf, *predicates: Predicate) -> Controller:
-        """Sync whatever `keys_of` says: each change of an object adds the keys that it gives for it."""
+        """Add the keys that `keys_of` returns for each object of the informer that changes."""
         told = self._listen(informer, EnqueueKeys(self.queue.add, keys_of, predicates, later=self._later))
         self._told.append(told)
-        # It remembers nothing but keys. So the first of them are synced while those of thousands of other objects are
-        # still on their way to the queue; kube-controller-manager waits for the caches alone, too.
+        # This handler has no state, so syncs need not wait until it was called for every object of the first list.
+        # They wait for the cache only, as in kube-controller-manager.
         self._registrations.append(informer)
         return self
 
     def handle(self, informer: SharedIndexInformer[T], handler: ResourceEventHandler[T]) -> Controller:
-        """Have a handler of one's own told of each change. No sync starts before it was told of the first list."""
+        """Call an event handler for each change. No sync starts before it was called for the whole first list."""
         told = self._listen(informer, handler)
         self._told.append(told)
         self._registrations.append(told)
@@ -250,13 +257,13 @@ class Controller:
         return informer.add_event_handler(Source(getattr(informer, "name", ""), handler))
 
     def wait_for(self, informer: SharedIndexInformer[Any]) -> Controller:
-        """Have no sync start before this informer has its first list. For caches that a sync only reads."""
+        """Start no sync before this informer has its first list. For caches that a sync reads and does not watch."""
         self._registrations.append(informer)
         self._read.append(informer)
         return self
 
     def wait_for_controller(self, other: Controller) -> Controller:
-        """Have no sync start before another controller has synced everything that its first lists brought, once."""
+        """Start no sync before another controller has synced every key of its first lists once."""
         self._registrations.append(_CaughtUp(other))
         self._awaited.append(other)
         return self
@@ -268,13 +275,13 @@ class Controller:
 
     async def run(self) -> None:
         """
-        Work until cancelled, or until :meth:`drain` has ended it. Runs once: what is queued at the end is dropped.
+        Run until cancelled, or until :meth:`drain` ends it. Keys that are queued at the end are dropped.
 
-        When it is cancelled, syncs that are under way are cancelled. The informers are started by whoever made them.
-        While one is not, for some seconds, the log says so.
+        Cancelling also cancels the syncs that are running. This method does not start the informers. If an informer is
+        not started within some seconds, a warning is logged.
 
         :raises InformerStateError: if an informer stopped before it had synced
-        :raises RuntimeError: if it runs already, or has run
+        :raises RuntimeError: if it was called before
         """
         if self._has_run:
             raise RuntimeError(f"controller {self.name} has run already: make a new one")
@@ -291,11 +298,11 @@ class Controller:
 
     async def drain(self, grace: float | None = None) -> tuple[str, ...]:
         """
-        Hand out no more keys, wait for the syncs that run, and have :meth:`run` return.
+        Hand out no more keys, wait until the running syncs have ended, and make :meth:`run` return.
 
-        Not to be called by a sync, which would wait for itself. Calling it twice does no harm.
+        A sync must not call this: it would wait for itself. It may be called more than once.
 
-        :param grace: seconds after which syncs that still run are cancelled; None: never
+        :param grace: seconds after which syncs that still run are cancelled. None: they are never cancelled
         :return: the keys whose syncs were cancelled
         """
         self._draining = True
@@ -307,13 +314,18 @@ class Controller:
                 cut = tuple(sorted(self._running))
                 self._log.warning("syncs_cut", keys=cut, grace=grace)
         if self._scope is not None:
-            # Nothing runs any more, or it has had its time; else it still waits for its caches.
+            # No sync runs any more, or the grace period has passed, or run() still waits for the caches.
             self._scope.cancel()
             await self._ended.wait()
         return cut
 
     async def _until_idle(self, seconds: float | None) -> bool:
-        """Wait until no sync runs, for so long at most."""
+        """
+        Wait until no sync runs.
+
+        :param seconds: how long to wait at most; None: for ever
+        :return: whether no sync runs
+        """
         if self._idle is None:
             self._idle = anyio.Event()
         with anyio.CancelScope() as waiting:
@@ -341,11 +353,11 @@ class Controller:
     async def _catch_up(self) -> None:
         for told in self._told:
             await told.wait_synced()
-        self._was_told = True
-        self._look_whether_caught_up()
+        self._handlers_synced = True
+        self._check_caught_up()
 
-    def _look_whether_caught_up(self) -> None:
-        if self._was_told and not self._running and not len(self.queue):
+    def _check_caught_up(self) -> None:
+        if self._handlers_synced and not self._running and not len(self.queue):
             self.caught_up.set()
 
     async def _work(self) -> None:
@@ -355,7 +367,7 @@ class Controller:
             except ShutDown:
                 return
             except BaseException as error:
-                # A sync that has cancelled its own task, and has ended before that came to anything.
+                # The last sync has cancelled its own task, and has ended before the cancellation was delivered.
                 if not is_stray(error):
                     raise
                 continue
@@ -374,34 +386,34 @@ class Controller:
                 self._running.discard(key)
                 if not self._running and self._idle is not None:
                     self._idle.set()
-            # After the key is done: one that was added meanwhile is in the queue again.
+            # This comes after `processing`: a key that was added during its sync is in the queue again by now.
             if not self.caught_up.is_set():
-                self._look_whether_caught_up()
+                self._check_caught_up()
 
     def _entered(self, key: str) -> AbstractContextManager[bool]:
-        """Whether this process may sync a key now."""
+        """A context that says whether this process may sync a key now, and keeps that true until it is left."""
         if self._gate is None or self._shard_by is None:
             return nullcontext(True)
         text, again = self._shard_by(key), functools.partial(self.queue.add, key)
         return self._gate.entered(text, (self.name, key), again, held_by_all=text == key)
 
     def _is_behind(self, key: str) -> float | None:
-        """Seconds until a key is looked at again whose last writes the caches do not show; None if they do."""
+        """Seconds to wait because the caches do not show the last writes of a key's sync; None if they do."""
         if self._own_writes is None:
             return None
         return self._own_writes.wait(key, (*self._informers, *self._read))
 
     def _noting(self, key: str) -> AbstractContextManager[None]:
-        """Where the writes of a sync are noted, if they are."""
+        """A context that records the writes of a sync, if this controller is `consistent`."""
         return nullcontext() if self._own_writes is None else self._own_writes.noted(key)
 
     def _again(self, key: str) -> None:
-        """Sync a key now: what it failed for is over, and was not its fault."""
+        """Sync a key now, because the server that it could not reach is back."""
         self._forget(key)
         self.queue.add(key)
 
     def _retry(self, key: str, error: BaseException) -> None:
-        """Sync a key again, when the limiter of this kind of error says so."""
+        """Sync a key again, after the delay of the limiter for this class of errors."""
         for class_ in type(error).__mro__ if self._limits else ():
             if (limiter := self._limits.get(class_)) is not None:
                 self.queue.add_after(key, limiter.when(key))
@@ -409,14 +421,16 @@ class Controller:
         self.queue.add_rate_limited(key)
 
     def _forget(self, key: str) -> None:
-        """The next failure of a key is its first."""
+        """Forget the failures of a key: its next failure counts as its first."""
         self.queue.forget(key)
         for limiter in self._limits.values():
             limiter.forget(key)
 
     async def _in_time(self, answer: Awaitable[T], seconds: float) -> T:
         """
-        :raises SyncTimeout: if it takes longer
+        Wait for a sync.
+
+        :raises SyncTimeout: if it takes longer than `seconds`
         """
         with anyio.CancelScope() as scope:
             timer = self._clock.call_later(seconds, scope.cancel)
@@ -435,7 +449,7 @@ class Controller:
                 raise NotAsync(self.name, self._sync)
             after = await (answer if self._timeout is None else self._in_time(answer, self._timeout))
         except Conflict as error:
-            # Somebody else wrote first, which optimistic locking is for: nothing has gone wrong, nothing is to be done.
+            # Another client wrote the object first. Optimistic locking has found that, so this is no error.
             self._metrics.sync_failed()
             failure = error_text(error)
             self._log.debug("sync_conflicted", key=key, error=failure)
@@ -448,13 +462,13 @@ class Controller:
             self._forget(key)
         except ServerUnreachable as error:
             self._metrics.sync_failed()
-            told = error.reachability is not None  # once for everybody
+            told = error.reachability is not None  # then the client has logged it, once for all keys
             failure = error_text(error)
             (self._log.debug if told else self._log.error)("sync_failed", key=key, error=failure)
             self._retry(key, error)
             if error.reachability is not None:
                 error.reachability.call_when_back((id(self), key), functools.partial(self._again, key))
-        except BaseException as error:  # whatever a sync raises, the other keys are to be synced
+        except BaseException as error:  # whatever one sync raises, the other keys must still be synced
             failure = error_text(error)
             if ends_worker(error):
                 raise
@@ -467,7 +481,7 @@ class Controller:
             try:
                 seconds = seconds_of(self.name, after)
             except AnswerError as error:
-                # The sync itself has gone well: to call it again would do everything once more.
+                # The sync itself has succeeded. A retry would only repeat its work.
                 seconds = None
                 if error.what not in self._refused_answers:
                     self._refused_answers.add(error.what)

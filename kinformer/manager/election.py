@@ -1,4 +1,4 @@
-"""A manager's part in an election: kube-controller-manager's settings, and the parts of kinformer.leaderelection."""
+"""Leader election of a manager: kube-controller-manager's settings, on top of :mod:`kinformer.leaderelection`."""
 
 from __future__ import annotations
 
@@ -29,26 +29,28 @@ from kinformer.record import ClientSink, EventBroadcaster
 
 __all__ = ("DEFAULT_LEASE", "Election", "LeaderElection")
 
-#: Not kube-controller-manager's: a manager of one's own controllers does not wait for the cluster's to end.
+#: This is not kube-controller-manager's Lease: a manager of other controllers need not wait until the cluster's ends.
 DEFAULT_LEASE: Final = "kinformer-manager"
-#: As which kube-controller-manager the controllers behave, for whoever chooses among candidates by their versions.
+#: The version of kube-controller-manager that the controllers correspond to. A coordinated election chooses by it.
 KUBERNETES_VERSION: Final = "1.36.0"
 
 
 @dataclass(frozen=True, slots=True)
 class LeaderElection:
     """
-    Which Lease to hold, and for how long.
+    The settings of a leader election.
 
-    :param name: of the Lease. With ``kube-controller-manager`` in ``kube-system``, built-in controllers take turns with
-        the cluster's own
-    :param identity: who this process is, made up if empty; no two may have the same
-    :param release_on_cancel: give the Lease up once the controllers have ended
+    :param name: the name of the Lease. With ``kube-controller-manager`` in ``kube-system``, this process and the
+        cluster's own kube-controller-manager are candidates in the same election
+    :param namespace: the namespace of the Lease
+    :param options: the durations of the election
+    :param identity: the identity of this process; generated if empty. Each process needs its own
+    :param release_on_cancel: release the Lease once the controllers have ended
     :param coordinated: publish a LeaseCandidate, and lead when the control plane says so. The API server needs the
         feature gate ``CoordinatedLeaderElection``, which is off by default in Kubernetes 1.36
-    :param on_new_leader: told of each leader that is seen, this process included; must not block
-    :param client: whom to renew with. One that the controllers do not share, so that no renewal waits in line behind
-        their requests; the manager's own if None
+    :param on_new_leader: called with the identity of each new leader, also if it is this process. It must not block
+    :param client: the client that renews the Lease; the manager's client if None. With its own client, a renewal does
+        not wait behind the controllers' requests
     """
 
     name: str = DEFAULT_LEASE
@@ -62,7 +64,7 @@ class LeaderElection:
 
 
 class Election:
-    """One manager's candidate."""
+    """The candidate of one manager."""
 
     def __init__(self, settings: LeaderElection, client: Client, clock: Clock) -> None:
         client = settings.client or client
@@ -104,19 +106,20 @@ class Election:
         self.leads = False
 
     def guarded(self, client: Client) -> Client:
-        """The client for the controllers: it writes only while the Lease is held."""
+        """A client for the controllers that writes only while the Lease is held."""
         return guarded_client(client, self.elector.guard)
 
     async def wait_until_caches_show_the_last_leaders_writes(
         self, informers: Mapping[GroupVersionResource, SharedIndexInformer[Any]]
     ) -> tuple[str, ...]:
         """
-        Wait until the caches show what the last leader wrote.
+        Wait until the caches show everything that the last leader wrote.
 
-        Where that one left a note with its release, only what it wrote is waited for. Otherwise the caches have to be
-        as new as this process' claim to the Lease, before which the last leader wrote all that it did.
+        If the last leader released the Lease, it may have noted its last writes there. Then this waits only for these
+        writes. Otherwise the caches must be as new as the write with which this process took the Lease, because the
+        last leader wrote nothing after that.
 
-        :return: the names of the informers that may be older all the same, after the time limit
+        :return: the names of the informers that were still older when the time limit was reached
         """
         found, claim = self._lock.found, self._lock.resource_version
         note = None
@@ -139,9 +142,9 @@ class Election:
 
     async def run(self, work: Callable[[], Awaitable[None]]) -> None:
         """
-        Wait for the Lease, and work while it is held.
+        Wait for the Lease, then run `work` while the Lease is held.
 
-        :raises LeadershipLost: if it was lost
+        :raises LeadershipLost: if the Lease was lost
         """
 
         async def lead() -> None:

@@ -1,6 +1,6 @@
-"""The endpoint: where a probe asks whether the process is well, and Prometheus what it has to tell.
+"""The manager's HTTP endpoint, for health probes and for Prometheus.
 
-``/healthz``, ``/livez`` and ``/readyz`` answer as those of Kubernetes' components do, ``/metrics`` with all metrics of
+``/healthz``, ``/livez`` and ``/readyz`` answer like those of Kubernetes' components. ``/metrics`` has all metrics of
 the process. Other parts of the manager add routes of their own.
 """
 
@@ -27,24 +27,26 @@ __all__ = ("Endpoint", "EndpointError", "RouteGroup")
 log = get_logger(__name__)
 
 
-#: Routes of another part of the manager, asked for when the server starts: only then is aiohttp's server imported.
+#: Returns the routes of another part of the manager. It is called when the server starts, so that aiohttp's server is
+#: not imported before.
 RouteGroup: TypeAlias = "Callable[[], Iterable[web.AbstractRouteDef]]"
 
 
 class EndpointError(Exception):
-    """The endpoint cannot listen where it was told to."""
+    """The endpoint cannot listen on its address, or has no usable certificate."""
 
 
 class Endpoint:
     """
     A small HTTP server.
 
-    :param livez: the checks of ``/livez`` and ``/healthz``: what a restart would mend
+    :param livez: the checks of ``/livez`` and ``/healthz``: failures that a restart would mend
     :param readyz: the checks of ``/readyz``
-    :param port: 0 for any that is free; :attr:`port` has it once the server listens
-    :param certificate: what to show clients, over TLS; None for plain HTTP
-    :param access: who may read what; None: everybody may read everything
-    :param pages: what ``/statusz``, ``/flagz`` and ``/configz`` are made from; None: they are not served
+    :param host: the address to listen on
+    :param port: 0 for any free port. :attr:`port` has its number once the server listens
+    :param certificate: the serving certificate; None for plain HTTP
+    :param access: the access rules; None: everybody may read everything
+    :param pages: the contents of ``/statusz``, ``/flagz`` and ``/configz``; None: these pages are not served
     """
 
     def __init__(
@@ -69,11 +71,12 @@ class Endpoint:
 
     def add_routes(self, group: RouteGroup) -> None:
         """
-        Serve these routes as well. They stand behind the same access rules as the endpoint's own.
+        Serve further routes. The access rules of the endpoint hold for them, too.
 
-        A handler is cancelled when its client is gone, and when the endpoint ends; :meth:`run` waits for its end.
+        A handler is cancelled when its client has gone, and when the endpoint ends. :meth:`run` waits until it has
+        ended.
 
-        :param group: gives the routes; a function that imports ``aiohttp.web`` itself
+        :param group: returns the routes. It has to import ``aiohttp.web`` itself
         :raises RuntimeError: if the endpoint listens already
         """
         if self.listening.is_set():
@@ -84,9 +87,9 @@ class Endpoint:
         """
         Serve until cancelled.
 
-        :raises EndpointError: if the port is taken or not to be had, or there is no certificate
+        :raises EndpointError: if it cannot listen on the port, or the certificate cannot be loaded
         """
-        # Imported here: half of aiohttp is its server, and most processes have no use for it.
+        # Imported here: aiohttp's server is half of aiohttp, and most processes do not need it.
         from aiohttp import web
 
         from kinformer.manager.serving.listening import app_runner, listen
@@ -128,7 +131,7 @@ class Endpoint:
 
 
 class _AtWork:
-    """Counts the handlers that run: aiohttp cancels them at the end, and does not wait until they have ended."""
+    """Counts the running handlers. aiohttp cancels them at the end, but does not wait until they have ended."""
 
     def __init__(self) -> None:
         self._handlers = 0
@@ -136,7 +139,7 @@ class _AtWork:
         self._none.set()
 
     def counted(self) -> Middleware:
-        """The middleware through which every request goes."""
+        """The middleware that counts every request."""
         from aiohttp import web
 
         @web.middleware

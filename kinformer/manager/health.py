@@ -1,8 +1,9 @@
-"""Health: named checks, and the answers that probes get, in the words of Kubernetes' components.
+"""Health checks, and the answers to probes, in the words of Kubernetes' components.
 
-A check is a function that says what is wrong. What flows out is a status and a text: ``ok``, or with ``?verbose`` and
-on any failure a line for each check. The text of a failure names the check only, since anybody may ask; why it failed
-is told at the check's own path, such as ``/readyz/queues``, and in the log when it begins.
+A check is a function that returns what is wrong. The answer to a probe is a status and a text. The text is ``ok``, or
+one line for each check if one failed or the probe asked with ``?verbose``. These lines have only the names of failed
+checks, since everybody may ask. The reason is shown at the path of the check itself, such as ``/readyz/queues``, and is
+logged when the check begins to fail.
 """
 
 from __future__ import annotations
@@ -19,11 +20,14 @@ __all__ = ("PING", "SLI_REGISTRY", "Answer", "HealthCheck", "HealthChecks")
 
 log = get_logger(__name__)
 
-#: What ``/metrics/slis`` has: how the checks ended that somebody asked for.
+#: The metrics of ``/metrics/slis``: the results of the checks.
 SLI_REGISTRY: Final = CollectorRegistry()
 
 _NOW: Final = Gauge(
-    "kubernetes_healthcheck", "Whether a check passed the last time: 1 or 0", ("type", "name"), registry=SLI_REGISTRY
+    "kubernetes_healthcheck",
+    "Whether a check passed when it was last made: 1 or 0",
+    ("type", "name"),
+    registry=SLI_REGISTRY,
 )
 _TOTAL: Final = Counter(
     "kubernetes_healthchecks_total", "Checks that were made", ("type", "name", "status"), registry=SLI_REGISTRY
@@ -33,21 +37,23 @@ _TOTAL: Final = Counter(
 @dataclass(frozen=True, slots=True)
 class HealthCheck:
     """
-    :param name: what probes, logs and metrics call it
-    :param wrong: says in a few words what is wrong; empty if nothing is
+    One health check.
+
+    :param name: its name in paths, logs and metrics
+    :param wrong: returns what is wrong, in a few words; empty if nothing is
     """
 
     name: str
     wrong: Callable[[], str]
 
 
-#: Passes whenever it can be asked.
+#: Always passes: it shows that the process answers.
 PING: Final = HealthCheck("ping", lambda: "")
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a probe is answered: an HTTP status, and text."""
+    """The answer to a probe: an HTTP status and a text."""
 
     status: int
     text: str
@@ -59,7 +65,7 @@ class HealthChecks:
 
     :param kind: ``livez``, ``readyz`` or ``healthz``
     :param checks: in the order in which they are shown
-    :raises ValueError: if two have one name
+    :raises ValueError: if two checks have the same name
     """
 
     def __init__(self, kind: str, checks: Sequence[HealthCheck]) -> None:
@@ -77,8 +83,8 @@ class HealthChecks:
         """
         Make all checks.
 
-        :param excluded: names of checks that are left out
-        :param verbose: show a line for each check also if all pass
+        :param excluded: the names of checks to leave out
+        :param verbose: show a line for each check even if all pass
         """
         lines = []
         failed = False
@@ -98,7 +104,11 @@ class HealthChecks:
         return Answer(200, "\n".join([*lines, f"{self.kind} check passed\n"]) if verbose else "ok")
 
     def answer_one(self, name: str) -> Answer | None:
-        """Make one check, and say why it fails if it does; None if there is none of that name."""
+        """
+        Make one check. If it fails, the answer has the reason.
+
+        :return: None if no check has this name
+        """
         check = self._checks.get(name)
         if check is None:
             return None
@@ -113,7 +123,7 @@ class HealthChecks:
             wrong = f"the check itself failed: {type(error).__name__}"
         _NOW.labels(self.kind, check.name).set(0 if wrong else 1)
         _TOTAL.labels(self.kind, check.name, "error" if wrong else "success").inc()
-        # Once at each change: a probe asks for ever.
+        # Logged only when the result changes, because probes ask again and again.
         if wrong and check.name not in self._failing:
             self._failing.add(check.name)
             log.warning("health_check_failed", check=check.name, kind=self.kind, reason=wrong)

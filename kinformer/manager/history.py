@@ -1,15 +1,16 @@
-"""History: what a controller remembers of its keys, so that somebody can ask why one was synced, and how that ended.
+"""History: what a controller remembers of its keys. It answers why a key was synced, and with which result.
 
-Two things flow in. A :class:`Source` stands before each event handler of the controller and notes what the handler is
-being told. The queue reports each key that it takes in, hands out and gets back, as it reports to its metrics. A key
-that is taken in while a handler is told of a change has that change for its *trigger*. At the end of a sync the
-trigger, the times and the error become one :class:`Run`.
+The history has two inputs. A :class:`Source` wraps each event handler of the controller and records the change that the
+handler is called with. The queue reports each key that is added, handed out and finished, in the way it reports to its
+metrics. If a key is added while a handler is called for a change, this change is the *trigger* of the key. At the end
+of a sync, the trigger, the times and the error become one :class:`Run`.
 
-A change that finds its key in the queue already causes no further sync and is not noted.
+If a key is already in the queue, a further change causes no further sync and is not recorded.
 
-What is remembered is bounded: the last :data:`RUNS` runs of :data:`KEYS` keys whose last sync went well, and of as many
-whose last sync failed; the keys that were synced longest ago are forgotten first. That is about 2 MB for a controller
-when both are full. Besides, each key in the queue has its trigger, some 200 bytes. No object is kept alive.
+The memory is bounded. The history keeps the last :data:`RUNS` runs of :data:`KEYS` keys whose last sync succeeded, and
+of as many keys whose last sync failed. It forgets first the keys that were synced longest ago. A full history takes
+about 2 MB for each controller. In addition, each key in the queue has its trigger of about 200 bytes. The history holds
+no references to objects.
 """
 
 from __future__ import annotations
@@ -30,32 +31,32 @@ from kinformer.workqueue.waiting import Waiting
 
 __all__ = ("KEYS", "RUNS", "SAMPLE", "History", "NotedQueue", "Run", "Source", "Trigger")
 
-#: Keys of each sort, well and failing, that a history holds.
+#: How many succeeding keys, and how many failing keys, a history keeps.
 KEYS: Final = 500
 
-#: Runs of each key that a history holds.
+#: How many runs of each key a history keeps.
 RUNS: Final = 4
 
-#: Runs of whichever keys that a history holds besides, to tell times of.
+#: How many of the last runs of all keys a history keeps, for statistics of their times.
 SAMPLE: Final = 256
 
 #: Characters of an error that are kept.
 _LONGEST_ERROR: Final = 300
 
-#: A :class:`Trigger` and a :class:`Run` as they are kept.
+#: The plain tuples in which a :class:`Trigger` and a :class:`Run` are kept.
 _Trigger: TypeAlias = tuple[float, str, str, str, str, str]
 _Run: TypeAlias = tuple[_Trigger, float, float, str]
 
 
 class Trigger(NamedTuple):
     """
-    What put a key into the queue.
+    What added a key to the queue.
 
-    :param at: the clock's monotonic time
-    :param event: ``listed``, ``added``, ``updated``, ``deleted`` or ``resynced`` for a change that an informer told;
-        ``retry`` after a failure, with the object that the sync was for that failed first; ``due`` for a delay that
-        has passed; ``asked`` for anything else
-    :param informer: who told of the change, empty if none did
+    :param at: when the key was added, in the clock's monotonic time
+    :param event: ``listed``, ``added``, ``updated``, ``deleted`` or ``resynced`` for a change that an informer
+        reported; ``retry`` after a failed sync, with the object that triggered that sync; ``due`` for a delay that has
+        passed; ``asked`` for anything else
+    :param informer: the name of the informer that reported the change, empty if none did
     :param namespace: of the object that changed
     :param name: of the object that changed
     :param version: the object's resourceVersion
@@ -73,10 +74,10 @@ class Run(NamedTuple):
     """
     A sync that has ended.
 
-    :param trigger: what it was for
-    :param began: the clock's monotonic time
+    :param trigger: what added its key to the queue
+    :param began: when it began, in the clock's monotonic time
     :param seconds: how long it took
-    :param error: why it failed, empty if it did not
+    :param error: why it failed, empty if it succeeded
     """
 
     trigger: Trigger
@@ -87,15 +88,16 @@ class Run(NamedTuple):
 
 class Source:
     """
-    Stands before an event handler, and holds what that is being told.
+    Wraps an event handler, and records the change that it is called with.
 
     :param informer: the informer's name
+    :param handler: the handler to call
     """
 
     __slots__ = ("__wrapped__", "_add", "_delete", "_event", "_informer", "_new", "_old", "_update")
 
     def __init__(self, informer: str, handler: ResourceEventHandler[Any]) -> None:
-        #: The handler's own name is the one that metrics have.
+        #: Metrics show the name of the wrapped handler.
         self.__wrapped__ = handler
         self._informer = informer
         self._add, self._update, self._delete = handler.on_add, handler.on_update, handler.on_delete
@@ -103,8 +105,8 @@ class Source:
         self._old: Any = None
         self._new: Any = None
 
-    # An informer calls each handler in a task of its own, and so in a context of its own: what is set there says who
-    # is being told, also after an await of the handler. It is never taken back, as nothing else runs in that task.
+    # An informer calls each handler in its own task, and so in its own context. A context variable therefore says which
+    # handler is being called, also after an await in the handler. It is not reset: nothing else runs in that task.
 
     def on_add(self, obj: Any, is_in_initial_list: bool, /) -> object:
         self._event = "listed" if is_in_initial_list else "added"
@@ -126,22 +128,21 @@ class Source:
         return self._delete(obj)
 
     def trigger(self, key: Hashable, at: float) -> _Trigger:
-        """What is being told."""
+        """The change that the handler is being called with, as the trigger of a key."""
         obj, event = self._new, self._event
         try:
-            # Read by attribute, which takes a third of the time that an accessor does. The strings are those that the
-            # object has anyway.
+            # Reading the attributes takes a third of the time that an accessor takes.
             meta = obj.metadata
             version = meta.resource_version
             if event == "updated" and self._old.metadata.resource_version == version:
                 event = "resynced"
             return at, event, self._informer, meta.namespace, meta.name, version
-        except AttributeError:  # a dict, a tombstone, or a Struct of somebody's own
+        except AttributeError:  # a dict, a DeletedFinalStateUnknown, or a Struct of a user's own
             return at, event, self._informer, *_names_of(obj)
 
 
 def _names_of(obj: Any) -> tuple[str, str, str]:
-    """Namespace, name and version of any object; empty where it has none."""
+    """The namespace, name and resourceVersion of any object. They are empty if it has none."""
     if isinstance(obj, DeletedFinalStateUnknown):
         if obj.obj is None:
             return "", obj.key, ""
@@ -149,21 +150,22 @@ def _names_of(obj: Any) -> tuple[str, str, str]:
     try:
         accessor = accessor_of(obj)
         return accessor.namespace(obj), accessor.name(obj), accessor.resource_version(obj)
-    except (TypeError, AttributeError):  # a test's, or what a transformer has left
+    except (TypeError, AttributeError):  # an object of a test, or one that a transformer has cut
         return "", "", ""
 
 
 _NEVER: Final[Any] = ()
 
-#: Whose handler is being told in this task.
+#: The source or delay that runs in this task or timer, if any. It gives the trigger of the keys that are added.
 _telling: ContextVar[Source | _Delay | None] = ContextVar("telling", default=None)
 
 
 class History:
     """
-    The history of one controller's keys; it is told by the controller's queue, in place of the queue's metrics.
+    The history of one controller's keys. The controller's queue reports to it as to its metrics.
 
-    :param provider: whom to pass on to what the queue reports; the default provider if None
+    :param clock: for times
+    :param provider: makes the real metrics, to which the history passes all reports; the default provider if None
     """
 
     def __init__(self, clock: Clock, provider: MetricsProvider | None = None) -> None:
@@ -172,15 +174,15 @@ class History:
         self._add: Callable[[Hashable], None] = _nothing
         self._get: Callable[[Hashable], None] = _nothing
         self._retry: Callable[[], None] | None = None
-        #: Says to the metrics that a worker is done with a key.
+        #: Reports to the metrics that a worker is done with a key.
         self.done: Callable[[Hashable], None] = _nothing
-        # Plain tuples as long as nobody looks: they are made twice as fast as named ones.
+        # Kept as plain tuples, which are made twice as fast as named tuples.
         self._queued: dict[Hashable, _Trigger] = {}
         self._running: dict[Hashable, tuple[_Trigger, float]] = {}
         self._well: OrderedDict[Hashable, tuple[_Run, ...]] = OrderedDict()
         self._failing: OrderedDict[Hashable, tuple[_Run, ...]] = OrderedDict()
         self._last: deque[_Run] = deque(maxlen=SAMPLE)
-        #: Keys that were taken in, syncs that have ended, those of them that failed, and delays that were asked for.
+        #: Counters: keys added, syncs ended, syncs failed, and keys added with a delay.
         self.adds = 0
         self.syncs = 0
         self.errors = 0
@@ -189,7 +191,7 @@ class History:
     # --- what the queue reports
 
     def metrics_of(self, name: str, clock: Clock) -> QueueMetrics:
-        """As :class:`~kinformer.workqueue.MetricsProvider` has it; for one queue."""
+        """See :class:`~kinformer.workqueue.MetricsProvider`. A history is for one queue."""
         metrics = (self._provider or default_provider()).metrics_of(name, clock)
         if metrics is not None:
             self._add, self._get, self._retry, self.done = metrics.add, metrics.get, metrics.retry, metrics.done
@@ -216,9 +218,9 @@ class History:
 
     def ended(self, key: Hashable, error: str = "") -> float:
         """
-        The sync of a key that the queue has handed out is over.
+        Record that the sync of a key has ended.
 
-        :param error: why it failed, empty if it did not
+        :param error: why it failed, empty if it succeeded
         :return: how many seconds it took
         """
         now = self._now()
@@ -239,50 +241,50 @@ class History:
         return now - began
 
     def dropped(self, key: Hashable) -> None:
-        """A key that the queue has handed out is not synced."""
+        """Record that a key that the queue has handed out is not synced."""
         self._running.pop(key, None)
 
-    # --- what there is to know
+    # --- queries
 
     def runs(self, key: Hashable) -> list[Run]:
-        """The last syncs of a key, the newest first; none if the key is not remembered."""
+        """The last syncs of a key, the newest first. The list is empty if the key is not remembered."""
         return [_shown(run) for run in self._well.get(key) or self._failing.get(key) or ()]
 
     def queued(self, key: Hashable) -> Trigger | None:
-        """What put a key into the queue, None if it is not there."""
+        """What added a key to the queue, None if the key is not queued."""
         trigger = self._queued.get(key)
         return None if trigger is None else Trigger(*trigger)
 
     def running(self, key: Hashable) -> tuple[Trigger, float] | None:
-        """What a key is being synced for, and for how many seconds; None if it is not."""
+        """The trigger of the running sync of a key, and for how many seconds it has run; None if no sync runs."""
         found = self._running.get(key)
         return None if found is None else (Trigger(*found[0]), self._now() - found[1])
 
     def last_failure(self, key: Hashable) -> _Trigger | None:
-        """What the last sync of a key was for, if it failed; None if it did not, or is not remembered."""
+        """The trigger of the last sync of a key, if it failed. None if it succeeded or is not remembered."""
         runs = self._failing.get(key)
         return None if runs is None else runs[0][0]
 
     def keys(self) -> set[Hashable]:
-        """All keys of which anything is known."""
+        """All keys that the history knows."""
         return {*self._queued, *self._running, *self._well, *self._failing}
 
     @property
     def failing(self) -> int:
-        """How many keys are remembered whose last sync failed."""
+        """How many remembered keys failed in their last sync."""
         return len(self._failing)
 
     def slowest(self, count: int) -> list[tuple[Hashable, Run]]:
-        """Those of the remembered keys whose last sync took longest, the slowest first."""
+        """The remembered keys whose last sync took longest, the slowest first."""
         all_of_them = (pair for keys in (self._well, self._failing) for pair in keys.items())
         return [(key, _shown(runs[0])) for key, runs in nlargest(count, all_of_them, key=lambda pair: pair[1][0][2])]
 
     def failed_last(self, count: int) -> list[tuple[Hashable, Run]]:
-        """The keys whose last sync failed, that of the last one first."""
+        """The keys whose last sync failed, the latest failure first."""
         return [(key, _shown(runs[0])) for key, runs in islice(reversed(self._failing.items()), count)]
 
     def waits(self) -> list[float]:
-        """For how many seconds the keys of the last :data:`SAMPLE` syncs were in the queue before."""
+        """How many seconds the keys of the last :data:`SAMPLE` syncs waited in the queue."""
         return [began - trigger[0] for trigger, began, _, _ in self._last]
 
     def times(self) -> list[float]:
@@ -291,7 +293,7 @@ class History:
 
     @property
     def oldest(self) -> float:
-        """For how many seconds the key that has been in the queue for longest has been there; 0 if there is none."""
+        """How many seconds the oldest key in the queue has waited; 0 if the queue is empty."""
         first = next(iter(self._queued.values()), None)
         return 0.0 if first is None else self._now() - first[0]
 
@@ -302,17 +304,17 @@ class History:
 
     @property
     def longest_running(self) -> float:
-        """For how many seconds the sync that began first has been going on; 0 if there is none."""
+        """How many seconds the longest running sync has run; 0 if none runs."""
         first = next(iter(self._running.values()), None)
         return 0.0 if first is None else self._now() - first[1]
 
 
 class NotedQueue(RateLimitingQueue[str]):
     """
-    A queue whose history tells what was added because its time had come.
+    A queue that reports to a history, also which keys were added because their delay had passed.
 
-    :param history: of this queue alone
-    :param lanes: the order of the keys, if it is not that of their arrival
+    :param history: must belong to this queue only
+    :param lanes: the order of the keys; None: the order in which they were added
     """
 
     def __init__(
@@ -329,7 +331,7 @@ class NotedQueue(RateLimitingQueue[str]):
         self._noted = history
         self._delay = _Delay(history)
         self._waiting = Waiting(self._clock, self._time_has_come)
-        #: What handlers were told when they had keys wait: some let changes come together for a second.
+        #: The triggers of keys that a handler added with a delay. Some handlers collect changes for a second.
         self._delayed: dict[str, _Trigger] = {}
 
     def add_after(self, item: str, seconds: float) -> None:
@@ -338,7 +340,7 @@ class NotedQueue(RateLimitingQueue[str]):
         super().add_after(item, seconds)
 
     def add_slowly(self, item: str) -> None:
-        """Add a key that may wait behind all others, where the queue has lanes for that."""
+        """Add a key that waits behind all others, if the queue has lanes."""
         lanes = self._lanes
         if lanes is None:
             self.add(item)
@@ -350,12 +352,12 @@ class NotedQueue(RateLimitingQueue[str]):
             lanes.slowly = False
 
     def due_in(self, key: str) -> float | None:
-        """Seconds until a key that waits is added, None if it does not wait."""
+        """Seconds until a delayed key is added, None if the key is not delayed."""
         return self._waiting.due_in(key)
 
     @property
     def waiting(self) -> int:
-        """How many keys wait for a time to be added."""
+        """How many keys are delayed."""
         return len(self._waiting)
 
     def _stop(self) -> None:
@@ -368,7 +370,7 @@ class NotedQueue(RateLimitingQueue[str]):
         self.done(key)
 
     def _time_has_come(self, key: str) -> None:
-        # A timer runs in the context that it was set in: of a handler, perhaps, that asked for something long ago.
+        # A timer runs in the context in which it was set. There, _telling may be a handler's call of long ago.
         self._delay.cause = self._delayed.pop(key, None)
         token = _telling.set(self._delay)
         try:
@@ -378,13 +380,13 @@ class NotedQueue(RateLimitingQueue[str]):
 
 
 class _Delay:
-    """Stands for a time that has come, where a handler would."""
+    """Takes the place of a :class:`Source` for keys that are added because their delay has passed."""
 
     __slots__ = ("_history", "cause")
 
     def __init__(self, history: History) -> None:
         self._history = history
-        #: What a handler was told that asked for the delay, None if another did.
+        #: The change for which a handler asked for the delay. None if no handler did.
         self.cause: _Trigger | None = None
 
     def trigger(self, key: Hashable, at: float) -> _Trigger:
@@ -404,4 +406,4 @@ def _shown(run: _Run) -> Run:
 
 
 def _nothing(_: Hashable) -> None:
-    """What a queue without metrics reports to."""
+    """Takes the reports of a queue that has no metrics."""

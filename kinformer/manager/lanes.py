@@ -1,8 +1,9 @@
-"""Lanes: an order of keys in which what somebody has just done goes before what a first list brought.
+"""Lanes: an order of keys in which fresh changes go before the keys of the first list and of resyncs.
 
-After a restart the first list adds every object there is, and resyncs do so again and again. With two lanes those keys
-wait behind all others, so that a user's change is not an hour behind the backlog. controller-runtime's priority queue
-has the same rule (``UsePriorityQueue``), with one number for each key; two lanes are what its default handlers use.
+After a restart, the first list adds the keys of all objects, and so does each resync. With two lanes, these keys wait
+behind all others, so that a user's change does not wait until the backlog is done. controller-runtime's priority queue
+(``UsePriorityQueue``) has a number as the priority of each key. Its default handlers use two priorities, with the same
+effect.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ class Lanes:
     """
     An :class:`~kinformer.workqueue.queue.Order` with two lanes.
 
-    A key is in line once. One that waits in the slow lane and is added for another reason moves to the end of the fast
-    one; it never moves back.
+    A key is in one lane only. If a key in the slow lane is added again for a fresh change, it moves to the end of the
+    fast lane. It never moves back.
 
-    :ivar slowly: whether keys that are added now may wait
+    :ivar slowly: whether keys that are added now go to the slow lane
     """
 
     __slots__ = ("_fast", "_slow", "slowly")

@@ -1,7 +1,7 @@
-"""Finding the controllers that are installed, and making those that were selected.
+"""Finds the installed controllers, and creates those that were selected.
 
-Those of kinformer's own distribution are the *built-in* ones: kube-controller-manager's, which a cluster of its own has
-already. They run when somebody says so, never because they are installed.
+The controllers of the distribution ``kinformer`` are the *built-in* ones: those of kube-controller-manager. A cluster
+usually runs them already. So they run only if they are selected by name, not because they are installed.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ _DISTRIBUTION = "kinformer"
 
 
 class ControllerLoadError(Exception):
-    """A controller is installed, and cannot be imported or made."""
+    """An installed controller cannot be imported or created."""
 
 
 class Made(NamedTuple):
     """
     The controllers of one manager.
 
-    :param controllers: those that run, by name
-    :param builtin: the names of those of them that kube-controller-manager has as well
-    :param failed: those that were selected and cannot be loaded, by name
+    :param controllers: the controllers that run, by name
+    :param builtin: the names of those of them that are built-in
+    :param failed: the errors of controllers that were selected and cannot be loaded, by name
     """
 
     controllers: dict[str, Runnable]
@@ -49,12 +49,12 @@ class Made(NamedTuple):
 
 
 def known_controllers() -> dict[str, Any]:
-    """The entry points of all controllers that are installed, by name; ``.load()`` imports one."""
+    """The entry points of all installed controllers, by name. The method ``load()`` of an entry point imports it."""
     return {entry.name: entry for entry in sorted(entry_points(group=CONTROLLERS), key=lambda entry: entry.name)}
 
 
 def builtin_controllers(installed: Mapping[str, Any]) -> tuple[str, ...]:
-    """The names of those entry points that are kinformer's own."""
+    """The names of the entry points that belong to kinformer's own distribution."""
     return tuple(name for name, entry in installed.items() if _distribution(entry) == _DISTRIBUTION)
 
 
@@ -67,14 +67,17 @@ def make_controllers(
     selection: Iterable[str], known: Mapping[str, ControllerFactory] | None, context: ControllerContext
 ) -> Made:
     """
-    Make those that are selected: of `known`, or of those that are installed.
+    Create the selected controllers.
 
-    One that is installed and cannot be loaded is logged, and the others are made. So it is with one that says that it
-    has nothing to do (:class:`ControllerDisabled`).
+    If an installed controller cannot be loaded, this is logged and the other controllers are created. The same holds
+    for a controller that has nothing to do (:class:`ControllerDisabled`).
 
-    :raises UnknownControllerError: if one is asked for that is not known
-    :raises ControllerLoadError: if none of those that are selected can be loaded
-    :raises OptionError: if an option is not as it should be
+    :param selection: the names; see :mod:`kinformer.manager.selection`
+    :param known: the factories to choose from, by name; None: those of the installed controllers
+    :param context: is passed to the factories
+    :raises UnknownControllerError: if a selected name is not known
+    :raises ControllerLoadError: if controllers are selected and none of them can be loaded
+    :raises OptionError: if an option is not valid
     """
     made: dict[str, Runnable] = {}
     if known is not None:
@@ -85,7 +88,7 @@ def make_controllers(
     installed = known_controllers()
     builtin = builtin_controllers(installed)
     failed: dict[str, ControllerLoadError] = {}
-    # What is not selected is not imported: it costs nothing, and may be broken.
+    # Controllers that are not selected are not imported. That would take time, and they may be broken.
     for name in select_controllers(selection, installed, builtin):
         try:
             with _leaving_out_disabled(name):
@@ -109,7 +112,7 @@ def _leaving_out_disabled(name: str) -> Iterator[None]:
 
 def load_factory(entry: Any) -> Any:
     """
-    What an entry point names, with what it says of its options and its permissions.
+    Import what an entry point refers to: a factory, or a :class:`Deferred` with a controller's options and permissions.
 
     :raises ControllerLoadError: if it cannot be imported
     """
@@ -126,7 +129,7 @@ def _not_loaded(entry: Any, error: BaseException) -> ControllerLoadError:
 
 
 def _make(entry: Any, context: ControllerContext) -> Runnable:
-    # Importing and making run whatever the package's author wrote, sys.exit() included.
+    # This runs code of other packages, which may even call sys.exit().
     factory = load_factory(entry)
     try:
         factory = cast("ControllerFactory", factory.load() if isinstance(factory, Deferred) else factory)

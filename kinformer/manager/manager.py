@@ -1,13 +1,13 @@
-"""Manager: several controllers in one process, on one client and one set of informers.
+"""Manager: several controllers in one process, with one client and one set of informers.
 
-Controllers are found by name, through the entry points of the group ``kinformer.controllers``: a package that is
-installed adds its own with three lines of its pyproject.toml::
+Controllers are found by name, through the entry points of the group ``kinformer.controllers``. An installed package
+adds its own controllers in its pyproject.toml::
 
     [project.entry-points."kinformer.controllers"]
     mycontroller = "my_package:make_controller"
 
-where ``make_controller`` is given a :class:`ControllerContext` and returns a :class:`Controller`. If it has an
-attribute ``options``, a dataclass of :mod:`kinformer.options`, ``kinformer manager`` has flags for them.
+Here ``make_controller`` takes a :class:`ControllerContext` and returns a :class:`Controller`. If it has an attribute
+``options``, a dataclass of :mod:`kinformer.options`, ``kinformer manager`` has a flag for each of its fields.
 """
 
 from __future__ import annotations
@@ -60,33 +60,35 @@ log = get_logger(__name__)
 
 class Manager:
     """
-    Makes the selected controllers, and runs them.
+    Creates the selected controllers, and runs them.
 
-    :param client: the server to work for
-    :param controllers: which ones: names, ``-name``, ``builtin`` for all of kinformer's own, ``*`` for all others
-    :param known: controllers by name; those that are installed if None
-    :param options: what the controllers are told, by names in Python's spelling; each must be known to one of them
-    :param flags: the same, of controllers that need not run here
-    :param informers: the factory they share, a new one if None
-    :param namespaces: the only ones whose objects are looked at; none for all. Not together with `informers`, which are
-        of namespaces of their own
-    :param endpoint: host and port of the health and metrics endpoint, None for none
-    :param beside_kube_controller_manager: run built-in controllers also where the cluster's own kube-controller-manager
+    :param client: for the requests of the manager and its controllers
+    :param controllers: the selection: ``name``, ``-name``, ``builtin`` for all built-in controllers, ``*`` for all
+        others
+    :param known: the factories to choose from, by name; None: those of the installed controllers
+    :param options: the controllers' options, by name, with underscores in place of dashes. Each must be an option of a
+        selected controller
+    :param flags: further options, which may belong to controllers that are not selected
+    :param informers: the factory that the controllers share; a new one if None
+    :param namespaces: the namespaces to watch; if empty, all. Give either this or `informers`, because a factory has
+        its own namespaces
+    :param endpoint: host and port of the health and metrics endpoint; None: there is no endpoint
+    :param beside_kube_controller_manager: run built-in controllers even if the cluster's own kube-controller-manager
         runs
-    :param leader_election: work only while this process holds a Lease, and stand by until then: its informers follow
-        the server, its controllers do nothing and queue nothing. None: work at once
-    :param sharding: share the keys out with other processes: work on those of some ranges of namespaces, and hold only
-        their objects. None: work on all
-    :param secure: how the endpoint is protected; None: plain HTTP, for everybody
-    :param required: the names of those that must all start, ``*`` for all that are selected; :meth:`run` raises if one
-        does not. Others that cannot start are told in the log, and start once they can
-    :param cache_sync_timeout: seconds that a controller's caches have to sync, until that is told as the reason
-    :param limits: from when on the health checks count something as wrong
-    :ivar failed: controllers that were selected and cannot be loaded, by name
-    :raises UnknownControllerError: if one is asked for that is not known
-    :raises ControllerLoadError: if none of those that are selected can be loaded, or one that is required cannot
-    :raises OptionError: if an option is not known, or has a value of the wrong type; if a controller cannot be
-        sharded; or if controllers start after each other
+    :param leader_election: run the controllers only while this process holds a Lease. Until then its informers follow
+        the server, and its controllers do not sync and do not queue keys. None: there is no election
+    :param sharding: share the keys with other processes. This process then syncs the keys of some ranges of namespaces,
+        and caches only their objects. None: it syncs all keys
+    :param secure: TLS and access rules of the endpoint; None: plain HTTP, and everybody may read
+    :param required: the names of controllers that must start; ``*`` for all that are selected. :meth:`run` raises if
+        one of them cannot start. If another controller cannot start, this is logged, and it starts when it can
+    :param cache_sync_timeout: seconds that a controller's caches may take to sync before this counts as an error
+    :param limits: the limits of the health checks
+    :ivar failed: the errors of selected controllers that cannot be loaded, by name
+    :raises UnknownControllerError: if a selected name is not known
+    :raises ControllerLoadError: if no selected controller can be loaded, or a required one cannot
+    :raises OptionError: if an option is not known or has a value of the wrong type, if a controller cannot be sharded,
+        or if controllers wait for each other to start
     """
 
     def __init__(
@@ -109,36 +111,37 @@ class Manager:
         limits: HealthLimits | None = None,
         secure: SecureServing | None = None,
     ) -> None:
-        asked = client  # the endpoint's reviews are writes, and a follower's are answered too
+        # The endpoint's access reviews are writes, and a follower makes them, too. So they use the unguarded client.
+        reviewer = client
         clock = clock or RealClock()
         if informers is not None and namespaces:
             raise OptionError("a manager is given namespaces and informers: give the namespaces to the informers")
         informers = informers or SharedInformerFactory(client, namespaces=namespaces or None, clock=clock)
-        #: The election that this process takes part in, None if it leads without one.
+        #: The leader election, None if there is none.
         self.election = Election(leader_election, client, clock) if leader_election is not None else None
-        #: The group that this process shares the keys with, None if it has them all.
+        #: The membership in the group that shares the keys, None if this process syncs all keys.
         self.shards = Shards(sharding, client, informers, clock) if sharding is not None else None
         if self.shards is not None:
             if self.election is not None:
-                raise OptionError("a manager either waits to lead or shares the keys out: want one of the two")
+                raise OptionError("a manager cannot have both leader election and sharding: leave one of them out")
             client = self.shards.guarded(client)
         if self.election is not None:
             informers.hold_handlers()
             client = self.election.guarded(client)
         given = Options({**(options or {}), **(flags or {})})
         self.context = ControllerContext(client, informers, given, clock)
-        #: Those that were selected, by name.
+        #: The controllers that run, by name.
         self.controllers, self._builtin, self.failed = make_controllers(controllers, known, self.context)
         order_starts(self.controllers)
         if self.shards is not None:
             self.shards.check(self.controllers)
-        # The Lease of the cluster's own is the one to be elected for: then it does not run beside us, or we wait.
+        # If this manager uses the Lease of the cluster's kube-controller-manager, the two never run at the same time.
         self._beside = beside_kube_controller_manager or (self.election is not None and self.election.is_the_clusters)
         if not self.failed:
             _check_known(options or (), given.asked)
-        #: Those that have ended by themselves, by name.
+        #: The names of controllers that have ended by themselves.
         self.ended: set[str] = set()
-        #: What those lack that should have started and have not, by name.
+        #: Why controllers have not started that should have, by name.
         self.lacking: dict[str, str] = {}
         names = self._required(required)
         self._starting = Starting(self.controllers, names, cache_sync_timeout, clock, self.lacking)
@@ -146,7 +149,7 @@ class Manager:
         self._runs = self._works = False
         self._stopping, self._stopped = anyio.Event(), anyio.Event()
         self._queues = QueueWatch(self.controllers, clock)
-        #: What there is to see of it all.
+        #: Makes snapshots of the manager's state.
         self.inspector = Inspector(
             informers,
             self.controllers,
@@ -156,12 +159,12 @@ class Manager:
             server=client.server,
         )
         limits = limits or HealthLimits()
-        #: What the endpoint's status pages show.
+        #: The contents of the endpoint's status pages.
         self.pages = StatusPages(
             COMPONENT, partial(configuration, self.context, self.controllers, leader_election, limits)
         )
         checks = self._checks(limits)
-        self.endpoint = self._endpoint(checks, endpoint, secure, asked) if endpoint is not None else None
+        self.endpoint = self._endpoint(checks, endpoint, secure, reviewer) if endpoint is not None else None
         if self.endpoint is not None:
             self.endpoint.add_routes(self.inspector.routes)
 
@@ -195,7 +198,7 @@ class Manager:
         return frozenset(required)
 
     def _checks(self, limits: HealthLimits) -> tuple[list[HealthCheck], list[HealthCheck]]:
-        """What ``/livez`` and ``/readyz`` look at."""
+        """The checks of ``/livez`` and ``/readyz``."""
         alive = [HealthCheck(name, has_not_ended(name, lambda: self.ended)) for name in self.controllers]
         ready = [HealthCheck(name, partial(self._unready, name)) for name in self.controllers]
         live = [
@@ -217,7 +220,7 @@ class Manager:
         return [*live, *alive], [*well, *ready]
 
     def _looked_at(self) -> list[SharedIndexInformer[Any]]:
-        """The informers that have to follow the server. Who stands by has to have them all before it leads."""
+        """The informers that must follow the server. A follower needs all of them, so that it can lead at once."""
         informers = [*self.context.informers.informers.values(), *self.context.informers.views.values()]
         return [informer for informer in informers if informer.is_started or self._stands_by]
 
@@ -228,7 +231,7 @@ class Manager:
     def _unready(self, name: str) -> str:
         if name in self.ended:
             return f"controller {name} has ended"
-        # A follower is ready when its informers are: a rollout would wait for ever for one that is to lead first.
+        # A follower is ready when its informers are. If it had to lead first, a rollout would wait for it for ever.
         if self._stands_by or getattr(self.controllers[name], "has_synced", True):
             return ""
         if name in self.lacking:
@@ -237,26 +240,26 @@ class Manager:
 
     async def check_alone(self) -> None:
         """
-        See to it that no built-in controller runs beside the cluster's own; :meth:`run` does so as well.
+        Check that no built-in controller would run beside the cluster's own. :meth:`run` does this, too.
 
         :raises KubeControllerManagerRuns: if one would
         """
         if self._builtin and not self._beside:
             await check_alone(self.context.client, self._builtin, self.context.clock)
-            # A follower may lead weeks later.
+            # With an election the check is made again before leading, which may be weeks later.
             self._beside = self.election is None
 
     async def run(self) -> None:
         """
-        Run everything until cancelled, until :meth:`stop` has ended it, or until a controller raises.
+        Run until cancelled, until :meth:`stop` ends it, or until a controller raises.
 
-        When it is cancelled, what runs is cancelled at once, and Events that wait are lost. A controller that ends by
-        itself is logged as an error.
+        Cancelling ends running syncs at once and drops Events that are not written yet. If a controller ends by itself,
+        this is logged as an error.
 
         :raises KubeControllerManagerRuns: if a built-in controller would run beside the cluster's own
-        :raises ControllerNotStarted: if a controller that is required cannot start
-        :raises LeadershipLost: if the Lease that the controllers need was lost; they have ended then
-        :raises MembershipLost: if this process is no member of its group any more; they have ended then
+        :raises ControllerNotStarted: if a required controller cannot start
+        :raises LeadershipLost: if the Lease was lost. The controllers have ended by then
+        :raises MembershipLost: if this process is no longer a member of its group. The controllers have ended by then
         :raises ShardCountConflict: if its group has another number of shards
         """
         self._runs = True
@@ -284,12 +287,14 @@ class Manager:
 
     async def stop(self, grace: float = SHUTDOWN_GRACE) -> None:
         """
-        End :meth:`run` in order, and return when it has ended.
+        Shut down in order: end :meth:`run`, and return when it has ended.
 
-        No more keys are handed out. Syncs that run have `grace` seconds to end, and are cancelled then. Meanwhile each
-        range is given up as soon as no sync of its keys runs. Events that wait are written. Last, the ranges that are
-        left and a Lease are given up. Not to be called by a sync, which would wait for
+        The controllers hand out no more keys. Running syncs have `grace` seconds to end, and are cancelled after that.
+        Meanwhile each shard range is released as soon as no sync of its keys runs. Then the Events that wait are
+        written. Last, the remaining ranges and the Lease are released. A sync must not call this: it would wait for
         itself.
+
+        :param grace: seconds
         """
         if not self._stopping.is_set():
             log.info("manager_stopping", grace=grace)
@@ -299,7 +304,7 @@ class Manager:
             await self._stopped.wait()
 
     async def _end_before_work(self, everything: anyio.CancelScope) -> None:
-        """Who stops before the work has begun has nothing to wait for."""
+        """End everything at once if :meth:`stop` is called before the controllers run."""
         await self._stopping.wait()
         if not self._works:
             everything.cancel()
@@ -329,10 +334,10 @@ class Manager:
     async def _drain(self) -> None:
         async with plain_task_group() as tasks:
             if self.shards is not None:
-                # A range goes as soon as its own syncs have ended. What one slow sync holds up is its own range.
+                # Each range is released as soon as its own syncs have ended, so a slow sync delays its own range only.
                 tasks.start_soon(self.shards.member.leave)
             await drain(self.controllers.values(), self._grace)
-            # What is left then goes once this work has ended.
+            # The remaining ranges are released after this method has returned.
             tasks.cancel_scope.cancel()
 
     async def _run(self, name: str, controller: Runnable) -> None:
@@ -340,7 +345,7 @@ class Manager:
             await controller.run()
         if self._stopping.is_set():
             return
-        # It runs until cancelled, so something has gone wrong that it did not tell.
+        # A controller runs until it is cancelled, so this is an error, although it did not raise.
         self.ended.add(name)
         log.error("controller_ended", controller=name)
 

@@ -1,6 +1,6 @@
-"""What a controller's workers tell of themselves, under controller-runtime's names; the label is the controller's.
+"""The metrics of controllers, with controller-runtime's names. The label ``controller`` has the controller's name.
 
-Those of its queue are the queue's own (:mod:`kinformer.workqueue.metrics`).
+The metrics of queues are in :mod:`kinformer.workqueue.metrics`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ __all__ = ("ControllerMetrics",)
 
 _TOTAL: Final = Counter(
     "controller_runtime_reconcile_total",
-    "Syncs of a controller, by how they ended",
+    "Syncs of a controller, by result",
     ("controller", "result"),
 )
 _ERRORS: Final = Counter(
@@ -44,13 +44,13 @@ _WORKERS: Final = Gauge(
 )
 _ACTIVE: Final = Gauge(
     "controller_runtime_active_workers",
-    "Workers of a controller that are at a sync",
+    "Workers of a controller that run a sync now",
     ("controller",),
 )
 
 
 class ControllerMetrics:
-    """One controller's share of them, looked up once."""
+    """The metrics of one controller. Their labels are looked up once."""
 
     __slots__ = ("active", "failed", "requeued", "seconds", "succeeded", "terminal", "timeouts")
 

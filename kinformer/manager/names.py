@@ -1,7 +1,7 @@
-"""The names of kube-controller-manager's controllers: a long one each, and mostly a short one from before.
+"""The names of kube-controller-manager's controllers: each has a long name, and most have an older short name.
 
-Flags and files of users have either. Whatever is compared by name is compared by :func:`long_name`, so that both mean
-the same controller, under whichever of the two it is installed.
+Users may write either name in flags and files. Names are compared by :func:`long_name`, so that both names mean the
+same controller.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ LONG_NAMES: Final = {
     "statefulset": "statefulset-controller",
     "storage-version-gc": "storageversion-garbage-collector-controller",
     "svm": "storage-version-migrator-controller",
-    # Kubernetes has no short name for it, the recorded scenarios do.
+    # Kubernetes has no short name for this controller, but the recorded scenarios have one.
     "taint-eviction": "taint-eviction-controller",
     "tokencleaner": "token-cleaner-controller",
     "ttl": "ttl-controller",
@@ -62,18 +62,18 @@ LONG_NAMES: Final = {
 
 
 def long_name(name: str) -> str:
-    """The long name of a controller of kube-controller-manager; any other name is its own."""
+    """The long name of a controller of kube-controller-manager. Any other name is returned as it is."""
     return LONG_NAMES.get(name, name)
 
 
 def find_name(name: str, known: Iterable[str]) -> str | None:
     """
-    Under which of the `known` names a controller is found.
+    Find a controller among the `known` names.
 
-    One that has exactly this name comes before one whose short or long name it is: another package may call its own
-    controller ``service``.
+    An exact match comes before a match of a long name with a short one: another package may call its own controller
+    ``service``.
 
-    :return: None if there is none
+    :return: the known name; None if the controller is not known
     """
     known = list(known)
     if name in known:

@@ -1,8 +1,8 @@
-"""Ordering: which controllers of a manager start after which others.
+"""The order in which the controllers of a manager start.
 
-A controller names those that it starts after (``Controller(..., starts_after=("crd-installer",))``). It then waits
-until each of them has synced everything that its first lists brought, once. Names of controllers that do not run here
-are passed over: there is nothing to wait for.
+A controller names the controllers that it starts after (``Controller(..., starts_after=("crd-installer",))``). It then
+waits until each of them has synced every key of its first lists once. Names of controllers that do not run here are
+ignored.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ __all__ = ("order_starts",)
 
 def order_starts(controllers: Mapping[str, object]) -> None:
     """
-    Have controllers wait for those that they start after.
+    Make controllers wait for those that they start after.
 
-    :param controllers: by name
+    :param controllers: the manager's runnables, by name
     :raises OptionError: if some of them wait for each other
     """
     parts = {name: parts_of(runnable) for name, runnable in controllers.items()}
@@ -28,8 +28,8 @@ def order_starts(controllers: Mapping[str, object]) -> None:
     for name, own in parts.items():
         found = [find_name(other, list(parts)) for part in own for other in part.starts_after]
         waits_for[name] = [other for other in found if other is not None]
-    if circle := _circle(waits_for):
-        raise OptionError(f"controllers wait for each other: {' after '.join(circle)}")
+    if cycle := _cycle(waits_for):
+        raise OptionError(f"controllers wait for each other: {' after '.join(cycle)}")
     for name, others in waits_for.items():
         for part in parts[name]:
             for other in others:
@@ -37,19 +37,19 @@ def order_starts(controllers: Mapping[str, object]) -> None:
                     part.wait_for_controller(awaited)
 
 
-def _circle(waits_for: Mapping[str, list[str]]) -> list[str]:
-    """Names of which each waits for the next, and the last for the first; empty if there is no such circle."""
+def _cycle(waits_for: Mapping[str, list[str]]) -> list[str]:
+    """Names in a cycle: each waits for the next one, and the last is the first again. Empty if there is no cycle."""
     done: set[str] = set()
 
-    def look(name: str, way: list[str]) -> list[str]:
-        if name in way:
-            return [*way[way.index(name) :], name]
+    def find(name: str, path: list[str]) -> list[str]:
+        if name in path:
+            return [*path[path.index(name) :], name]
         if name in done:
             return []
         for other in waits_for[name]:
-            if found := look(other, [*way, name]):
+            if found := find(other, [*path, name]):
                 return found
         done.add(name)
         return []
 
-    return next((found for name in waits_for if (found := look(name, []))), [])
+    return next((found for name in waits_for if (found := find(name, []))), [])

@@ -1,8 +1,9 @@
-"""OwnWrites: what the last sync of each key has written, until the caches show it.
+"""OwnWrites: remembers what the last sync of each key has written, until the caches show it.
 
-A sync that runs again before its cache shows what it wrote may do it once more: make a second object, or count itself
-wrongly. With ``Controller(..., consistent=True)`` the key waits instead. Writes of any kind of object are noted,
-through whichever client; those of a kind that the controller has no cache of are not waited for.
+If a key is synced again before the cache shows the writes of its last sync, the sync may repeat them. It may create a
+second object, or count objects wrongly. With ``Controller(..., consistent=True)`` the key waits instead. Writes of all
+kinds of objects are recorded, through any client. Writes of a kind that the controller has no cache of are not waited
+for.
 
 Kubernetes' own controllers do the same for some of their writes (KEP-5647, ``ConsistencyStore``).
 """
@@ -24,21 +25,21 @@ __all__ = ("OwnWrites",)
 
 log = get_logger(__name__)
 
-#: Seconds between two looks at a cache that is behind: what was written is usually on its way.
+#: Seconds after which a cache that is behind is checked again. The event of the write usually arrives soon.
 _LOOK_AGAIN: Final = 0.01
 
 
 class OwnWrites:
-    """The newest version of each resource that the last syncs of a key have written, by namespace."""
+    """The newest resourceVersion of each resource and namespace that the last sync of a key has written."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        #: By key, when its first write that is waited for was made, and the versions by resource and namespace.
+        #: By key: when the first of these writes was made, and the versions by resource and namespace.
         self._written: dict[str, tuple[float, dict[tuple[GroupVersionResource, str], str]]] = {}
 
     @contextmanager
     def noted(self, key: str) -> Iterator[None]:
-        """Note what is written in this block."""
+        """Record the writes in this block."""
 
         def note(gvr: GroupVersionResource, namespace: str, version: str) -> None:
             _, versions = self._written.setdefault(key, (self._clock.monotonic(), {}))
@@ -51,9 +52,10 @@ class OwnWrites:
 
     def wait(self, key: str, informers: Iterable[SharedIndexInformer[Any]]) -> float | None:
         """
-        Seconds after which to look again, None if the caches show all that was written.
+        Check whether the caches show all recorded writes of a key.
 
-        :param informers: whose caches they are
+        :param informers: the informers with these caches
+        :return: seconds after which to check again, None if the caches show all writes or the time limit is over
         """
         if key not in self._written:
             return None

@@ -1,8 +1,8 @@
-"""Predicates: which changes of an object are worth a sync.
+"""Predicates: which changes of an object need a sync.
 
-A predicate is asked ``predicate(old, new)`` for every notification of the source that it was given with: ``old`` is
-None for an object that is new, ``new`` is None for one that is gone. Those here let everything but an update through,
-and an update where the part that they are named after is different.
+A predicate is called as ``predicate(old, new)`` for every notification of its source. ``old`` is None if the object was
+added, ``new`` is None if it was deleted. The predicates of this module accept all additions and deletions. They accept
+an update if the part that they are named after has changed.
 """
 
 from __future__ import annotations
@@ -21,30 +21,32 @@ __all__ = (
     "resource_version_changed",
 )
 
-#: Given the object before and after, says whether to go on.
+#: Takes the object before and after a change, and returns whether the change needs a sync.
 Predicate: TypeAlias = Callable[[Any, Any], bool]
 
 
 def generation_changed(old: Any, new: Any) -> bool:
-    """The spec is different, for kinds whose API counts generations: a controller's own status writes are not heard."""
+    """The generation has changed, so the spec has. Writes of the status do not change it. Not every kind has one."""
     return _differs(old, new, Accessor.generation)
 
 
 def resource_version_changed(old: Any, new: Any) -> bool:
-    """Anything is different: this is no resync."""
+    """The object has changed in any way. A resync is not accepted."""
     return _differs(old, new, lambda accessor, obj: accessor.resource_version(obj))
 
 
 def labels_changed(old: Any, new: Any) -> bool:
+    """The labels have changed."""
     return _differs(old, new, Accessor.labels)
 
 
 def annotations_changed(old: Any, new: Any) -> bool:
+    """The annotations have changed."""
     return _differs(old, new, Accessor.annotations)
 
 
 def any_of(*predicates: Predicate) -> Predicate:
-    """Let through what any of them lets through. (A source that is given several asks that all of them do.)"""
+    """Accept a change if any of the predicates accepts it. (A source with several predicates needs all of them.)"""
     return lambda old, new: any(predicate(old, new) for predicate in predicates)
 
 

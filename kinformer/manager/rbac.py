@@ -1,8 +1,8 @@
-"""RBAC manifests of controllers: what they declare to need (:mod:`kinformer.permissions`), as roles to apply.
+"""RBAC manifests of controllers: the permissions that they declare (:mod:`kinformer.permissions`), as roles to apply.
 
-A controller has one ClusterRole, ``kinformer:NAME``, and for what it needs in one namespace alone a Role there. What
-the manager itself needs is in Roles called ``kinformer:manager``. With a service account to bind to, each role comes
-with its binding.
+Each controller gets a ClusterRole ``kinformer:NAME``. For permissions in one namespace only, it gets a Role in that
+namespace. The permissions of the manager itself are in roles called ``kinformer:manager``. If a service account is
+given, each role gets a binding to it.
 """
 
 from __future__ import annotations
@@ -16,33 +16,33 @@ from kinformer.permissions import RECORD_EVENTS, Rule, allow, policy_rules
 __all__ = ("PREFIX", "ServiceAccount", "UndeclaredPermissions", "declared_permissions", "manager_rules", "manifests")
 
 _GROUP: Final = "rbac.authorization.k8s.io"
-#: Before the names of all roles.
+#: The names of all roles begin with this.
 PREFIX: Final = "kinformer:"
 
 
 class UndeclaredPermissions(Exception):
     """
-    A controller does not say what it needs.
+    Some controllers do not declare their permissions.
 
-    :param controllers: those that do not
+    :param controllers: their names
     """
 
     def __init__(self, controllers: Iterable[str]) -> None:
         super().__init__(
-            f"these controllers do not say which permissions they need: {', '.join(controllers)}. "
-            "Their packages would say it beside their options: make_controller = Deferred(..., permissions=...)"
+            f"these controllers do not declare which permissions they need: {', '.join(controllers)}. Their packages "
+            "can declare them together with their options: make_controller = Deferred(..., permissions=...)"
         )
 
 
 class ServiceAccount(NamedTuple):
-    """As whom a manager runs."""
+    """The service account that a manager runs as."""
 
     namespace: str
     name: str
 
 
 def declared_permissions(factory: Any) -> tuple[Rule, ...] | None:
-    """What a controller's factory says that it needs; None if it says nothing."""
+    """The permissions that a controller's factory declares; None if it declares none."""
     rules = getattr(factory, "permissions", None)
     return None if rules is None else tuple(rules)
 
@@ -51,12 +51,12 @@ def manager_rules(
     lease: tuple[str, str] | None = None, *, shards: str = "", builtin: bool = True, reviews: bool = False
 ) -> tuple[Rule, ...]:
     """
-    What a manager needs besides its controllers' permissions.
+    The permissions that a manager needs in addition to those of its controllers.
 
-    :param lease: namespace and name of the Lease of its election, None if it takes part in none
-    :param shards: namespace of the Leases of its group, empty if it shares its keys with nobody
-    :param builtin: whether it looks for the cluster's own kube-controller-manager before built-in controllers run
-    :param reviews: whether it asks the server who may read its endpoint
+    :param lease: the namespace and name of the Lease of its leader election; None if there is none
+    :param shards: the namespace of the Leases of its shard group; empty if there is none
+    :param builtin: whether it checks for the cluster's own kube-controller-manager before it runs built-in controllers
+    :param reviews: whether it asks the API server who may read its endpoint
     """
     rules: list[Rule] = []
     if builtin:
@@ -67,22 +67,22 @@ def manager_rules(
         namespace, name = lease
         rules += (
             allow("get update", "leases.coordination.k8s.io", names=(name,), namespace=namespace),
-            # A name cannot limit what is still to be made.
+            # RBAC cannot limit "create" by name.
             allow("create", "leases.coordination.k8s.io", namespace=namespace),
             allow(" ".join(RECORD_EVENTS.verbs), *RECORD_EVENTS.resources, namespace=namespace),
         )
     if shards:
-        # A member's Lease is called as nobody knows beforehand, and one more Lease is the table.
+        # The names of the members' Leases are not known beforehand.
         rules.append(allow("get list create update delete", "leases.coordination.k8s.io", namespace=shards))
     return tuple(rules)
 
 
 def manifests(rules: Mapping[str, Iterable[Rule]], account: ServiceAccount | None = None) -> list[dict[str, Any]]:
     """
-    The roles for some rules.
+    Make the manifests of roles.
 
-    :param rules: by what they are for, a controller's name
-    :param account: whom to bind each role to; no bindings if None
+    :param rules: the rules of each role, by the name of the controller
+    :param account: the service account to bind each role to; None: there are no bindings
     """
     made: list[dict[str, Any]] = []
     for name, all_of_it in rules.items():

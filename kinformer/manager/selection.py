@@ -1,8 +1,9 @@
-"""Which controllers to run: kube-controller-manager's ``--controllers``, and one word more.
+"""Which controllers to run: kube-controller-manager's ``--controllers``, with one more word.
 
-A list of names decides, the first that says anything about a controller wins: ``name`` switches it on, ``-name`` off.
-``*`` switches on all others, and ``builtin`` kinformer's own, which a cluster has already: ``*`` leaves those alone.
-A controller of kube-controller-manager is meant by its long name and by its short one (:mod:`kinformer.manager.names`).
+The selection is a list of names. ``name`` switches a controller on, ``-name`` switches it off. If both are in the list,
+the first one counts. ``builtin`` switches on all built-in controllers. ``*`` switches on all controllers except the
+built-in ones, because a cluster usually runs those already. A controller of kube-controller-manager may be given by its
+long or its short name (:mod:`kinformer.manager.names`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from kinformer.manager.names import find_name
 
 __all__ = ("BUILTIN", "UnknownControllerError", "select_controllers")
 
-#: Stands for all controllers that kube-controller-manager has as well.
+#: Stands for all built-in controllers: those that kube-controller-manager has as well.
 BUILTIN = "builtin"
 
 _WORDS = ("*", BUILTIN)
@@ -21,10 +22,10 @@ _WORDS = ("*", BUILTIN)
 
 class UnknownControllerError(ValueError):
     """
-    A controller was asked for that is not known.
+    A selected controller is not known.
 
-    :param names: those that nobody knows
-    :param known: those that are known
+    :param names: the names that are not known
+    :param known: the names that are known
     """
 
     def __init__(self, names: Sequence[str], known: Iterable[str]) -> None:
@@ -40,10 +41,12 @@ class UnknownControllerError(ValueError):
 
 def select_controllers(selection: Iterable[str], known: Iterable[str], builtin: Iterable[str] = ()) -> list[str]:
     """
-    The names of the controllers to run, in the order of `known`.
+    Return the names of the controllers to run, in the order of `known`.
 
-    :param builtin: those of `known` that the word ``builtin`` switches on, and ``*`` does not
-    :raises UnknownControllerError: if `selection` names, or excludes, one that is not known
+    :param selection: names, ``-name``, ``builtin`` or ``*``
+    :param known: the names of all controllers
+    :param builtin: those of `known` that ``builtin`` switches on, and ``*`` does not
+    :raises UnknownControllerError: if `selection` has a name that is not known, with or without a dash
     """
     known, own = list(known), set(builtin)
     entries: list[str] = []

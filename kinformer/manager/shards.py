@@ -1,4 +1,4 @@
-"""A manager's part in a group that shares the keys out: a member, and caches that hold what is its own."""
+"""A manager as a member of a group of processes that share the keys."""
 
 from __future__ import annotations
 
@@ -18,9 +18,12 @@ __all__ = ("Shards",)
 
 class Shards:
     """
-    One manager's member.
+    The membership of one manager in a shard group.
 
-    :param informers: are divided from now on
+    :param sharding: the settings of the group
+    :param client: for the Leases of the group
+    :param informers: from now on their caches hold only the objects of the ranges that this member owns
+    :param clock: for times
     """
 
     def __init__(self, sharding: Sharding, client: Client, informers: SharedInformerFactory, clock: Clock) -> None:
@@ -32,21 +35,23 @@ class Shards:
         informers.divide(self._caches)
 
     def guarded(self, client: Client) -> Client:
-        """The client for the controllers: it writes only while this is a member."""
+        """A client for the controllers that writes only while this process is a member."""
         return guarded_client(client, self.member.guard)
 
     def snapshot(self) -> ShardsSnapshot:
-        """Members and ranges, to look at."""
+        """The members and their ranges."""
         return self.member.snapshot()
 
     def unready(self) -> str:
-        """Why this is no member yet, ``""`` if it is one."""
+        """Why this process is not a member yet; empty if it is one."""
         return "" if self.member.has_joined else f"not a member of {self.member.group} yet"
 
     @staticmethod
     def check(controllers: Mapping[str, Runnable]) -> None:
         """
-        :raises OptionError: if a controller looks at more than the objects of one namespace
+        Check that all controllers can be sharded.
+
+        :raises OptionError: if a sync of a controller needs the objects of more than one namespace
         """
         if alone := [name for name, made in controllers.items() if not getattr(made, "can_be_sharded", False)]:
             raise OptionError(
@@ -56,14 +61,15 @@ class Shards:
 
     async def run(self, work: Callable[[], Awaitable[None]]) -> None:
         """
-        Join, then have the informers list what is there and the controllers work.
+        Join the group, then run the informers and the controllers.
 
-        :raises MembershipLost: if it was lost
+        :param work: runs the controllers
+        :raises MembershipLost: if the membership was lost
         :raises ShardCountConflict: if the group has another number of shards
         """
 
         async def joined() -> None:
-            # Before that nothing is to be held: what would be listed first would be listed again.
+            # Before it has joined, this member owns no ranges, and a list would have to be repeated.
             await self.member.wait_joined()
             async with plain_task_group() as tasks:
                 tasks.start_soon(self._informers.run)

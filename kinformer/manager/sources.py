@@ -1,7 +1,7 @@
-"""Sources: how a change of an object becomes the keys that a controller is to sync.
+"""Sources: turn a change of an object into the keys that a controller has to sync.
 
-Each of these is an event handler for an informer. What the change was is forgotten on the way: a key is all that a
-queue carries, and the sync looks at what is there when it runs.
+A source is an event handler for an informer. The queue gets only keys, not the changes: a sync reads the current state
+when it runs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kinformer.meta import GroupKind, GroupVersion, accessor_for, accessor_of, g
 
 __all__ = ("EnqueueKeys", "KeysOf", "own_key", "owner_keys")
 
-#: Gives the keys to sync when an object has changed.
+#: Returns the keys to sync when an object has changed.
 KeysOf = Callable[[Any], Iterable[str]]
 
 
@@ -23,16 +23,17 @@ class EnqueueKeys:
     """
     An event handler that adds keys to a queue.
 
-    An update adds those of the object as it was and as it is: who lost it has as much to do as who won it. A tombstone
-    counts as the last state that was seen. With a priority queue, what nobody has just done can wait its turn::
+    An update adds the keys of the old and of the new object: the old owner needs a sync as well as the new one. For a
+    :class:`DeletedFinalStateUnknown`, the last known state counts. With a priority queue, the keys of the first list
+    and of resyncs may get a lower priority::
 
         later = partial(queue.add_with_options, priority=LOW_PRIORITY)
         informer.add_event_handler(EnqueueKeys(queue.add, keys_of, later=later))
 
-    :param add: takes a key; a queue's ``add``
-    :param keys_of: the keys of an object
-    :param predicates: all must let a change through
-    :param later: takes the keys of the first list and of resyncs; `add` if None
+    :param add: adds a key to the queue
+    :param keys_of: returns the keys of an object
+    :param predicates: a change adds keys only if all of them accept it
+    :param later: adds the keys of the first list and of resyncs; `add` if None
     """
 
     __slots__ = ("_add", "_keys_of", "_later", "_predicates")
@@ -51,7 +52,7 @@ class EnqueueKeys:
         self._predicates = tuple(predicates)
 
     def on_add(self, obj: Any, is_in_initial_list: bool, /) -> None:
-        # _enqueue(None, obj, ...), written out: who takes a lease over is told of everything there is, all at once.
+        # The same as _enqueue(None, obj, ...), but faster: a new leader gets all existing objects at once.
         for predicate in self._predicates:
             if not predicate(None, obj):
                 return
@@ -83,15 +84,18 @@ class EnqueueKeys:
 
 
 def own_key(obj: Any) -> tuple[str]:
-    """An object's own key."""
+    """The key of the object itself."""
     return (accessor_for(type(obj)).key(obj),)
 
 
 def owner_keys(owner: GroupKind, *, namespaced: bool = True) -> KeysOf:
     """
-    The key of an object's controller, by its controller reference, if that is of kind `owner`.
+    Make a function that returns the key of an object's controlling owner, if this is of kind `owner`.
 
-    Whether the owner is there, and is still the one of that uid, is for the sync to see.
+    The function does not check whether the owner exists and still has the UID of the reference. The sync must do that.
+
+    :param owner: the kind of the owner
+    :param namespaced: whether objects of this kind have a namespace
     """
 
     def keys_of(obj: Any) -> tuple[str, ...]:

@@ -1,10 +1,10 @@
-"""Starting: says which controllers have not started, what they lack, and ends the manager where one of them must.
+"""Starting: reports which controllers have not started and why, and ends the manager if a required one cannot start.
 
-A controller starts when its caches have their first lists. An informer whose list fails tries again, with backoff, for
-ever: a permission may be given, a custom resource be installed, a server come back. So a controller that cannot start
-waits and costs the others nothing. Here somebody looks after a second, and after twice as long each time, and tells in
-one line what is missing: a permission, or a kind that the server does not have. Any other reason is told when the time
-for caches to sync is over (controller-runtime's ``CacheSyncTimeout``).
+A controller starts when its caches have their first lists. If a list fails, the informer repeats it for ever, with
+backoff: somebody may grant a permission or install a custom resource, or the server may come back. So a controller that
+cannot start waits, and does not disturb the others. This module checks after one second, and then after twice as long
+each time. It logs what is missing: a permission, or a kind that the server does not have. Any other reason is logged
+only when the caches have not synced in time (controller-runtime's ``CacheSyncTimeout``).
 """
 
 from __future__ import annotations
@@ -27,18 +27,19 @@ __all__ = ("CACHE_SYNC_TIMEOUT", "ControllerNotStarted", "Starting")
 
 log = get_logger(__name__)
 
-#: Seconds, as controller-runtime has it.
+#: Seconds. controller-runtime has the same default.
 CACHE_SYNC_TIMEOUT: Final = 120.0
 
-#: Seconds until the first look, and between two looks at most.
+#: Seconds until the first check, and the most seconds between two checks.
 _FIRST, _LONGEST = 1.0, 300.0
 
 
 class ControllerNotStarted(Exception):
     """
-    A controller that had to start did not.
+    A required controller has not started.
 
-    :param lacks: what it lacks
+    :param controller: its name
+    :param lacks: what is missing
     """
 
     def __init__(self, controller: str, lacks: str) -> None:
@@ -49,10 +50,13 @@ class ControllerNotStarted(Exception):
 @dataclass(frozen=True, slots=True)
 class Starting:
     """
-    :param controllers: by name; what has no :class:`Controller` in it is not looked at
-    :param required: the names of those that must all start
-    :param timeout: seconds that caches have to sync
-    :param lacking: is filled: for each controller that has not started and was looked at, what it lacks
+    Watches whether the controllers of a manager start.
+
+    :param controllers: the manager's runnables, by name. A runnable without a :class:`Controller` is not checked
+    :param required: the names of those that must start
+    :param timeout: seconds that caches may take to sync
+    :param clock: for times
+    :param lacking: is filled with what is missing, by the names of controllers that have not started
     """
 
     controllers: Mapping[str, object]
@@ -63,9 +67,9 @@ class Starting:
 
     async def run(self) -> None:
         """
-        Look until all have started.
+        Check until all controllers have started.
 
-        :raises ControllerNotStarted: if one that is required lacks something that waiting alone does not bring, or has
+        :raises ControllerNotStarted: if a required controller needs a permission or a kind that is missing, or has
             waited for too long
         """
         async with plain_task_group() as tasks:
@@ -88,7 +92,7 @@ class Starting:
         self.lacking.pop(name, None)
 
     async def _have_started(self, parts: list[Controller], seconds: float) -> bool:
-        """Whether all of them have, after so long at most."""
+        """Wait until all parts have started, for some seconds at most. Return whether they have."""
         with anyio.CancelScope() as scope:
             timer = self.clock.call_later(seconds, scope.cancel)
             try:
@@ -113,7 +117,7 @@ def _late(parts: list[Controller]) -> list[SharedIndexInformer[Any]]:
 
 
 def _lacked(parts: list[Controller]) -> str:
-    """What of the informers' failures no waiting mends."""
+    """The failures of informers that waiting alone does not mend."""
     reasons: list[str] = []
     for informer in _late(parts):
         failure = getattr(informer, "failure", None)

@@ -1,7 +1,7 @@
-"""Stopping: what a manager does between the wish to end and the end.
+"""Stopping: how a manager shuts down.
 
-Controllers hand out no more keys and finish what they are at. Then nothing is recorded any more, and Events that wait
-are written. A range is given up once no sync of its keys runs, a Lease once this work has ended.
+Controllers hand out no more keys and finish their running syncs. Then no more Events are recorded, and the Events that
+wait are written. A shard range is released when no sync of its keys runs. A Lease is released after all of that.
 """
 
 from __future__ import annotations
@@ -19,20 +19,18 @@ __all__ = ("SHUTDOWN_GRACE", "drain", "flush")
 
 log = get_logger(__name__)
 
-#: Seconds that running syncs have to end: what Kubernetes gives a pod as well.
+#: Seconds that running syncs have to end. This is also the default grace period of a pod.
 SHUTDOWN_GRACE: Final = 30.0
 
-#: Seconds that Events have to be written in.
+#: Seconds to write the Events that wait.
 _FLUSH: Final = 5.0
 
 
 async def drain(runnables: Iterable[object], grace: float) -> None:
     """
-    Drain all controllers at once.
+    Drain all controllers at the same time.
 
-    What a manager runs and is no :class:`Controller` may have one or several in its attributes. Anything else has
-    nothing to drain.
-
+    :param runnables: controllers, or objects that have controllers in their attributes. Others have nothing to drain
     :param grace: seconds after which syncs that still run are cancelled
     """
     async with plain_task_group() as tasks:
@@ -46,7 +44,7 @@ async def _drain(controller: Controller, grace: float) -> None:
 
 
 async def flush(broadcasters: Iterable[EventBroadcaster]) -> None:
-    """Write the Events that wait, each with one try."""
+    """Try once to write each Event that waits."""
     lost = 0
 
     async def flush_one(broadcaster: EventBroadcaster) -> None:

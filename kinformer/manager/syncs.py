@@ -1,4 +1,4 @@
-"""What a controller takes for its ``sync``, what one may answer, and what it may raise."""
+"""The ``sync`` function of a controller: its type, what it may return, and what it may raise."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ __all__ = (
     "seconds_of",
 )
 
-#: Brings one object, by its key, to where it should be. Returns after how long to look again, or None.
+#: Brings the object of a key to its desired state. Returns after which time to sync the key again, or None.
 Sync = Callable[[str], Awaitable["float | timedelta | RequeueAfter | None"]]
 
 
 @dataclass(frozen=True, slots=True)
 class RequeueAfter:
     """
-    What a sync returns to be called again after some time, a little different each time.
+    Returned by a sync to be called again after a time with random jitter.
 
-    So a thousand objects that were looked at together are not looked at together again.
+    With jitter, a thousand objects that were synced at the same time are not synced at the same time again.
 
-    :param seconds: the least
-    :param jitter: the largest share of it that chance adds: 0.1 for up to a tenth more
+    :param seconds: the shortest time
+    :param jitter: the largest share of `seconds` that is added at random: 0.1 for up to a tenth more
     """
 
     seconds: float
@@ -48,26 +48,26 @@ class RequeueAfter:
 
 class SyncError(Exception):
     """
-    What a sync raises when the world is not ready for it: it will be tried again, and no traceback would tell more.
+    Raised by a sync that cannot succeed now. It is tried again, and logged without a traceback.
 
-    The client's errors are logged without a traceback, too; any other exception is taken for a mistake of the code.
+    The client's errors are logged without a traceback, too. Any other exception counts as a bug and is logged with one.
     """
 
 
 class TerminalError(SyncError):
     """
-    What a sync raises when trying again does not help before the object changes: its spec is wrong, say.
+    Raised by a sync that cannot succeed before the object changes, for example because its spec is not valid.
 
-    The key is not tried again by itself. It is logged, counted, and shown as the key's last error
-    (controller-runtime's ``TerminalError``).
+    The key is not tried again by itself. The error is logged, counted, and shown as the key's last error. It is
+    controller-runtime's ``TerminalError``.
     """
 
 
 class SyncTimeout(SyncError):
     """
-    A sync took longer than its controller lets it, and was cancelled. It is tried again.
+    A sync took longer than its controller's time limit and was cancelled. It is tried again.
 
-    :param seconds: how long it was let
+    :param seconds: the time limit
     """
 
     def __init__(self, seconds: float) -> None:
@@ -76,9 +76,11 @@ class SyncTimeout(SyncError):
 
 class NotAsync(TypeError):
     """
-    A controller's sync is a plain function: it would block everything while it runs, and cannot await the client.
+    A controller's sync is a plain function. It would block the event loop while it runs, and it cannot await the
+    client.
 
-    :param name: the controller
+    :param name: the name of the controller
+    :param sync: the function
     """
 
     def __init__(self, name: str, sync: object) -> None:
@@ -90,10 +92,11 @@ class NotAsync(TypeError):
 
 class AnswerError(TypeError):
     """
-    A sync returned something that is no time.
+    A sync returned a value that is not a time.
 
-    :param name: the controller
-    :ivar what: what it was: a type's name, or a number that is no time
+    :param name: the name of the controller
+    :param answer: the value
+    :ivar what: the type of the value, or the value itself if it is a bool or a float
     """
 
     def __init__(self, name: str, answer: object) -> None:
@@ -106,12 +109,14 @@ class AnswerError(TypeError):
 
 def check_async(name: str, sync: Sync) -> None:
     """
-    :raises NotAsync: if `sync` is a function that gives nothing to await, as far as can be seen without calling it
+    Check that a function is async, as far as this can be seen without a call.
+
+    :raises NotAsync: if `sync` is certainly a plain function
     """
     function: Any = sync
     while isinstance(function, functools.partial):
         function = function.func
-    # What a lambda, a decorator's wrapper or an object gives is seen when it is called.
+    # A lambda, a decorator's wrapper or a callable object may return an awaitable. That is seen when it is called.
     plain = inspect.isfunction(function) or inspect.ismethod(function)
     certain = plain and not hasattr(function, "__wrapped__") and function.__name__ != "<lambda>"
     if certain and not inspect.iscoroutinefunction(function):
@@ -120,9 +125,11 @@ def check_async(name: str, sync: Sync) -> None:
 
 def seconds_of(name: str, answer: object) -> float | None:
     """
-    After how many seconds to sync again, by what the sync of controller `name` returned; None for not at all.
+    After how many seconds to sync the key again; None: do not sync it again.
 
-    :raises AnswerError: if it returned no time
+    :param name: the name of the controller
+    :param answer: what its sync returned
+    :raises AnswerError: if this is not a time
     """
     if answer is None:
         return None
@@ -136,14 +143,14 @@ def seconds_of(name: str, answer: object) -> float | None:
 
 
 def is_of_the_world(error: BaseException) -> bool:
-    """Whether the server, the line or another controller is at fault rather than the code; of a group, all of it."""
+    """Whether an error comes from outside (the server or the network), not from a bug. A group must have only such."""
     if isinstance(error, BaseExceptionGroup):
         return all(map(is_of_the_world, error.exceptions))
     return isinstance(error, (SyncError, ClientError, NotAsync))
 
 
 def error_text(error: BaseException) -> str:
-    """What an exception says, or its name if it says nothing; of a group, what each says."""
+    """The text of an exception, or its repr if it has none. For a group, the texts of all its exceptions."""
     if isinstance(error, BaseExceptionGroup):
         return f"{error.message}: {'; '.join(map(error_text, error.exceptions))}"
     return str(error) or repr(error)

@@ -1,4 +1,4 @@
-"""Tracing: a span for each sync of a key, and for each request of it, by OpenTelemetry.
+"""Tracing with OpenTelemetry: a span for each sync of a key, and for each request of the sync.
 
 ::
 
@@ -7,13 +7,13 @@
     tracing.trace(manager)
     await manager.run()
 
-A sync's span has the requests that it makes as its children. It is linked to what triggered it, where that is known: to
-the request of this process that wrote the version of the object whose change was told. So a Deployment's sync is
-followed to the ReplicaSet's that it caused. Requests carry the ``traceparent`` header, so an API server that traces
-goes on with the same trace.
+The spans of requests are children of the span of their sync. The span of a sync is linked to the request that triggered
+it, if this process made that request: the one that wrote the version of the object whose change added the key. So a
+trace leads from a Deployment's sync to the ReplicaSet's sync that it caused. Requests have the header ``traceparent``,
+so that an API server with tracing continues the same trace.
 
-This needs ``pip install 'kinformer[otel]'``. Nothing here is imported by anything else, and what is not traced has no
-line of it in its way.
+This needs ``pip install 'kinformer[otel]'``. No other module imports this one, so code without tracing pays nothing for
+it.
 """
 
 from __future__ import annotations
@@ -39,39 +39,39 @@ if TYPE_CHECKING:
 
 __all__ = ("Tracing",)
 
-#: Of how many writes it is known which span they were made in.
+#: How many writes are remembered with their spans.
 _WRITES: Final = 4096
 
 _READS: Final = ("GET", "HEAD")
 _VERSION: Final = re.compile(rb'"resourceVersion":\s*"([^"]{1,64})"')
-#: Bytes of an answer in which the object's own version is looked for: its metadata comes first.
+#: How many bytes of an answer are searched for the object's resourceVersion. The metadata comes first.
 _METADATA: Final = 4096
 
 
 class Tracing:
     """
-    Traces what one process does.
+    Traces the syncs and requests of one process.
 
-    :param provider: who makes spans; that of the process if None
+    :param provider: creates the spans; the process's global provider if None
     """
 
     def __init__(self, provider: TracerProvider | None = None) -> None:
         self._tracer: Tracer = trace.get_tracer("kinformer", tracer_provider=provider)
-        #: In which span which version was written. A version is one write's alone in the whole server.
+        #: The span of each write, by resourceVersion. The versions of a server are unique over all objects.
         self._writes: OrderedDict[str, SpanContext] = OrderedDict()
 
     def client(self, client: Client) -> Client:
-        """The same client with a span around each of its requests; a watch, which is none, has no span."""
+        """The same client with a span around each of its requests. Watches have no spans."""
         return client.through(lambda transport: _TracedTransport(transport, self))
 
     def trace(self, manager: Manager) -> None:
-        """Have a span around each sync of a manager's controllers. Called once, before it runs."""
+        """Put a span around each sync of a manager's controllers. Call this once, before the manager runs."""
         for runnable in manager.controllers.values():
             for controller in parts_of(runnable):
                 self.trace_controller(controller)
 
     def trace_controller(self, controller: Controller) -> None:
-        """Have a span around each sync of one controller."""
+        """Put a span around each sync of one controller."""
         controller.wrap_sync(lambda sync: self._traced(controller, sync))
 
     def _traced(self, controller: Controller, sync: Sync) -> Sync:
@@ -81,14 +81,14 @@ class Tracing:
             attributes, version = self._trigger(controller, key)
             written_in = self._writes.get(version)
             links = [] if written_in is None else [Link(written_in)]
-            # A trace of its own: one sync has several triggers, and none of them waits for it.
+            # Each sync begins a new trace: one sync may have several triggers, and none of them waits for it.
             with self._tracer.start_as_current_span(
                 name, context=trace.set_span_in_context(trace.INVALID_SPAN), attributes=attributes, links=links
             ) as span:
                 try:
                     after = await sync(key)
                 finally:
-                    # A watch may bring a change before the write that made it is answered.
+                    # The watch may deliver a change before the answer to the write arrives.
                     if written_in is None and (written_in := self._writes.get(version)) is not None:
                         span.add_link(written_in)
                 if after is not None:
@@ -98,7 +98,7 @@ class Tracing:
         return traced
 
     def _trigger(self, controller: Controller, key: str) -> tuple[dict[str, str], str]:
-        """What a sync's span says of its trigger, and the version of the object that changed."""
+        """The attributes of a sync's span, and the resourceVersion of the object whose change triggered the sync."""
         namespace, _, name = key.rpartition("/")
         attributes = {"kinformer.controller": controller.name, "kinformer.key": key, "kinformer.name": name}
         if namespace:
@@ -145,14 +145,14 @@ class Tracing:
             return answer
 
     def _wrote(self, version: str, context: SpanContext) -> None:
-        # The first: a write that changed nothing is answered with the version of the one before.
+        # The first span stays: a write that changes nothing is answered with the version of an earlier write.
         self._writes.setdefault(version, context)
         if len(self._writes) > _WRITES:
             self._writes.popitem(last=False)
 
 
 class _TracedTransport:
-    """A transport with a span around each request; all else is the transport's that it wraps."""
+    """A transport with a span around each request. Everything else is passed to the wrapped transport."""
 
     def __init__(self, transport: Transport, tracing: Tracing) -> None:
         self._transport = transport

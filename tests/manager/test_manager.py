@@ -247,7 +247,7 @@ async def test_a_builtin_controller_refuses_to_run_beside_the_clusters_own(clien
     assert str(raised.value) == (
         "this cluster's own kube-controller-manager runs (cp-1_a1b2 holds the Lease kube-system/"
         "kube-controller-manager), and the built-in controllers endpoint, job would work against it: "
-        "switch them off there, and say --beside-kube-controller-manager"
+        "switch these controllers off there, then start this manager with --beside-kube-controller-manager"
     )
 
 

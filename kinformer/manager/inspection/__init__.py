@@ -1,7 +1,7 @@
-"""Inspection: seeing what a manager does while it does it, and why a key was synced.
+"""Inspection: shows what a running manager does, and why a key was synced.
 
-What controllers and informers count anyway becomes values that JSON has a form for; they are served beside the metrics,
-to a page, to ``kinformer top`` and to scripts. Nothing here changes anything.
+The counters of controllers and informers become values that can be written as JSON. The manager's endpoint serves them
+to the status page, to ``kinformer top`` and to scripts. This package only reads.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Inspector: looks at what a manager has made, when somebody asks.
+"""Inspector: makes snapshots of the state of a manager, on request.
 
-Informers, queues and controllers count while they work; what becomes of the counts is found out here. A snapshot of a
-manager with all controllers takes a few milliseconds, so one serves all who ask within half a second. It is bounded,
-however large the cluster: it has the ten slowest keys of each controller, and the fifty fullest quotas.
+Informers, queues and controllers count while they work. The inspector reads these counters. A snapshot of a manager
+with all controllers takes a few milliseconds, so all requests within half a second get the same one. Its size is
+bounded for any cluster: it has the ten slowest keys of each controller, and the fifty fullest quotas.
 
-Everything here belongs to the event loop's thread.
+Use it in the event loop's thread only.
 """
 
 from __future__ import annotations
@@ -46,21 +46,25 @@ if TYPE_CHECKING:
 
 __all__ = ("PAGE_PATHS", "Inspector", "text_of")
 
-#: Where the page is. Nothing of the cluster stands there, so a browser may have it without a token.
+#: The paths of the status page. Its files have no data of the cluster, so a browser gets them without a token.
 PAGE_PATHS: Final = ("/", "/page", "/page/", "/page/page.css", "/page/page.js", "/page/icon.svg")
 
-#: Seconds for which a snapshot serves all who ask.
+#: Seconds for which a snapshot is used again.
 _HOLDS: Final = 0.5
-#: Keys that are shown of each controller, slow ones and failed ones.
+#: How many slow keys, and how many failed keys, are shown of each controller.
 _KEYS: Final = 10
 
 
 class Inspector:
     """
-    :param controllers: what the manager runs, by name
-    :param election: None if the manager leads without one
+    Makes snapshots of the state of one manager.
+
+    :param informers: the manager's informers
+    :param controllers: the runnables of the manager, by name
+    :param clock: for times
+    :param election: the leader election; None if the manager has none
     :param server: the API server's address
-    :param shards: tells how keys are divided, None where they are not
+    :param shards: returns how keys are divided between processes; None if they are not
     """
 
     def __init__(
@@ -76,7 +80,7 @@ class Inspector:
         self.informers = informers
         self.controllers: list[Controller] = [part for runnable in controllers.values() for part in parts_of(runnable)]
         self.clock = clock
-        #: Tells how keys are divided, None where they are not.
+        #: Returns how keys are divided between processes; None if they are not.
         self.shards = shards
         self._election = election
         self._server = server
@@ -88,27 +92,27 @@ class Inspector:
         self._last: tuple[float, Snapshot] | None = None
 
     async def run(self) -> None:
-        """Read the counters each second until cancelled, so that whoever asks but once is told rates, too."""
+        """Read the counters each second until cancelled, so that even the first snapshot has rates."""
         while True:
-            self._read(self.clock.monotonic())
+            self._read_counters(self.clock.monotonic())
             await self.clock.sleep(EVERY)
 
     def routes(self) -> Iterable[web.AbstractRouteDef]:
-        """What the manager's endpoint serves of it."""
-        # Imported here: half of aiohttp is its server, and most processes have no use for it.
+        """The routes for the manager's endpoint."""
+        # Imported here: aiohttp's server is half of aiohttp, and most processes do not need it.
         from kinformer.manager.inspection.routes import inspection_routes
 
         return inspection_routes(self)
 
     def snapshot(self) -> Snapshot:
-        """All that there is to see now, or half a second ago."""
+        """A snapshot of the state. It is at most half a second old."""
         now = self.clock.monotonic()
         if self._last is None or now - self._last[0] >= _HOLDS:
-            self._read(now)
-            self._last = now, self._look(now)
+            self._read_counters(now)
+            self._last = now, self._make_snapshot(now)
         return self._last[1]
 
-    def _read(self, now: float) -> None:
+    def _read_counters(self, now: float) -> None:
         if not self._rates.is_due(now):
             return
         counters: dict[Hashable, int] = {}
@@ -122,22 +126,22 @@ class Inspector:
             counters["retries", number] = history.retries
         self._rates.read(now, counters)
 
-    def _look(self, now: float) -> Snapshot:
+    def _make_snapshot(self, now: float) -> Snapshot:
         quotas, total = self._quotas.fullest()
+        leader = self._leader()
         return Snapshot(
             at=text_of(self.clock.now()),
-            process=self._process(now),
+            process=self._process(leader, now),
             informers=[self._informer(*pair, now) for pair in self.informers.informers.items()],
             queues=[self._queue(number, it, now) for number, it in enumerate(self.controllers)],
             controllers=[self._controller(number, it, now) for number, it in enumerate(self.controllers)],
             quotas=quotas,
             quotas_total=total,
-            leader=self._leader(),
+            leader=leader,
             shards=shards_view(self.shards()) if self.shards is not None else None,
         )
 
-    def _process(self, now: float) -> ProcessView:
-        leader = self._leader()
+    def _process(self, leader: LeaderView | None, now: float) -> ProcessView:
         return ProcessView(
             identity=leader.identity if leader is not None else platform.node(),
             pid=os.getpid(),
@@ -212,18 +216,18 @@ class Inspector:
         )
 
     def time_of(self, monotonic: float) -> str:
-        """A point of monotonic time, as the API writes points of time."""
+        """A monotonic time as a timestamp in the format of the API."""
         return text_of(self.clock.now() - timedelta(seconds=self.clock.monotonic() - monotonic))
 
 
 @cache
 def _version() -> str:
-    """Of this package; it is looked up in files."""
+    """The version of this package. It is cached, because the look-up reads files."""
     return version("kinformer")
 
 
 def text_of(time: datetime) -> str:
-    """A point of time as the API writes it, to the millisecond."""
+    """A timestamp in the format of the API, with milliseconds."""
     return time.strftime("%Y-%m-%dT%H:%M:%S.") + f"{time.microsecond // 1000:03}Z"
 
 
@@ -251,7 +255,11 @@ def _keys(controller: Controller, found: Iterable[tuple[Hashable, Run]], now: fl
 
 
 def _share_of(ordered: Sequence[float], share: float) -> float | None:
-    """The value that this share of the others does not exceed; None if there are none."""
+    """
+    A quantile: the value that is greater than this share of the others; None if there are no values.
+
+    :param share: such as 0.5 for the median
+    """
     return ordered[min(int(len(ordered) * share), len(ordered) - 1)] if ordered else None
 
 

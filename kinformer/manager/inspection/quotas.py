@@ -1,6 +1,6 @@
-"""Quotas: how full ResourceQuotas and GroupQuotas are, as far as an informer of the manager has them anyway.
+"""How much of ResourceQuotas and GroupQuotas is used, if the manager has an informer for them anyway.
 
-A quota is read again when its version is another one. A quota whose amounts cannot be understood is left out.
+A quota is read again when its resourceVersion has changed. A quota whose amounts cannot be parsed is left out.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from kinformer.meta import GroupVersionResource, Quantity, QuantityError, access
 
 __all__ = ("MOST", "Quotas")
 
-#: Limits that are shown.
+#: How many limits are shown.
 MOST: Final = 50
 
-#: A share that nobody needs to know any more exactly.
+#: The greatest share that is shown.
 _MOST_SHARE: Final = 1e6
 
-#: Not imported from the controllers, who stand above the manager.
+#: Not imported from the controllers: the manager must not import controllers.
 _KINDS: Final = {
     GroupVersionResource("", "v1", "resourcequotas"): "ResourceQuota",
     GroupVersionResource("quota.kinformer.dev", "v1", "groupquotas"): "GroupQuota",
@@ -30,14 +30,14 @@ _KINDS: Final = {
 
 
 class Quotas:
-    """What is known of all quotas."""
+    """The limits of all quotas in the manager's caches."""
 
     def __init__(self, informers: SharedInformerFactory) -> None:
         self._informers = informers
         self._read: dict[tuple[str, str], tuple[str, list[QuotaView]]] = {}
 
     def fullest(self) -> tuple[list[QuotaView], int]:
-        """The limits that are used most, the fullest first, and how many limits there are."""
+        """The limits with the greatest used share, the fullest first, and the number of all limits."""
         read = {}
         for gvr, informer in self._informers.informers.items():
             if gvr in _KINDS:

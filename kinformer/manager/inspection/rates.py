@@ -1,7 +1,7 @@
-"""Rates: how fast counters grow, from what they were at a few moments.
+"""Rates: how fast counters grow, computed from their values at a few moments.
 
-Whoever counts only adds one. What becomes of that in a second is found out here, by reading all counters every so
-often: nothing is measured while the work is done.
+The code that counts only adds one to a counter. All counters are read about once a second, so measuring rates costs
+nothing while the work is done.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ __all__ = ("EVERY", "Rates")
 
 #: Seconds between two readings.
 EVERY: Final = 1.0
-#: Readings that are kept: rates are over this many seconds at most.
+#: How many readings are kept. Rates are averages over this many seconds at most.
 _KEPT: Final = 10
 
 
 class Rates:
-    """Readings of counters over the last seconds."""
+    """The values of counters over the last seconds."""
 
     def __init__(self) -> None:
         self._readings: deque[tuple[float, Mapping[Hashable, int]]] = deque(maxlen=_KEPT + 1)
 
     def is_due(self, now: float) -> bool:
-        """Whether the last reading is long enough ago for another one."""
+        """Whether it is time for the next reading."""
         return not self._readings or now - self._readings[-1][0] >= EVERY
 
     def read(self, now: float, counters: Mapping[Hashable, int]) -> None:
         """
-        Keep what the counters are now.
+        Keep the current values of the counters.
 
         :param now: monotonic seconds
         """
@@ -38,7 +38,9 @@ class Rates:
 
     def per_second(self, counter: Hashable, count: int, now: float) -> float | None:
         """
-        How fast a counter has grown to `count`, since the oldest reading; None if there is nothing to compare with.
+        How fast a counter has grown since the oldest reading, per second. None if there is no earlier reading.
+
+        :param count: the current value
         """
         for at, counters in self._readings:
             before = counters.get(counter)

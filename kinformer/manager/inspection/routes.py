@@ -1,13 +1,13 @@
-"""Routes: the page, and what it and scripts ask for. All of them read; nothing that is sent changes anything.
+"""Routes of the status page, and of the data for it and for scripts. No request changes anything.
 
-``/page/`` has the page's three files, in which nothing of the cluster stands. What is to be seen comes from ``/debug/``
-as JSON: ``snapshot``, or a part of it (``informers``, ``queues``, ``controllers``); ``why?key=`` and ``search?q=``; and
-``events``, a stream of snapshots as server-sent events. The endpoint's access rules stand before all of them.
+``/page/`` has the files of the page, which contain no data of the cluster. The data comes from ``/debug/`` as JSON:
+``snapshot``, or a part of it (``informers``, ``queues``, ``controllers``); ``why?key=`` and ``search?q=``; and
+``events``, a stream of snapshots as server-sent events. The access rules of the endpoint hold for all of these routes.
 
-Names, labels and errors in the answers are the cluster's, and whoever may write there chooses them. They are sent as
-JSON that no browser takes for anything else, and the page puts them into text, never into markup. A page of another
-site cannot read them: no answer allows that. Nor can one whose own name was made to lead to this machine: a server that
-listens on a loopback address answers only to the names of that.
+Names, labels and errors in the answers come from the cluster, so other people choose them. They are sent as JSON, with
+headers that forbid a browser to interpret them as anything else. The page inserts them as text, never as markup. A page
+of another site cannot read the answers, because no answer allows other origins. DNS rebinding does not help such a
+page: a server that listens on a loopback address accepts only ``localhost`` or an IP address as the host name.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from kinformer.manager.inspection.why import MATCHES, explain, search
 
 __all__ = ("STREAMS", "inspection_routes")
 
-#: Streams that are served at once.
+#: How many streams are served at a time.
 STREAMS: Final = 32
 
-#: Seconds that a client may take to read a snapshot, before the stream is ended.
+#: How many seconds a client may take to read a snapshot before the stream is ended.
 _PATIENCE: Final = 30.0
-#: Seconds between two snapshots of a stream: the least and the most that can be asked for.
+#: The least and the most seconds between two snapshots of a stream.
 _SECONDS: Final = (0.5, 60.0)
 _LONGEST: Final = 1024
 
-#: What every answer has.
+#: The headers of every answer.
 _HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -80,7 +80,7 @@ def _file(name: str, content_type: str) -> Handler:
     body = (files(__package__) / "page" / name).read_bytes()
 
     async def serve(_: web.Request) -> web.Response:
-        # Asked for anew each time: a page that is older than the manager would not understand it.
+        # Never taken from the browser's cache: an old page may not understand the data of a newer manager.
         headers = {**_HEADERS, "Cache-Control": "no-cache"}
         return web.Response(body=body, content_type=content_type, charset="utf-8", headers=headers)
 
@@ -107,7 +107,7 @@ def _error(status: int, error: str) -> web.Response:
 
 
 def _refused(request: web.Request) -> web.Response | None:
-    """The answer to who asks by a name that is not this machine's, where only this machine may ask."""
+    """The refusal of a request to a loopback address under another host name (DNS rebinding); None if it is allowed."""
     transport = request.transport
     address = transport.get_extra_info("sockname") if transport is not None else None
     if not isinstance(address, tuple) or not ipaddress.ip_address(address[0]).is_loopback:
@@ -118,7 +118,9 @@ def _refused(request: web.Request) -> web.Response | None:
     try:
         ipaddress.ip_address(host)
     except ValueError:
-        return _error(421, "this address answers to the name localhost, or to an IP address")
+        return _error(
+            421, "this server listens on a loopback address: the host name must be localhost or an IP address"
+        )
     return None
 
 
@@ -135,7 +137,7 @@ def _search(inspector: Inspector, request: web.Request) -> list[str]:
 
 
 class _Streams:
-    """Snapshots for whoever looks on."""
+    """Streams of snapshots."""
 
     def __init__(self, inspector: Inspector) -> None:
         self._inspector = inspector
@@ -145,7 +147,7 @@ class _Streams:
         if (refused := _refused(request)) is not None:
             return refused
         if self._open >= STREAMS:
-            return _error(503, f"{STREAMS} are looking on already")
+            return _error(503, f"{STREAMS} streams are open already: try again later")
         least, most = _SECONDS
         try:
             seconds = min(max(float(request.query.get("seconds", "1")), least), most)
@@ -162,6 +164,6 @@ class _Streams:
                     await response.write(b"event: snapshot\ndata: %b\n\n" % data)
                 await self._inspector.clock.sleep(seconds)
         except (ConnectionError, TimeoutError):
-            return response  # nobody reads any more
+            return response  # the client has gone, or does not read
         finally:
             self._open -= 1

@@ -1,4 +1,4 @@
-"""Shards: what a member knows of its group, as the page shows it."""
+"""Shards: how keys are divided between processes, as the status page shows it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ("shards_view",)
 
 
 def shards_view(snapshot: ShardsSnapshot) -> ShardsView:
-    """The members by name, and the owner of each range."""
+    """The members in the order of their names, and the owner of each range."""
     owners = {number: member.name for member in snapshot.members for number in member.ranges}
     return ShardsView(
         members=[

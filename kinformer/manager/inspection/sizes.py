@@ -1,8 +1,8 @@
-"""Sizes: about how much memory the objects of an informer take, from a few of them.
+"""Sizes: an estimate of the memory that the objects of an informer take.
 
-Some objects, evenly spread over the cache, are encoded as JSON; their mean size is taken for that of all. What a cache
-holds of an object that nobody has looked into is about that many bytes. What is decoded takes up to three times as
-much. It is done again only after a while, and costs less than a millisecond for each informer.
+Some objects, evenly spread over the cache, are encoded as JSON. The estimate is their mean size times the number of
+objects. An object that is not decoded yet takes about that many bytes. A decoded object takes up to three times as
+much. The mean size is measured again only after a while. This takes less than a millisecond for each informer.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from kinformer.cache import SharedIndexInformer
 
 __all__ = ("Sizes",)
 
-#: Objects of an informer that are encoded.
+#: How many objects of an informer are encoded, about.
 _SAMPLE: Final = 16
-#: Seconds for which a mean size holds.
+#: Seconds for which a mean size is used again.
 _HOLDS: Final = 30.0
 
-#: Fields that nobody has read are written as the bytes that they are.
+#: Writes fields that are not decoded yet as the bytes that they are.
 _encode: Final = msgspec.json.Encoder(enc_hook=str).encode
 
 
@@ -32,7 +32,7 @@ class Sizes:
 
     def of(self, informer: SharedIndexInformer[Any], now: float) -> int | None:
         """
-        About how many bytes all objects of an informer are; None if they cannot be encoded.
+        Estimate how many bytes all objects of an informer take. None if they cannot be encoded.
 
         :param now: monotonic seconds
         """
@@ -43,7 +43,7 @@ class Sizes:
         if known is None or now - known[0] >= _HOLDS:
             try:
                 known = now, _mean_size(informer.indexer.list())
-            except (TypeError, ValueError, msgspec.MsgspecError):  # of a type of somebody's own
+            except (TypeError, ValueError, msgspec.MsgspecError):  # objects of a user's own type
                 return None
             self._known[informer.name] = known
         return round(count * known[1])

@@ -1,8 +1,9 @@
-"""Views: what there is to see of a running manager, as values that JSON has a form for.
+"""Views: the state of a running manager, as values that can be written as JSON.
 
-An :class:`~kinformer.manager.inspection.Inspector` makes them, the page and scripts get them as JSON, and the command
-line decodes the same types. Nothing here refers to anything that lives. Durations and ages are in seconds, points of
-time are texts as the API writes them. In JSON, names are written as the API's: ``oldestSeconds``.
+An :class:`~kinformer.manager.inspection.Inspector` makes them. The status page and scripts get them as JSON, and the
+command line decodes the same types. A view holds no reference to the objects that it describes. Durations and ages are
+in seconds. Timestamps are texts in the format of the API. In JSON, names are in camel case, as in the API:
+``oldestSeconds``.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ class ProcessView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """
     The process that the manager runs in.
 
-    :param identity: what it calls itself in leases, its host's name where it holds none
-    :param memory_bytes: resident memory; None where the system does not tell
+    :param identity: its identity in the leader election; the host's name if there is none
+    :param memory_bytes: resident memory; None if the system does not report it
     """
 
     identity: str
@@ -51,11 +52,11 @@ class InformerView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     :param state: ``following``; ``listing`` before its first list is in the cache; ``not following`` if no watch could
         be opened for a while; ``stopped``; ``not started``
     :param bytes: an estimate: the size of some objects as JSON, times the number of objects
-    :param heard_seconds: since the server sent an event, a bookmark or a list; None before the first list
-    :param events_per_second: over the last ten seconds; None as long as there is nothing to compare with
-    :param relists: lists after the first one
-    :param failing_seconds: since when no watch could be opened; 0 while one is open
-    :param waiting: changes that are on their way into the cache, and notifications on their way to handlers
+    :param heard_seconds: seconds since the server last sent an event, a bookmark or a list; None before the first list
+    :param events_per_second: the mean of the last ten seconds; None before the second reading
+    :param relists: how many lists came after the first one
+    :param failing_seconds: for how long no watch could be opened; 0 while one is open
+    :param waiting: changes that are not in the cache yet, and notifications that handlers have not got yet
     """
 
     name: str
@@ -77,12 +78,12 @@ class QueueView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """
     A controller's queue.
 
-    :param depth: keys that a worker could take
-    :param oldest_seconds: for how long the first of them has been there
-    :param latency_median: how long the last keys lay in the queue; None before the first
-    :param latency_99: the same, of all but the longest hundredth
-    :param delayed: keys that wait for a time: after a failure, or because their sync asked for it
-    :param retries: how often a key was added to come up later
+    :param depth: how many keys a worker could take
+    :param oldest_seconds: how long the oldest of these keys has waited
+    :param latency_median: how long the last keys waited in the queue, the median; None before the first key
+    :param latency_99: the same, the 99th percentile
+    :param delayed: how many keys are delayed: after a failure, or because their sync asked for it
+    :param retries: how often a key was added with a delay
     """
 
     name: str
@@ -101,9 +102,10 @@ class KeyView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """
     A key and its last sync.
 
-    :param ended_seconds: since it ended
-    :param error: why it failed, empty if it did not
-    :param due_seconds: until it is tried again; None if no time is set
+    :param seconds: how long its last sync took
+    :param ended_seconds: how long ago that sync ended
+    :param error: why it failed, empty if it succeeded
+    :param due_seconds: the time until it is tried again; None if no time is set
     """
 
     key: str
@@ -118,11 +120,11 @@ class ControllerView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     A controller.
 
     :param state: ``running``; ``waiting`` for its caches, or for the lease
-    :param running: workers that are at a sync
-    :param longest_seconds: how long the sync that began first has been going on
-    :param failing: keys that are remembered and whose last sync failed
-    :param slowest: keys whose last sync took longest
-    :param failed: keys whose last sync failed, the last one first
+    :param running: how many syncs run now
+    :param longest_seconds: how long the longest running sync has run
+    :param failing: how many remembered keys failed in their last sync
+    :param slowest: the keys whose last sync took longest
+    :param failed: the keys whose last sync failed, the latest failure first
     """
 
     name: str
@@ -144,12 +146,12 @@ class ControllerView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 class LeaderView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """
-    The election that the manager takes part in.
+    The leader election of the manager.
 
-    :param lease: its namespace and name
-    :param identity: this process
-    :param holder: who holds it, as far as this process knows
-    :param leads: whether this process does the work
+    :param lease: the namespace and name of the Lease
+    :param identity: the identity of this process
+    :param holder: the identity of the holder, as far as this process knows
+    :param leads: whether the controllers of this process run
     """
 
     lease: str
@@ -160,7 +162,7 @@ class LeaderView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 class MemberView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """
-    One of the processes that share the keys.
+    A process that shares the keys with others.
 
     :param ranges: how many ranges of keys it owns
     :param is_self: whether it is this process
@@ -174,9 +176,9 @@ class MemberView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 class ShardsView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """
-    How keys are divided.
+    How keys are divided between processes.
 
-    :param ranges: who owns each range, in the order of the ranges; empty where nobody does
+    :param ranges: the name of the owner of each range, in the order of the ranges; empty if it has no owner
     """
 
     members: list[MemberView]
@@ -187,7 +189,7 @@ class QuotaView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """
     One limit of a quota.
 
-    :param share: of the limit that is used, 1 for all of it; may be more
+    :param share: the share of the limit that is used: 1 for all of it. It may be greater
     """
 
     kind: str
@@ -200,9 +202,10 @@ class QuotaView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """
-    All that there is to see at one time.
+    The state of a manager at one time.
 
-    :param quotas: those that are used most; `quotas_total` says how many there are
+    :param quotas: the limits with the greatest used share
+    :param quotas_total: how many limits there are in all
     """
 
     at: str
@@ -218,10 +221,10 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 class TriggerView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """
-    What put a key into the queue.
+    What added a key to the queue.
 
     :param event: see :class:`~kinformer.manager.history.Trigger`
-    :param informer: who told of the change, empty if none did
+    :param informer: the name of the informer that reported the change, empty if none did
     :param object: the key of the object that changed
     :param version: its resourceVersion
     """
@@ -238,8 +241,8 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """
     A sync that has ended.
 
-    :param waited_seconds: how long the key lay in the queue before it
-    :param error: why it failed, empty if it did not
+    :param waited_seconds: how long the key waited in the queue before the sync
+    :param error: why it failed, empty if it succeeded
     """
 
     trigger: TriggerView
@@ -252,14 +255,14 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 class Why(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """
-    What one controller knows of a key.
+    What one controller knows about a key.
 
-    :param state: ``queued``, ``running``, ``delayed`` until a time has come, or ``idle``
-    :param trigger: of the sync that is to come or under way; None if there is none
-    :param running_seconds: how long it has been synced; None if it is not
-    :param is_queued: whether it is in the queue; while it is synced: whether it is synced once more after that
-    :param due_seconds: until it is added to the queue; None if no time is set
-    :param failures: how often in a row it has failed, or had to wait
+    :param state: ``running``, ``queued``, ``delayed`` (added to the queue later), or ``idle``
+    :param trigger: the trigger of the running sync, or else of the next one; None if there is neither
+    :param running_seconds: how long the current sync has run; None if none runs
+    :param is_queued: whether it is in the queue. During a sync: whether it is synced again after that
+    :param due_seconds: the time until it is added to the queue; None if no time is set
+    :param failures: how often in a row it was added with the delay of the rate limiter
     :param runs: its last syncs, the newest first
     """
 
@@ -274,7 +277,7 @@ class Why(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Stored(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """An object that an informer's cache has under a key."""
+    """An object in an informer's cache."""
 
     informer: str
     version: str
@@ -282,11 +285,11 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """
-    All that is known of a key.
+    All that a manager knows about a key.
 
-    :param controllers: those that know something of it
-    :param objects: what the caches have under the key
-    :param nearest: keys like it, where nothing is known of it
+    :param controllers: what each controller knows that knows the key
+    :param objects: the objects with this key in the caches
+    :param nearest: similar keys, if nothing is known about this key
     """
 
     key: str

@@ -1,7 +1,6 @@
-"""Why: what is known of one key, and which keys there are.
+"""Why: what is known about one key, and which keys there are.
 
-A key is asked for as a person has it: perhaps with a slip of the pen. Where nothing is known of it, the answer has keys
-that are like it.
+People type keys, and make mistakes. If nothing is known about a key, the answer has similar keys.
 """
 
 from __future__ import annotations
@@ -18,19 +17,19 @@ from kinformer.manager.inspection.views import Answer, RunView, Stored, TriggerV
 
 __all__ = ("MATCHES", "explain", "search")
 
-#: Keys that a search gives.
+#: How many keys a search returns at most.
 MATCHES: Final = 20
-#: Keys like the one that was asked for.
+#: How many similar keys are shown.
 _NEAREST: Final = 5
-#: Keys that are compared with it: to compare is slow.
+#: How many keys are compared to find similar ones. Comparing is slow.
 _COMPARED: Final = 500
 
 
 def explain(inspector: Inspector, key: str, controller: str = "") -> Answer:
     """
-    All that is known of a key.
+    Collect all that is known about a key.
 
-    :param controller: only what that controller knows; what all know if empty
+    :param controller: the name of the only controller to ask; if empty, all are asked
     """
     controllers = [
         found
@@ -53,7 +52,7 @@ def explain(inspector: Inspector, key: str, controller: str = "") -> Answer:
 
 
 def search(inspector: Inspector, text: str, limit: int = MATCHES) -> list[str]:
-    """Keys that contain a text: first those that controllers remember, then those of objects in caches."""
+    """Find keys that contain a text: first the keys that controllers remember, then those of objects in caches."""
     text = text.lower()
     matching = (key for key in _keys(inspector) if text in key.lower())
     return list(islice(dict.fromkeys(matching), limit)) if limit else []
@@ -67,7 +66,7 @@ def _keys(inspector: Inspector) -> Iterator[str]:
 
 
 def _nearest(inspector: Inspector, key: str) -> list[str]:
-    """Keys that contain the name or that are spelled almost as it is."""
+    """Keys that contain the same name, or else keys of the same namespace with a similar spelling."""
     namespace, _, name = key.rpartition("/")
     if name and (found := search(inspector, name, _NEAREST)):
         return found

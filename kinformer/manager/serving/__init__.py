@@ -1,4 +1,4 @@
-"""What the manager's endpoint serves, and to whom: routes, certificates, and who may read what."""
+"""The parts of the manager's endpoint: routes, certificates and access rules."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ __all__ = ("SecureServing", "StatusPages")
 @dataclass(frozen=True, slots=True)
 class SecureServing:
     """
-    How the endpoint is protected: TLS, and the API server's word on who may read what.
+    Protects the endpoint with TLS, and lets the API server decide who may read what.
 
-    :param cert_file: the certificate in PEM, with `key_file`; one is made for this process if there is none
-    :param always_allow: paths that are open to everybody
+    :param cert_file: the certificate in PEM; None: a self-signed one is made for this process
+    :param key_file: the private key in PEM. Give both files, or neither
+    :param always_allow: the paths that everybody may read
     """
 
     cert_file: Path | None = None
@@ -30,12 +31,12 @@ class SecureServing:
 @dataclass(eq=False, slots=True)
 class StatusPages:
     """
-    What ``/statusz``, ``/flagz`` and ``/configz`` are made from.
+    The contents of ``/statusz``, ``/flagz`` and ``/configz``.
 
-    :param component: what the process calls itself
-    :param configs: gives the configurations in effect, by their names
-    :param flags: the command line's, by their names
-    :param started: when the process was
+    :param component: the name of the component
+    :param configs: returns the configurations in effect, by name
+    :param flags: the values of the command line's flags, by name
+    :param started: when the process was started
     """
 
     component: str

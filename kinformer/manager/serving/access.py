@@ -1,9 +1,9 @@
-"""Access: who may read what of the endpoint, as the API server says.
+"""Access: the API server decides who may read what from the endpoint.
 
-A request comes in with a bearer token or without one. Who that is, the API server answers to a TokenReview; whether
-that user may do this verb on this path, to a SubjectAccessReview. So a cluster's own roles decide, as for Kubernetes'
-components: a ClusterRole with ``nonResourceURLs: ["/metrics"]`` and ``verbs: ["get"]`` lets Prometheus in. Answers are
-kept for ten seconds, and some paths are open to everybody.
+A request has a bearer token or none. A TokenReview tells which user the token belongs to. A SubjectAccessReview tells
+whether this user may use the verb on the path. So the cluster's own roles decide, as for Kubernetes' components. For
+example, a ClusterRole with ``nonResourceURLs: ["/metrics"]`` and ``verbs: ["get"]`` lets Prometheus in. Answers are
+cached for ten seconds. Some paths are open to everybody.
 """
 
 from __future__ import annotations
@@ -35,24 +35,24 @@ log = get_logger(__name__)
 
 T = TypeVar("T")
 
-#: Paths that are open to everybody: a kubelet that probes has no token. These exactly, not what is under them.
+#: The paths that everybody may read, because a kubelet sends no token with its probes. Paths below them are not open.
 ALWAYS_ALLOWED: Final = ("/healthz", "/readyz", "/livez")
 
-#: Seconds for which an answer of the API server is kept, as by kube-controller-manager.
+#: Seconds for which an answer of the API server is cached, as in kube-controller-manager.
 _KEPT: Final = 10.0
-#: How many answers are kept of each sort, and how many reviews are asked for at once.
+#: How many answers of each kind are cached, and how many reviews are requested at a time.
 _MOST: Final = 1024
 _AT_ONCE: Final = 8
 #: Seconds that a review may take.
 _TIMEOUT: Final = 10.0
 
-#: Characters of a token. Those of service accounts have about a thousand.
+#: The most characters that a token may have. Tokens of service accounts have about a thousand.
 _LONGEST_TOKEN: Final = 16384
 
 
 @dataclass(frozen=True, slots=True)
 class Reviewer:
-    """A user, as a review names it."""
+    """A user, as a TokenReview describes it."""
 
     name: str
     uid: str = ""
@@ -60,13 +60,13 @@ class Reviewer:
     extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
-#: Who comes without a token.
+#: The user of requests without a token.
 ANONYMOUS: Final = Reviewer("system:anonymous", groups=("system:unauthenticated",))
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a request is not answered: the HTTP status, and the reason and message of a Status."""
+    """The refusal of a request: the HTTP status, and the reason and message of a Status."""
 
     code: int
     reason: str
@@ -80,11 +80,13 @@ class _Unreviewed(Exception):
 @dataclass(eq=False, slots=True)
 class Access:
     """
-    Answers whether a request may be served.
+    Decides whether a request may be served.
 
-    :param client: of the API server that is asked. Not one that refuses writes while another process leads: a review
-        is a write to it
-    :param always_allow: paths that are open to everybody; one that ends with ``*`` stands for all that begin so
+    :param client: creates the reviews. It must not be a client that writes only while this process leads: creating a
+        review is a write
+    :param always_allow: the paths that everybody may read. A path that ends with ``*`` stands for all paths with this
+        prefix
+    :param clock: for the time that answers are cached
     """
 
     client: Client
@@ -103,8 +105,9 @@ class Access:
         """
         Why a request is refused, None if it may be served.
 
-        :param verb: the request's method in small letters
-        :param authorization: the header of that name, empty if there is none
+        :param verb: the request's method in lower case
+        :param path: the request's path
+        :param authorization: the header ``Authorization``, empty if there is none
         """
         if self._is_open(path):
             return None
@@ -136,7 +139,7 @@ class Access:
             return ANONYMOUS
         if len(token) > _LONGEST_TOKEN:
             return None
-        # What is kept does not let anybody in who reads this process's memory later.
+        # The cache has a hash of the token, so that the token does not stay in memory.
         return await self._users.get(sha256(token.encode()).digest(), lambda: self._review(token))
 
     async def _review(self, token: str) -> Reviewer | None:
@@ -173,7 +176,10 @@ class Access:
 
 
 class _Kept(Generic[T]):
-    """Answers, for some seconds each. Those who ask for one that is on its way wait for it; a failure is not kept."""
+    """
+    A cache of answers, each for some seconds. Callers that need the same answer at the same time share one request.
+    A failure is not cached.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -1,8 +1,8 @@
-"""Certificates of the endpoint: from files that are read again when they change, or made for this process alone.
+"""Certificates of the endpoint. They come from files that are read again when they change, or are self-signed.
 
-One :class:`ssl.SSLContext` lives as long as the endpoint. A new certificate is loaded into it, and from then on every
-new connection is shown that one; connections that are open go on. A pair of files of which only one is new yet does not
-fit together: then the old certificate stays, and the files are looked at again.
+The endpoint uses one :class:`ssl.SSLContext` all the time. A new certificate is loaded into this context. Every new
+connection gets the new certificate, and open connections continue. If only one of the two files has changed yet, they
+do not match. Then the old certificate stays, and the files are read again later.
 """
 
 from __future__ import annotations
@@ -24,25 +24,27 @@ __all__ = ("CertificateError", "ServingCertificate", "self_signed")
 
 log = get_logger(__name__)
 
-#: Seconds between two looks at the files.
+#: Seconds after which the files are read again.
 _LOOK_EVERY: Final = 10.0
 
-#: The common name of a certificate that was made here, and when the next is made.
+#: The common name of a self-signed certificate, and the time after which it is replaced.
 _NAME: Final = "kinformer-manager"
 _RENEWED_AFTER: Final = timedelta(days=240)
 
 
 class CertificateError(Exception):
-    """There is no certificate to serve with."""
+    """There is no usable serving certificate."""
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class ServingCertificate:
     """
-    What the endpoint shows its clients.
+    The certificate that the endpoint shows its clients.
 
-    :param cert_file: the certificate, and those between it and its authority, in PEM; with `key_file`, or neither
-    :param host: where the endpoint listens: a certificate that is made here is for it
+    :param cert_file: the certificate and its intermediate certificates in PEM; None: a self-signed one is made
+    :param key_file: the private key in PEM. Give both files, or neither
+    :param host: the address that the endpoint listens on. A self-signed certificate is valid for it
+    :param clock: for the times of reading and renewing
     """
 
     cert_file: Path | None = None
@@ -56,9 +58,10 @@ class ServingCertificate:
 
     def context(self) -> ssl.SSLContext:
         """
-        The context to listen with, always the same.
+        The context to listen with. It is always the same object.
 
-        :raises CertificateError: if a file cannot be read, the two do not fit together, or none can be made
+        :raises CertificateError: if a file cannot be read, the certificate and the key do not match, or no self-signed
+            certificate can be made
         """
         if self._context is None:
             pem = self._read()
@@ -73,7 +76,7 @@ class ServingCertificate:
             self.refresh()
 
     def refresh(self) -> None:
-        """Load what the files hold now, if it is new and fits together; make a new certificate when it is time to."""
+        """Load the files if they have changed and match. Replace a self-signed certificate when it is time to."""
         context = self.context()
         try:
             if self.cert_file is None and self.clock.now() < self._renew_at:
@@ -81,7 +84,7 @@ class ServingCertificate:
             pem = self._read()
             if pem == self._loaded:
                 return
-            _loaded(pem)  # on a context of its own first: one that fails in the middle is of no use
+            _loaded(pem)  # into a new context first: a failure must not leave the old context half changed
         except CertificateError as error:
             told = str(error).encode()
             if told != self._refused:
@@ -113,19 +116,22 @@ def _loaded(pem: bytes) -> ssl.SSLContext:
     try:
         _load(context, pem)
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
-        raise CertificateError(f"no certificate with its key: {' '.join(str(error).split())}") from error
+        raise CertificateError(
+            f"no certificate with its key: {' '.join(str(error).split())} "
+            "(want a certificate and its private key in PEM)"
+        ) from error
     return context
 
 
 def _load(context: ssl.SSLContext, pem: bytes) -> None:
     with pem_file(pem) as path:
-        # A password, or OpenSSL would ask for one at the terminal.
+        # With a password given, OpenSSL does not ask for one at the terminal.
         context.load_cert_chain(path, password="")
 
 
 def self_signed(host: str) -> bytes:
     """
-    A certificate and its key in PEM, for `host` and for this machine by its names, signed with that key.
+    Make a self-signed certificate and its key, in PEM. It is valid for `host` and for the names of this machine.
 
     :raises CertificateError: if the package `cryptography` is not installed
     """

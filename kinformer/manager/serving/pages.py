@@ -1,11 +1,12 @@
-"""Status pages, in the forms of Kubernetes 1.36: ``/statusz``, ``/flagz`` and ``/configz``.
+"""Status pages, in the formats of Kubernetes 1.36: ``/statusz``, ``/flagz`` and ``/configz``.
 
-``/statusz`` says since when the process runs, of which version, and what else there is to read. ``/flagz`` has the
-command line's flags, ``/configz`` the configuration in effect as JSON. The first two are plain text, or JSON or YAML
-for who asks for ``application/json;as=Statusz;v=v1beta1;g=config.k8s.io``. Values of flags and options that are secret
-by their name, and passwords in URLs, are shown as ``CLASSIFIED``.
+``/statusz`` shows the start time and the version of the process, and the paths of other pages. ``/flagz`` shows the
+flags of the command line. ``/configz`` shows the configuration in effect as JSON. The first two are plain text by
+default. They are JSON or YAML if the request accepts ``application/json;as=Statusz;v=v1beta1;g=config.k8s.io``. If the
+name of a flag or option says that its value is secret, the value is shown as ``CLASSIFIED``. The same holds for
+passwords in URLs.
 
-Everything here is a function from values to text; :mod:`kinformer.manager.serving.routes` serves them.
+This module only makes texts from values. :mod:`kinformer.manager.serving.routes` serves them.
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ import yaml
 
 __all__ = ("CLASSIFIED", "Page", "Status", "classified", "configz", "debugging_paths", "flagz", "statusz")
 
-#: What stands for a value that is not for everybody: Kubernetes' word.
+#: Stands for a secret value. This is Kubernetes' word.
 CLASSIFIED: Final = "CLASSIFIED"
 
 _SECRET = re.compile(r"token|passw|secret|credential|api[-_]?key", re.IGNORECASE)
-#: Names of what is about a secret, and none: a file's path, a number of workers, a duration.
+#: The ends of names whose values are not secret, although the name matches: a file's path, a number of workers, a
+#: duration.
 _ABOUT = re.compile(
     r"(file|path|dir|name|namespace|syncs|ttl|duration|period|address|ca|controllers?|count)$", re.IGNORECASE
 )
@@ -33,7 +35,7 @@ _URL_PASSWORD = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 
 _GROUP: Final = "config.k8s.io"
 _VERSIONS: Final = ("v1beta1", "v1alpha1")
-#: Versions of which an answer says that they are deprecated.
+#: The versions whose answers have a warning that they are deprecated.
 _DEPRECATED: Final = ("v1alpha1",)
 
 _TEXT: Final = "text/plain"
@@ -45,12 +47,12 @@ Warning: This endpoint is not meant to be machine parseable, has no formatting c
 debugging purposes only.
 """
 
-#: Paths under which there is nothing to look at for who looks for trouble.
+#: Paths that are not listed, because they have no pages for debugging.
 _OTHER: Final = frozenset({"/api", "/apis", "/openid", "/openapi", "/.well-known"})
 
 
 class Page(NamedTuple):
-    """An answer: status, content type, body, and the warning that goes with it."""
+    """An answer: the HTTP status, the content type, the body, and the value of the header ``Warning``."""
 
     status: int
     content_type: str
@@ -61,9 +63,10 @@ class Page(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Status:
     """
-    What ``/statusz`` shows.
+    The contents of ``/statusz``.
 
-    :param python: the version of the interpreter, where a Go program has Go's
+    :param python: the version of the interpreter. A Go program shows the version of Go here
+    :param paths: the paths of other pages
     """
 
     component: str
@@ -75,7 +78,9 @@ class Status:
 
 def statusz(status: Status, now: datetime, accept: str) -> Page:
     """
-    :param accept: the request's header of that name
+    The page ``/statusz``.
+
+    :param accept: the request's header ``Accept``
     """
     started = status.started.astimezone(UTC)
     up = max(0, int((now - status.started).total_seconds()))
@@ -98,7 +103,10 @@ def statusz(status: Status, now: datetime, accept: str) -> Page:
 
 def flagz(component: str, flags: Mapping[str, Any], accept: str) -> Page:
     """
-    :param flags: the values by the flags' names, without dashes before them
+    The page ``/flagz``.
+
+    :param flags: the values by the flags' names, which have no leading dashes
+    :param accept: the request's header ``Accept``
     """
     values = {name: classified(name, value) for name, value in sorted(flags.items())}
     text = "".join(f"{name}={value}\n" for name, value in values.items())
@@ -107,13 +115,15 @@ def flagz(component: str, flags: Mapping[str, Any], accept: str) -> Page:
 
 def configz(configs: Mapping[str, Mapping[str, Any]]) -> Page:
     """
-    :param configs: configurations by their names; each has ``kind`` and ``apiVersion``
+    The page ``/configz``.
+
+    :param configs: the configurations by name. Each has ``kind`` and ``apiVersion``
     """
     return Page(200, "application/json", json.dumps(_redacted(configs), sort_keys=True))
 
 
 def classified(name: str, value: Any) -> str:
-    """A flag's value as it may be shown, in Go's spelling."""
+    """A flag's value in Go's format, or ``CLASSIFIED`` if it is secret."""
     if isinstance(value, bool):
         return str(value).lower()
     if value is None:
@@ -128,7 +138,7 @@ def classified(name: str, value: Any) -> str:
 
 def _of_list(name: str, value: Any) -> str:
     inner, equals, text = str(value).partition("=")
-    # ``--option NAME=VALUE``: the name that counts is the inner one.
+    # For ``--option NAME=VALUE``, NAME decides whether the value is secret.
     return f"{inner}={classified(inner, text)}" if equals else classified(name, value)
 
 
@@ -147,12 +157,12 @@ def _redacted(value: Any, name: str = "") -> Any:
 
 
 def debugging_paths(paths: Iterable[str]) -> tuple[str, ...]:
-    """The first parts of these paths, each once, in order."""
+    """The first segments of these paths, sorted and without duplicates."""
     folders = {f"/{path.split('/')[1]}" for path in paths if path.startswith("/") and path.split("/")[1]}
     return tuple(sorted(folders - _OTHER))
 
 
-# --- which form
+# --- content negotiation
 
 
 def _page(page: str, kind: str, component: str, accept: str, text: str, structured: dict[str, Any]) -> Page:
@@ -190,7 +200,9 @@ def _page(page: str, kind: str, component: str, accept: str, text: str, structur
 
 
 def _wanted(accept: str) -> list[tuple[str, str]]:
-    """What an Accept header asks for that there could be, dearest first: the type, and ``KIND/GROUP/VERSION``."""
+    """
+    The formats that an Accept header asks for, the preferred one first: the media type, and ``KIND/GROUP/VERSION``.
+    """
     found: list[tuple[float, tuple[str, str]]] = []
     for clause in accept.split(","):
         type_, *rest = (part.strip() for part in clause.split(";"))
@@ -204,7 +216,7 @@ def _wanted(accept: str) -> list[tuple[str, str]]:
         for candidate in (*_STRUCTURED, _TEXT):
             main = candidate.split("/", maxsplit=1)[0]
             if type_.lower() in (candidate, f"{main}/*", "*/*") and weight > 0:
-                # Text has no kinds, and everything else has one.
+                # Text must be asked for without a kind, JSON and YAML with one.
                 if candidate == _TEXT and as_ == "//":
                     found.append((weight, (candidate, "")))
                 elif candidate != _TEXT and as_ != "//":

@@ -1,4 +1,4 @@
-"""Routes of the endpoint itself: health, metrics and status pages. Imported only by a process that serves them."""
+"""The endpoint's routes for health checks, metrics and status pages. Imported only when the endpoint is served."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ("StatusPages", "access_rules", "health_routes", "metrics_routes", "st
 
 
 def health_routes(checks: HealthChecks) -> Iterable[web.AbstractRouteDef]:
-    """``/KIND`` for all checks, with ``?verbose`` and ``?exclude=NAME``, and ``/KIND/NAME`` for one of them."""
+    """``/KIND`` for all checks, with ``?verbose`` and ``?exclude=NAME``, and ``/KIND/NAME`` for one check."""
 
     async def all_of_them(request: web.Request) -> web.Response:
         excluded = request.query.getall("exclude", [])
@@ -43,7 +43,7 @@ def _text(answer: Answer) -> web.Response:
 
 
 def access_rules(access: Access) -> Middleware:
-    """Answers with a Status what `access` refuses, and lets everything else through."""
+    """A middleware that answers requests which `access` refuses with a Status, and passes on all others."""
 
     @web.middleware
     async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -66,7 +66,7 @@ def access_rules(access: Access) -> Middleware:
 
 
 def metrics_routes() -> Iterable[web.AbstractRouteDef]:
-    """``/metrics`` with all metrics of the process, ``/metrics/slis`` with how its health checks ended."""
+    """``/metrics`` with all metrics of the process, and ``/metrics/slis`` with the results of its health checks."""
 
     def serve(registry: CollectorRegistry) -> web.AbstractRouteDef:
         path = "/metrics" if registry is REGISTRY else "/metrics/slis"
@@ -104,7 +104,7 @@ def _answer(page: Page) -> web.Response:
 
 
 class _Tasks(Collector):
-    """Counts the tasks of the loop in which it is asked."""
+    """Counts the tasks of the running event loop."""
 
     def describe(self) -> Iterable[GaugeMetricFamily]:
         return [self._family()]
@@ -113,7 +113,7 @@ class _Tasks(Collector):
         family = self._family()
         try:
             tasks = asyncio.all_tasks()
-        except RuntimeError:  # asked by somebody else, in another thread
+        except RuntimeError:  # called in another thread, which has no event loop
             return
         family.add_metric((), len(tasks))
         yield family

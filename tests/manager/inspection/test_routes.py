@@ -106,7 +106,10 @@ async def test_a_stream_ends_when_its_reader_has_gone() -> None:
         for _ in range(STREAMS - 1):
             await stack.enter_async_context(session.get("/debug/events"))
         status, body = await got(session, "/debug/events")
-        assert (status, json.loads(body)) == (503, {"error": f"{STREAMS} are looking on already"})
+        assert (status, json.loads(body)) == (
+            503,
+            {"error": f"{STREAMS} streams are open already: try again later"},
+        )
 
         first.close()
         status = 503
