@@ -1,8 +1,8 @@
-"""Certificates that are made here: authorities, and what they sign for servers and clients.
+"""Make certificates: CAs, and the certificates that they sign for servers and clients.
 
-Names and a time go in, PEM comes out. The embedded API server, the endpoint of a manager and webhooks have certificates
-of their own when they are given none. All of them are made here, by the package `cryptography`, which is imported when
-the first one is made. Nothing here reads or writes files.
+The functions take names and a time, and return PEM. The embedded API server, the endpoint of a manager and webhooks use
+them if they are given no certificates. The package `cryptography` makes the certificates. It is imported when the first
+one is made. Nothing here reads or writes files.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ __all__ = (
     "validity_of",
 )
 
-#: How long an authority, and a certificate, is valid unless something else is said.
+#: How long a CA, and a certificate, is valid by default.
 AUTHORITY_LIFE: Final = timedelta(days=3650)
 LIFE: Final = timedelta(days=365)
 
-#: The clocks of some machines are a little behind.
+#: A certificate is valid from a little before it is made, because the clocks of some machines are a little behind.
 _BEHIND: Final = timedelta(hours=1)
 
-#: The longest common name that there can be, in characters. Whoever checks a certificate looks at its other names.
+#: The longest common name that X.509 allows (RFC 5280, ub-common-name), in characters.
 _LONGEST_NAME: Final = 64
 
 
 class CertificatesUnavailable(Exception):
-    """The package that makes certificates is not installed."""
+    """The package `cryptography`, which makes certificates, is not installed."""
 
 
 class KeyPair(NamedTuple):
@@ -49,8 +49,10 @@ class KeyPair(NamedTuple):
 
 def make_authority(name: str, now: datetime, life: timedelta = AUTHORITY_LIFE) -> KeyPair:
     """
-    An authority, which signs certificates and is signed by itself.
+    Make a self-signed CA.
 
+    :param name: its common name, of at most 64 characters
+    :raises ValueError: if the name is too long
     :raises CertificatesUnavailable: if `cryptography` is not installed
     """
     x509 = _x509()
@@ -71,17 +73,24 @@ def make_certificate(
     life: timedelta = LIFE,
 ) -> KeyPair:
     """
-    A certificate for a server, if it has hosts, or for a client, if it has none.
+    Make a certificate for a server (if there are hosts) or for a client (if there are none).
 
-    :param name: the common name; for a client, its user
-    :param authority: signs it; None: it is signed with its own key
-    :param hosts: names and addresses of the server
+    :param name: the common name. For a client it is the user, of at most 64 characters. For a server it is cut to 64
+        characters, because clients check the hosts instead
+    :param authority: the CA that signs the certificate. None makes a self-signed certificate
+    :param hosts: the DNS names and IP addresses of the server
     :param organizations: for a client, its groups
+    :raises ValueError: if the user is too long, or a host is not in ASCII
     :raises CertificatesUnavailable: if `cryptography` is not installed
     """
     x509 = _x509()
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
+    if not hosts and len(name) > _LONGEST_NAME:
+        # The beginning of a user's name can be the name of another user.
+        raise ValueError(
+            f"the user of a certificate has at most {_LONGEST_NAME} characters, but {name!r} has {len(name)}"
+        )
     key = _new_key()
     subject = _name_of(x509, name[:_LONGEST_NAME], organizations)
     issuer, signing = subject, key
@@ -91,7 +100,7 @@ def make_certificate(
     builder = _builder(x509, subject, issuer, key.public_key(), signing.public_key(), now, life)
     builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
     if authority is not None:
-        # One that is signed by itself has no such restriction: who trusts it takes it for its own authority.
+        # A self-signed certificate is not restricted like this: whoever trusts it uses it as its own CA.
         builder = builder.add_extension(_usage(x509, signs_certificates=False), critical=True)
     purposes = x509.oid.ExtendedKeyUsageOID
     purpose = purposes.SERVER_AUTH if hosts else purposes.CLIENT_AUTH
@@ -104,9 +113,10 @@ def make_certificate(
 
 def validity_of(certificates: bytes) -> tuple[datetime, datetime]:
     """
-    When the first of some certificates begins and ends to be valid.
+    The first and the last moment at which a certificate is valid.
 
-    :raises ValueError: if there is none
+    :param certificates: one or more, in PEM. Only the first is read
+    :raises ValueError: if there is no certificate
     :raises CertificatesUnavailable: if `cryptography` is not installed
     """
     first = _first(certificates)
@@ -115,9 +125,10 @@ def validity_of(certificates: bytes) -> tuple[datetime, datetime]:
 
 def names_of(certificates: bytes) -> frozenset[str]:
     """
-    The names and addresses of the server that the first of some certificates is for.
+    The DNS names and IP addresses of the server that a certificate is for. A client's certificate has none.
 
-    :raises ValueError: if there is none
+    :param certificates: one or more, in PEM. Only the first is read
+    :raises ValueError: if there is no certificate
     :raises CertificatesUnavailable: if `cryptography` is not installed
     """
     x509 = _x509()
@@ -130,9 +141,10 @@ def names_of(certificates: bytes) -> frozenset[str]:
 
 def is_signed_by(certificates: bytes, authority: bytes) -> bool:
     """
-    Whether an authority has signed the first of some certificates.
+    Whether a CA has signed a certificate. False also if one of the two cannot be read as a certificate.
 
-    :raises ValueError: if one of them is no certificate
+    :param certificates: one or more, in PEM. Only the first is checked
+    :param authority: the CA's certificate, in PEM
     :raises CertificatesUnavailable: if `cryptography` is not installed
     """
     _x509()
@@ -147,9 +159,9 @@ def is_signed_by(certificates: bytes, authority: bytes) -> bool:
 
 def first_of(certificates: bytes) -> bytes:
     """
-    The first of some certificates alone.
+    The first of one or more certificates, in PEM, without the others.
 
-    :raises ValueError: if there is none
+    :raises ValueError: if there is no certificate
     :raises CertificatesUnavailable: if `cryptography` is not installed
     """
     first = _first(certificates)
@@ -197,7 +209,7 @@ def _host(x509: Any, host: str) -> Any:
 def _builder(x509: Any, subject: Any, issuer: Any, key: Any, issuers_key: Any, now: datetime, life: timedelta) -> Any:
     builder = x509.CertificateBuilder().subject_name(subject).issuer_name(issuer).public_key(key)
     builder = builder.serial_number(x509.random_serial_number())
-    # RFC 5280 asks for both in all certificates of a chain, and Python does so from 3.13 on.
+    # RFC 5280 requires both in all certificates of a chain, and Python checks that from 3.13 on.
     builder = builder.add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
     issuers = x509.AuthorityKeyIdentifier.from_issuer_public_key(issuers_key)
     builder = builder.add_extension(issuers, critical=False)

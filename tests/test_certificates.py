@@ -79,9 +79,18 @@ def test_what_was_made_can_be_read_again() -> None:
     assert first_of(server.certificate + authority.certificate) == server.certificate
 
 
+def test_the_name_of_a_user_is_never_cut() -> None:
+    authority = make_authority("ca", NOW)
+    make_certificate("u" * 64, NOW, authority=authority)
+
+    with pytest.raises(ValueError, match=r"at most 64 characters, but 'u+' has 65"):
+        make_certificate("u" * 65, NOW, authority=authority)
+
+
 def test_what_is_no_certificate_is_a_value_error() -> None:
     with pytest.raises(ValueError, match=r"PEM|certificate"):
         validity_of(b"nothing")
+    assert not is_signed_by(b"nothing", make_authority("ca", NOW).certificate)
 
 
 def test_without_the_package_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
