@@ -19,13 +19,14 @@ from kinformer.models._complete import complete
 from kinformer.models._errors import DECODE_ERRORS, Fault, ObjectDecodeError, fault_of
 from kinformer.models._identity import Identity, identity_of, items_of, members_of
 from kinformer.models._keeping import detacher_for, interner_for, successor_for
-from kinformer.models._lazy_dict import LazyDict, Parts, lazy_dict
+from kinformer.models._lazy_dict import KnownParts, LazyDict, Parts, lazy_dict, lazy_dict_of_known
 from kinformer.models._resources import ResourceInfo, builtin_resources
 
 __all__ = (
     "DECODE_ERRORS",
     "Fault",
     "Identity",
+    "KnownParts",
     "LazyDict",
     "MicroTime",
     "Model",
@@ -45,6 +46,7 @@ __all__ = (
     "interner_for",
     "items_of",
     "lazy_dict",
+    "lazy_dict_of_known",
     "members_of",
     "model_for",
     "resource_for",

@@ -21,9 +21,11 @@ from kinformer.models._identity import members_of as members_of
 from kinformer.models._keeping import detacher_for as detacher_for
 from kinformer.models._keeping import interner_for as interner_for
 from kinformer.models._keeping import successor_for as successor_for
+from kinformer.models._lazy_dict import KnownParts as KnownParts
 from kinformer.models._lazy_dict import LazyDict as LazyDict
 from kinformer.models._lazy_dict import Parts as Parts
 from kinformer.models._lazy_dict import lazy_dict as lazy_dict
+from kinformer.models._lazy_dict import lazy_dict_of_known as lazy_dict_of_known
 from kinformer.models._models import *  # noqa: F403  # all models
 from kinformer.models._resources import ResourceInfo as ResourceInfo
 from kinformer.models._resources import builtin_resources as builtin_resources

@@ -18,6 +18,8 @@ orjson, :func:`msgspec.convert`. Pass ``copy.deepcopy(obj)`` to it, which has pl
 plain dicts, too. A shallow copy (``copy()``, ``dict(obj)``, ``|``) is a plain dict that shares its values with the
 original, as for any dict. Well-formed JSON may still have parts that cannot be decoded: a number out of range, or text
 that is not UTF-8. The first read of such a part raises :exc:`~kinformer.models.ObjectDecodeError`.
+The keys of an object without other fields are in the order of a custom resource's (``apiVersion``, ``kind``,
+``metadata``, ``spec``, ``status``), whatever their order in its JSON.
 
 Several threads may read at once. Each may decode, but one result is stored, and all get that one. An assignment or
 deletion is never overwritten by a reader that started before it.
@@ -35,10 +37,13 @@ import msgspec
 from kinformer.models._errors import DECODE_ERRORS, ObjectDecodeError, fault_of
 from kinformer.models._lazy import filling
 
-__all__ = ("LazyDict", "Parts", "lazy_dict")
+__all__ = ("KnownParts", "LazyDict", "Parts", "lazy_dict", "lazy_dict_of_known")
 
 #: The fields of a JSON object by name, each as its bytes.
 Parts: TypeAlias = dict[str, msgspec.Raw]
+
+#: Metadata in one pass over its bytes. Lists, above all managedFields, are only divided into their items.
+_Meta: TypeAlias = dict[str, str | int | float | bool | dict[str, Any] | list[msgspec.Raw] | None]
 
 _Raw: Final = msgspec.Raw
 _ABSENT: Final = object()
@@ -50,10 +55,22 @@ _poke: Final = dict.__setitem__
 _peek_items: Final = dict.items
 
 _decode: Final[Callable[[Any], Any]] = msgspec.json.Decoder().decode
-#: Decodes metadata in one pass. Lists, above all managedFields, are only divided into their items.
-_decode_meta: Final = msgspec.json.Decoder(
-    dict[str, str | int | float | bool | dict[str, Any] | list[msgspec.Raw] | None]
-).decode
+_decode_meta: Final = msgspec.json.Decoder(_Meta).decode
+
+
+class KnownParts(msgspec.Struct, rename={"api_version": "apiVersion"}, forbid_unknown_fields=True, gc=False):
+    """
+    The fields that custom resources have, for decoding an object and its metadata in one pass.
+
+    An object that has any other field does not fit: no decoder of a Struct keeps what it does not know. Decode it as
+    :data:`Parts`.
+    """
+
+    api_version: str = cast("str", msgspec.UNSET)
+    kind: str = cast("str", msgspec.UNSET)
+    metadata: _Meta = cast("_Meta", msgspec.UNSET)
+    spec: msgspec.Raw = cast("msgspec.Raw", msgspec.UNSET)
+    status: msgspec.Raw = cast("msgspec.Raw", msgspec.UNSET)
 
 
 class LazyDict(dict[str, Any]):
@@ -258,11 +275,32 @@ def lazy_dict(parts: Parts) -> LazyDict:
     return obj
 
 
+def lazy_dict_of_known(parts: KnownParts) -> LazyDict:
+    """Make an object of its fields, as a decoder of :class:`KnownParts` gives them."""
+    unset: Any = msgspec.UNSET
+    found: dict[str, Any] = {}
+    if (api_version := parts.api_version) is not unset:
+        found["apiVersion"] = sys.intern(api_version)
+    if (kind := parts.kind) is not unset:
+        found["kind"] = sys.intern(kind)
+    if (metadata := parts.metadata) is not unset:
+        found["metadata"] = _lazy_metadata(metadata)
+    if (spec := parts.spec) is not unset:
+        found["spec"] = spec
+    if (status := parts.status) is not unset:
+        found["status"] = status
+    return LazyDict(found)
+
+
 def _metadata(raw: msgspec.Raw) -> Any:
     try:
-        found: dict[str, Any] = _decode_meta(raw)
+        found = _decode_meta(raw)
     except msgspec.ValidationError:  # it is not an object; an API server never sends that, other servers may
         return _decode(raw)
+    return _lazy_metadata(found)
+
+
+def _lazy_metadata(found: dict[str, Any]) -> LazyDict:
     for name, value in found.items():
         if type(value) is list and value:
             # Its items refer to the bytes of the response. Joined, they get memory of their own.

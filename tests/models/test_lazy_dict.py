@@ -464,6 +464,62 @@ def test_lists_and_watches_of_dicts_give_them() -> None:
     assert type(codec.decode(encode(WIDGET))) is dict
 
 
+def watched(codec: ObjectCodec[dict[str, Any]], *values: dict[str, Any]) -> list[Any]:
+    lines = b"".join(b'{"type":"MODIFIED","object":%b}\n' % json.dumps(value).encode() for value in values)
+    events, failure = codec.decode_events([lines])
+    assert failure is None
+    return [event.object for event in events]
+
+
+def test_a_custom_resource_is_decoded_in_one_pass_and_is_as_lazy_as_any() -> None:
+    plain = {name: value for name, value in WIDGET.items() if name != "type"}
+    codec = ObjectCodec(dict, "example.com/v1", "Widget")
+
+    (widget,) = watched(codec, plain)
+
+    assert codec._known
+    assert type(widget) is type(widget["metadata"]) is LazyDict
+    assert unread(widget) == ["spec", "status"]
+    assert unread(widget["metadata"]) == ["ownerReferences", "managedFields"]
+    assert widget == plain
+    assert list(widget) == list(plain)
+
+
+def test_objects_with_other_fields_are_whole_and_so_are_those_that_come_after_them() -> None:
+    plain = {name: value for name, value in WIDGET.items() if name != "type"}
+    codec = ObjectCodec(dict, "example.com/v1", "Widget")
+
+    assert watched(codec, plain, WIDGET, plain) == [plain, WIDGET, plain]
+    assert not codec._known
+    assert watched(codec, WIDGET, plain) == [WIDGET, plain]
+
+
+def test_an_error_in_a_watch_says_nothing_about_the_fields_of_objects() -> None:
+    plain = {name: value for name, value in WIDGET.items() if name != "type"}
+    codec = ObjectCodec(dict, "example.com/v1", "Widget")
+    error = b'{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired","message":"too old"}}\n'
+
+    events, failure = codec.decode_events([b'{"type":"ADDED","object":%b}\n' % encode(plain) + error])
+
+    assert [event.object for event in events] == [plain]
+    assert failure is not None
+    assert codec._known
+    assert watched(codec, plain) == [plain]
+
+
+@given(st.lists(Object, max_size=4))
+def test_any_objects_of_a_watch_are_the_same_as_their_dicts(values: list[dict[str, Any]]) -> None:
+    codec = ObjectCodec(dict, "example.com/v1", "Widget")
+    plain = [json.loads(json.dumps(value)) for value in values]
+
+    assert watched(codec, *values) == plain
+    assert watched(codec, *values) == plain
+    items, left_out = codec._items_of(json.dumps(values).encode())
+    assert left_out == []
+    filled = [{"apiVersion": "example.com/v1", "kind": "Widget", **value} for value in plain]
+    assert items == filled
+
+
 def test_an_object_with_metadata_that_does_not_decode_is_left_out_and_the_others_are_not() -> None:
     codec = ObjectCodec(dict, "example.com/v1", "Widget")
     bad = b'{"metadata":{"name":"bad","annotations":{"a":"\xff"}}}'
