@@ -1,7 +1,7 @@
-"""What Go's JSON decoder says about a text that is not JSON.
+"""The error texts of Go's JSON decoder.
 
-People read these words in a client's error, so they are the same here. The text is gone through once, with the
-states of JSON's grammar; this only runs after a fast decoder has already refused the text.
+Users see these texts in a client's error, so this server sends the same ones. This slow parser runs only after a fast
+decoder has refused the text.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 __all__ = ("complaint",)
 
 _ESCAPES = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v", "\\": "\\\\"}
-# Go goes down 10,000 levels; this, and Python's own decoders, some hundreds.
+# Go's decoder allows 10,000 levels. This one, and those of Python, allow fewer: each level is a call.
 _DEEPEST = 150
 _SPACE = b" \t\r\n"
 _DIGITS = b"0123456789"
@@ -22,7 +22,7 @@ class _Wrong(Exception):
 
 
 def complaint(data: bytes) -> str:
-    """The error's text; for text that is JSON after all, that its end is missing."""
+    """Go's error for a text that is not JSON. For valid JSON it is the error for a text that ends too early."""
     try:
         end = _skip_space(data, _value(data, _skip_space(data, 0), 0))
         if end < len(data):

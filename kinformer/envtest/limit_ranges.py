@@ -1,4 +1,4 @@
-"""Limit ranges at work: containers get what they do not ask for, and nothing is made that is out of range."""
+"""LimitRanges: containers get default requests and limits, and objects that are out of range are refused."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kinformer.meta.quantity import Quantity
 __all__ = ("LimitRanger",)
 
 Obj = dict[str, Any]
-#: Amounts of resources, by their names.
+#: Amounts by the names of their resources.
 Amounts = dict[str, Quantity]
 
 _RANGES = GroupResource("", "limitranges")
@@ -25,13 +25,13 @@ _OF_PODS = ("cpu", "memory")
 
 
 class LimitRanger:
-    """Looks at new pods, at claims, and at pods that are resized."""
+    """The admission plug-in for new pods, for claims, and for pods that are resized."""
 
     def __init__(self, storage: Storage):
         self._storage = storage
 
     def _ranges(self, attributes: Attributes) -> list[list[Obj]]:
-        """The limits of each range that such an object is under."""
+        """The limits of each LimitRange that applies to the object."""
         what, operation = attributes.resource.group_resource, attributes.operation
         if attributes.object is None or attributes.subresource not in ("", "resize"):
             return []
@@ -53,7 +53,7 @@ class LimitRanger:
 
     def validate(self, attributes: Attributes) -> None:
         """
-        :raises StatusError: Forbidden, with all that is out of range
+        :raises StatusError: Forbidden, with all amounts that are out of range
         """
         for limits in self._ranges(attributes):
             assert attributes.object is not None
@@ -121,12 +121,12 @@ def _check_pod(pod: Obj, limits: Any) -> Iterator[str]:
 
 
 def _each(one: Amounts, other: Amounts, make: Callable[[list[Quantity]], Quantity]) -> Amounts:
-    """Of each resource that either has, what `make` makes of their amounts."""
+    """Call `make` with the one or two amounts of each resource."""
     return {name: make([of[name] for of in (one, other) if name in of]) for name in {*one, *other}}
 
 
 def _of_pod(spec: Obj, part: str) -> Amounts:
-    """What a pod needs as a whole: its containers together, or the most that setting it up needs."""
+    """The amounts of a whole pod: the sum of its containers and sidecars, or the most that its init containers need."""
     total: Amounts = {}
     beside: Amounts = {}
     most: Amounts = {}

@@ -1,8 +1,8 @@
-"""Writing objects: what kube-apiserver's generic registry does between a request and the storage.
+"""Writes of objects: what kube-apiserver's generic registry does between a request and the storage.
 
-Every write goes through here, whether it came over HTTP or from one of the server's own loops: metadata is set,
-defaults and validation run (:mod:`.strategy`), admission has its say (:mod:`.admission`), the optimistic lock is
-checked, finalizers and grace are honoured. Nothing here awaits: each operation is one transaction.
+Each write goes through here: those over HTTP and those of the server's own loops. A write sets the metadata, sets
+defaults and validates the object (:mod:`.strategy`), calls admission (:mod:`.admission`), checks the resource version,
+and respects finalizers and the grace period. Nothing here awaits, so each operation is one transaction.
 
 Objects are JSON data without ``kind`` and ``apiVersion``.
 """
@@ -30,7 +30,7 @@ from kinformer.meta.names import GroupKind, GroupResource, GroupVersionKind
 
 __all__ = ("DeleteOptions", "Operations", "WriteOptions", "timestamp")
 
-# Without vowels, and without what is easily mistaken for something else: no word comes about by chance.
+# As in apimachinery: without vowels, so that no word results by chance, and without characters that look like others.
 _ALPHANUMS = "bcdfghjklmnpqrstvwxz2456789"
 _LONGEST_GENERATED = 58
 _GC_FINALIZERS = ("orphan", "foregroundDeletion")
@@ -39,7 +39,7 @@ SYSTEM = User("system:apiserver", groups=("system:masters",))
 
 
 def timestamp(moment: datetime) -> str:
-    """A time as objects hold it: in UTC, to the second."""
+    """A time as in objects: RFC 3339 in UTC, to the second."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -47,7 +47,7 @@ _is_version = re.compile("0*[1-9][0-9]{0,19}").fullmatch
 
 
 def _drop_empty(metadata: Obj) -> None:
-    """The API leaves these out when nothing is in them, as after a patch that took out the last."""
+    """Remove the fields that the API omits if they are empty, e.g. after a patch has removed the last label."""
     for name in ("labels", "annotations", "ownerReferences", "finalizers"):
         if name in metadata and not metadata[name]:
             del metadata[name]
@@ -60,12 +60,13 @@ def parse_timestamp(text: str) -> datetime:
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
     """
-    Who writes, and how.
+    The options of a write, and its user.
 
-    :param dry_run: do everything but keep the result
-    :param manager: whose the written fields are
-    :param review: who is asked outside this process; None for nobody
-    :param warnings: takes what the client's user is told; None if nobody reads it
+    :param dry_run: do everything, but do not store the result
+    :param options: the options of the request, for admission
+    :param manager: the field manager that owns the written fields
+    :param review: calls the admission webhooks. None if there are none
+    :param warnings: warnings for the client are appended to it. None if they are not needed
     """
 
     user: User = SYSTEM
@@ -78,7 +79,7 @@ class WriteOptions:
 
 @dataclass(slots=True)
 class DeleteOptions:
-    """A delete's options; None is what the request leaves to the kind."""
+    """A delete's options. None means that the request does not set the option, so the kind's default is used."""
 
     grace_period: int | None = None
     propagation: str | None = None
@@ -87,7 +88,7 @@ class DeleteOptions:
     resource_version: str | None = None
 
     def to_dict(self) -> Obj:
-        """What is said, as the API has it."""
+        """The options that are set, as JSON data of the API."""
         preconditions = {"uid": self.uid, "resourceVersion": self.resource_version}
         said = {
             "gracePeriodSeconds": self.grace_period,
@@ -102,8 +103,9 @@ class Operations:
     """
     The writes of one server.
 
-    :param strategies: what each resource does with its objects
-    :param issue_token: makes a token for a service account: namespace, name, uid, and for how many seconds
+    :param strategies: returns the strategy of a resource
+    :param rng: makes uids and generated names
+    :param issue_token: makes a service account's token from its namespace, its name, its uid and a life in seconds
     """
 
     def __init__(
@@ -124,7 +126,7 @@ class Operations:
         self.rng = rng
         self._strategies = strategies
         self._known: dict[int, tuple[Resource, Strategy]] = {}
-        # Writes come by the thousand a second, and a time is put into words once in each.
+        # The text of the current second is kept, because each of thousands of writes in a second needs it.
         self._moment: datetime | None = None
         self._now = ""
 
@@ -132,7 +134,7 @@ class Operations:
         try:
             return self._known[id(resource)][1]
         except KeyError:
-            # The resource is kept along, so that its id is not given to another one.
+            # The resource is kept too, so that its id cannot become the id of another one.
             self._known[id(resource)] = (resource, strategy := self._strategies(resource))
             return strategy
 
@@ -143,7 +145,7 @@ class Operations:
         return self._now
 
     def expiry(self, seconds: float) -> str:
-        """The time that is so many seconds away."""
+        """The time in so many seconds, as in objects."""
         return timestamp(self.clock.now() + timedelta(seconds=seconds))
 
     def new_uid(self) -> str:
@@ -164,10 +166,10 @@ class Operations:
 
     def create(self, resource: Resource, namespace: str, obj: Obj, how: WriteOptions = WriteOptions()) -> Version:
         """
-        Store a new object; a name is made up if it has only a prefix.
+        Store a new object. If it has only ``generateName``, a name is generated.
 
-        :return: what was stored; of a dry run, what would have been
-        :raises StatusError: whatever stands against it
+        :return: the stored version. For a dry run it is the version that would have been stored
+        :raises StatusError: if the request is refused
         """
         strategy = self.strategy(resource)
         metadata = obj["metadata"]
@@ -198,7 +200,7 @@ class Operations:
         strategy.prepare_for_create(obj)
         self._validate(strategy, obj, None)
         self._approve(attributes, how, managed, None)
-        # Only a number is one; what else is said of it is passed over.
+        # Only a positive number is refused. All other values are ignored.
         if _is_version(asked_version):
             raise status.internal("resourceVersion should not be set on objects to be created")
         name = metadata["name"]
@@ -219,9 +221,9 @@ class Operations:
         self, attributes: Attributes, how: WriteOptions, managed: Managed | None, live: Managed | None
     ) -> Managed | None:
         """
-        :param managed: who owns what of the object
-        :param live: who owns what of the one that is stored
-        :return: who owns what after the review
+        :param managed: the managed fields of the new object
+        :param live: the managed fields of the stored object
+        :return: the managed fields after the review
         """
         self.admission.admit(attributes)
         if how.review is None:
@@ -234,7 +236,7 @@ class Operations:
         if how.warnings is not None:
             attributes.warnings = how.warnings
         self.admission.judge(attributes)
-        # Plug-ins come last: what one of them charges is charged for a write that nobody refuses any more.
+        # Plug-ins come last, because the quota plug-in charges for the write, so nothing may refuse it after that.
         if how.review is not None:
             reviewed(how.review.validate, attributes, managed, live)
         self.admission.validate(attributes)
@@ -250,11 +252,12 @@ class Operations:
         how: WriteOptions,
     ) -> None:
         """
-        Have a write reviewed whose body is of another kind than the object it is about.
+        Let admission review a write whose body has another kind than its object, e.g. a Scale or an Eviction.
 
         :param key: namespace and name
-        :param new: the body; it may be changed
-        :raises StatusError: if somebody refuses
+        :param gvk: the kind of the body
+        :param new: the body. The webhooks may change it
+        :raises StatusError: if the write is refused
         """
         if how.review is None and not self.admission.policies:
             return
@@ -280,7 +283,7 @@ class Operations:
 
     @staticmethod
     def _once(how: WriteOptions, what: str, make: Callable[[], str]) -> str:
-        """What is made up for a request, the same each time that it runs."""
+        """Make a value for a request. If the request runs again after a review, it gets the same value."""
         return make() if how.review is None else str(how.review.once(what, make))
 
     def _generate_name(self, prefix: str) -> str:
@@ -291,7 +294,7 @@ class Operations:
         causes: list[status.Cause] = []
         before = old["metadata"] if old is not None else None
         if before is not None:
-            # The real server looks twice, once for all kinds and once for this one, and says it twice.
+            # The real server checks this twice, for all kinds and for this kind, and reports each error twice.
             causes += 2 * validate_metadata_update(metadata, before)
         if before is None or (strategy.checks_metadata_again and not subresource):
             causes += validate_metadata(metadata, strategy.validate_name, before if not causes else None)
@@ -324,13 +327,13 @@ class Operations:
         """
         Replace an object with what `change` makes of it.
 
-        :param change: is given the object, a copy of its own (None if there is none), and gives the next one
-        :param subresource: ``status``, or whatever else limits what is written
-        :param noted: as which subresource it goes into managed fields, if not as that; ``-`` for not at all
-        :param create: create the object if it is not there, as an apply does
-        :param untouched: the fields that `change` has left alone; it fills this itself
-        :return: what is stored now, and whether it is new
-        :raises StatusError: whatever stands against it
+        :param change: called with a copy of the object (None if there is none). It returns the new object
+        :param subresource: the subresource that is written, e.g. ``status``. It limits which fields are written
+        :param create: create the object if it does not exist, as an apply does
+        :param noted: the subresource in the managed fields, if it is not `subresource`. ``-``: they are not changed
+        :param untouched: the fields that `change` has not changed. It fills this collection itself
+        :return: the stored version, and whether the object is new
+        :raises StatusError: if the request is refused
         """
         strategy = self.strategy(resource)
         before = self.storage.get(resource.storage, namespace, name)
@@ -396,13 +399,13 @@ class Operations:
 
     @staticmethod
     def _keep_metadata(metadata: Obj, old: Obj) -> None:
-        """What an update leaves out of the metadata that only the server writes is taken from the old object."""
+        """Copy metadata that only the server writes from the old object, where the update does not have it."""
         metadata["resourceVersion"] = old["resourceVersion"]
         metadata.pop("selfLink", None)
         for name in ("name", "namespace", "uid", "generateName"):
             if not metadata.get(name) and name in old:
                 metadata[name] = old[name]
-        # When it was made, when it goes and how often it has changed is not for a request to say.
+        # A request cannot change these times.
         for name in ("creationTimestamp", "deletionTimestamp"):
             if name in old:
                 metadata[name] = old[name]
@@ -428,7 +431,7 @@ class Operations:
             return Version.of(before.key, before.number, obj, managed)
         if done:
             metadata["resourceVersion"] = str(before.number)
-            # Who wrote is shown what it wrote; watches see the object as it was before, as in a cluster.
+            # The answer has the object as it was written. Watches see it as it was before, as in a cluster.
             answer = Version.of(before.key, before.number, obj, managed)
             self.storage.delete(strategy.resource.storage, before)
             return answer
@@ -447,10 +450,10 @@ class Operations:
         how: WriteOptions = WriteOptions(),
     ) -> tuple[Version, bool]:
         """
-        Remove an object, or mark it as being deleted if finalizers or grace hold it.
+        Remove an object. If it has finalizers or a grace period, only mark it as being deleted.
 
-        :return: the object as it is, or was at last, and whether it is gone
-        :raises StatusError: NotFound, a precondition that does not hold, whatever admission says
+        :return: the object's last version, and whether the object was removed
+        :raises StatusError: NotFound, Conflict if a precondition fails, or the error of admission
         """
         strategy = self.strategy(resource)
         before = self.find(resource, namespace, name)
@@ -481,7 +484,7 @@ class Operations:
         if how.dry_run:
             return before, True
         gone = self.storage.delete(resource.storage, before)
-        # The answer to a delete is the object's last version, not the version of its removal.
+        # The answer to a delete is the object before it was removed, without the resource version of the removal.
         return (before if strategy.returns_deleted else gone), True
 
     def _rewrite(self, resource: Resource, before: Version, obj: Obj, how: WriteOptions) -> Version:
@@ -491,7 +494,7 @@ class Operations:
 
     @staticmethod
     def _check_preconditions(resource: Resource, metadata: Obj, options: DeleteOptions) -> None:
-        # The kind stands here where other errors have the resource.
+        # This error has the kind where other errors have the resource, as in Kubernetes.
         what = GroupResource(resource.group, resource.kind)
         name = metadata["name"]
         if options.uid is not None and options.uid != metadata.get("uid"):
@@ -509,9 +512,9 @@ class Operations:
 
     def _mark_graceful(self, strategy: Strategy, obj: Obj, options: DeleteOptions) -> tuple[bool, bool]:
         """
-        Give the object its deletion time if its kind knows grace.
+        Set the deletion time of an object whose kind has a grace period.
 
-        :return: whether it did, and whether an earlier delete stands as it is
+        :return: whether it was set, and whether an earlier delete remains as it is
         """
         metadata = obj["metadata"]
         asked = options.grace_period
@@ -549,7 +552,7 @@ class Operations:
 
     @staticmethod
     def _finalizers(strategy: Strategy, metadata: Obj, options: DeleteOptions) -> list[str]:
-        """The finalizers of an object that is to be deleted: those for the garbage collector as the options ask."""
+        """The finalizers of an object to be deleted. The options decide about those of the garbage collector."""
         present: list[Any] = metadata.get("finalizers") or []
         others = [name for name in present if name not in _GC_FINALIZERS]
         if options.orphan_dependents is not None:
@@ -565,5 +568,5 @@ class Operations:
 
 
 def _same_but_metadata(obj: Obj, old: Obj) -> bool:
-    """Whether only the metadata may have changed: the rest was checked when it was written."""
+    """Whether at most the metadata has changed. The rest was validated at the last write."""
     return obj.keys() == old.keys() and all(obj[name] == old[name] for name in obj if name != "metadata")

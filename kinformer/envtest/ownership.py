@@ -1,7 +1,8 @@
-"""Ownership of fields on the way of a write: where managed fields come from, and who is shown them.
+"""Managed fields during a write.
 
-Objects go through defaults, admission and validation without their managed fields. What a request says of them is taken
-out here, together with what it changes, before anything else is done to the object: what admission adds is nobody's.
+Objects have no managed fields while they get defaults, are admitted and are validated. Before that, the functions here
+take the managed fields out of the request's object and work out the new ones. So fields that admission adds have no
+owner.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ from kinformer.envtest.strategy.base import Obj, Strategy
 
 __all__ = ("note_created", "note_updated", "reviewed")
 
-#: Gives what a resource does with its objects.
+#: Returns the strategy of a resource.
 Strategies = Callable[[Resource], Strategy]
 
 
 def note_created(strategy: Strategy, obj: Obj, manager: str, now: str) -> Managed | None:
-    """Who owns what of a new object; what it says itself is taken out of it."""
+    """The managed fields of a new object. The ones in the object itself are removed from it."""
     given = obj["metadata"].pop("managedFields", None)
     if isinstance(given, Managed):
         return given if given.entries else None
@@ -59,11 +60,13 @@ def note_updated(
     untouched: Collection[str] = (),
 ) -> Managed | None:
     """
-    Who owns what of an object after it was changed; what it says itself is taken out of it.
+    The managed fields of an object after a change. The ones in the new object itself are removed from it.
 
-    :param part: the subresource that was written
-    :param old: `before` decoded
-    :param untouched: fields of which it is known that they are as they were
+    :param part: the subresource that was written, or ``""``
+    :param before: the stored version
+    :param old: `before`, decoded
+    :param obj: the new object
+    :param untouched: top-level fields that are known to be unchanged, so they need not be compared
     """
     given = obj["metadata"].pop("managedFields", None)
     if isinstance(given, Managed):
@@ -73,7 +76,7 @@ def note_updated(
         if is_reset(given):
             return None
         if managed is None or given != managed.to_list():
-            # They may be written like anything else; what cannot be read is not.
+            # A request may write managed fields. Those that cannot be read are ignored.
             entries = read_entries(given)
             managed = Managed(entries) if entries else managed
     if managed is None:
@@ -90,7 +93,7 @@ def note_updated(
         }
     me = Manager(manager or "unknown", "Update", scope.api_version, part)
     if part == "scale":
-        # The real server looks for its time among those of the whole object, where it is not.
+        # The real server looks for the time in the entries of the main resource, where it is not. So there is none.
         now = ""
     return note_change(managed, changed, removed, me, now, others)
 
@@ -106,7 +109,7 @@ def _changes(
 def _in_version(
     registry: Registry, strategies: Strategies, resource: Resource, part: str, version: str, old: Obj, obj: Obj
 ) -> tuple[Tree, Tree] | None:
-    """What changed as another version of the API sees it; None if there is no such version any more."""
+    """The change in another version of the API. None if the server no longer has that version."""
     group, _, name = version.rpartition("/")
     other = registry.find(group, name, resource.plural)
     return _changes(strategies(other), scope_of(other, part), old, obj) if other is not None else None
@@ -116,11 +119,11 @@ def reviewed(
     review: Callable[[Attributes], None], attributes: Attributes, managed: Managed | None, live: Managed | None
 ) -> Managed | None:
     """
-    Have a write reviewed with its managed fields.
+    Let `review` see, and change, an object that has its managed fields in it.
 
-    :param managed: who owns what of the object
-    :param live: who owns what of the one that is stored
-    :return: who does after it: what a review makes unreadable is as it was before
+    :param managed: the managed fields of the new object
+    :param live: the managed fields of the stored object
+    :return: the managed fields after the review. If it has made them unreadable, they are `managed`
     """
     shown = replace(attributes, object=_with(attributes.object, managed), old_object=_with(attributes.old_object, live))
     review(shown)

@@ -1,4 +1,4 @@
-"""The server's own admission: what kube-apiserver runs by default and what its answers depend on."""
+"""The server's own admission plug-ins: those of kube-apiserver's defaults that change its answers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PROTECTED = ("default", "kube-system", "kube-public")
 
 
 class NamespaceLifecycle:
-    """Objects are created in namespaces that exist and stay; some namespaces stay for good."""
+    """Objects are created only in namespaces that exist and are not being deleted. Some are never deleted."""
 
     def __init__(self, storage: Storage):
         self._storage = storage
@@ -49,14 +49,14 @@ class NamespaceLifecycle:
             raise status.forbidden(attributes.resource.group_resource, attributes.name, why, [cause])
 
     def validate(self, attributes: Attributes) -> None:
-        """Nothing: all is said in :meth:`admit`, before anybody works on the object."""
+        """Does nothing. :meth:`admit` checks everything, before other plug-ins change the object."""
 
 
 _SYSTEM_PRIORITIES = frozenset(one["metadata"]["name"] for one in SYSTEM_CLASSES)
 
 
 class Priority:
-    """A pod has the priority of its class, or of the one that is everybody's; nobody gives a pod another number."""
+    """A pod gets the priority of its class, or of the default class. A request cannot give it another priority."""
 
     def __init__(self, storage: Storage):
         self._storage = storage
@@ -113,7 +113,7 @@ def _default_priority(storage: Storage) -> dict[str, Any] | None:
 
 
 class DefaultClasses:
-    """Claims and ingresses that name no class get the one that is marked as everybody's."""
+    """Claims and ingresses without a class get the class that is marked as the default."""
 
     _ANNOTATIONS = (
         "storageclass.kubernetes.io/is-default-class",
@@ -136,7 +136,7 @@ class DefaultClasses:
         if obj["spec"].get(field) is not None or older in annotations:
             return
         defaults = [one for one in _objects(self._storage, classes) if self._is_default(one)]
-        # Of several, the newest; of several of one time, the first by name.
+        # The newest default is used. Of those with the same time, it is the first by name.
         defaults.sort(key=lambda one: str(one["metadata"]["name"]))
         defaults.sort(key=lambda one: str(one["metadata"]["creationTimestamp"]), reverse=True)
         if defaults:
@@ -147,18 +147,18 @@ class DefaultClasses:
         return any(annotations.get(name) == "true" for name in self._ANNOTATIONS)
 
     def validate(self, attributes: Attributes) -> None:
-        """Nothing: a class that is named may come later."""
+        """Does nothing. The class of an object may be created later."""
 
 
 def topology_labels(storage: Storage, node: str) -> dict[str, str]:
-    """The labels by which a pod of a node says where it is; none if the node is not there."""
+    """The topology labels (zone and region) that a pod gets from its node. None if the node does not exist."""
     found = storage.get(_NODES, "", node)
     labels = found.labels if found is not None else {}
     return {name: labels[name] for name in _TOPOLOGY if name in labels}
 
 
 class TopologyLabels:
-    """A pod that is created with a node is labelled with the node's zone and region; a binding does the same."""
+    """A pod that is created with a node gets the node's zone and region as labels, as it does from a binding."""
 
     def __init__(self, storage: Storage):
         self._storage = storage
@@ -172,17 +172,17 @@ class TopologyLabels:
             pod["metadata"]["labels"] = {**(pod["metadata"].get("labels") or {}), **labels}
 
     def validate(self, attributes: Attributes) -> None:
-        """Nothing: the labels stay the pod's own, which may be changed."""
+        """Does nothing. The labels may be changed later."""
 
 
 class ClaimResize:
-    """A claim grows once it is bound, and if its class lets it."""
+    """A claim can be expanded only if it is bound, and if its class allows it."""
 
     def __init__(self, storage: Storage):
         self._storage = storage
 
     def admit(self, attributes: Attributes) -> None:
-        """Nothing is changed."""
+        """Does nothing. This plug-in does not change objects."""
 
     def validate(self, attributes: Attributes) -> None:
         new, old = attributes.object, attributes.old_object

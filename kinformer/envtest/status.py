@@ -1,8 +1,8 @@
-"""Refusals: what the server answers instead of an object, as apimachinery words it.
+"""The API's errors.
 
-Whatever cannot be done is raised as a :class:`StatusError` from wherever that is found out; the HTTP side turns it into
-the ``Status`` object and the HTTP status that kube-apiserver gives. Each function here makes one of the API's errors,
-with the very text that clients and people know. Nothing here does I/O.
+Code that refuses a request raises a :class:`StatusError`. The HTTP side turns it into the ``Status`` object and the
+HTTP status that kube-apiserver sends. Each function here makes one error, with the text that apimachinery has for it.
+Nothing here does I/O.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _MEDIA_TYPES = "application/json, application/yaml, application/vnd.kubernetes.p
 
 
 class Cause(NamedTuple):
-    """One thing that is wrong with an object: the field, why (``FieldValueInvalid`` …), and the text."""
+    """One cause in a Status: the field, the reason (e.g. ``FieldValueInvalid``) and the text."""
 
     field: str
     reason: str
@@ -56,12 +56,12 @@ class Cause(NamedTuple):
 
 class StatusError(Exception):
     """
-    A request that is refused, with everything its answer says.
+    A request is refused. The error has everything that the answer contains.
 
     :param code: the HTTP status
-    :param reason: the machine-readable reason, ``""`` where the API gives none
-    :param details: the Status's details; None leaves them out
-    :param metadata: the Status's metadata, e.g. a token to continue with
+    :param reason: the machine-readable reason. ``""`` if the API has none
+    :param details: the Status's details. None leaves them out
+    :param metadata: the Status's metadata, e.g. a continue token
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class StatusError(Exception):
         self.metadata = metadata or {}
 
     def to_dict(self) -> dict[str, Any]:
-        """The Status object as JSON has it."""
+        """The Status object as JSON data."""
         body: dict[str, Any] = {
             "kind": "Status",
             "apiVersion": "v1",
@@ -105,7 +105,7 @@ class StatusError(Exception):
 
 
 def success(details: Mapping[str, Any] | None = None, code: int | None = None) -> dict[str, Any]:
-    """The Status of something that was done and leaves nothing to show."""
+    """The Status of a request that succeeded and returns no object."""
     body: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
     if details is not None:
         body["details"] = dict(details)
@@ -150,12 +150,12 @@ def conflict(resource: GroupResource, name: str, why: str) -> StatusError:
 
 
 def modified(resource: GroupResource, name: str) -> StatusError:
-    """The optimistic lock: somebody else wrote the object since it was read."""
+    """Optimistic locking: the object was written after the client had read it."""
     return conflict(resource, name, _MODIFIED)
 
 
 def apply_conflict(message: str, causes: Sequence[Cause]) -> StatusError:
-    """An applied configuration wants fields that other managers have set otherwise."""
+    """An applied configuration has fields that other managers own, with other values."""
     return StatusError(409, "Conflict", message, _details("", "", "", causes))
 
 
@@ -175,7 +175,7 @@ def forbidden(resource: GroupResource, name: str, why: str, causes: Sequence[Cau
 
 def invalid(kind: GroupKind, name: str, causes: Sequence[Cause]) -> StatusError:
     """
-    An object that fails validation. The message says each different thing once, the causes list every one.
+    An object fails validation. The message has each different text once. The causes have all of them.
     """
     texts = list(dict.fromkeys(f"{cause.field}: {cause.message}" for cause in causes))
     said = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
@@ -184,7 +184,7 @@ def invalid(kind: GroupKind, name: str, causes: Sequence[Cause]) -> StatusError:
 
 
 def invalid_options(kind: str, *causes: Cause) -> StatusError:
-    """ListOptions, DeleteOptions, … that contradict themselves."""
+    """Options of a request (ListOptions, DeleteOptions and so on) are invalid."""
     return invalid(GroupKind("meta.k8s.io", kind), "", causes)
 
 
@@ -208,7 +208,7 @@ def unsupported_media_type(accepted: str = _MEDIA_TYPES) -> StatusError:
 
 
 def no_protobuf() -> StatusError:
-    """What kubectl's ``create deployment`` and its kin send. The real server reads it, so this text is our own."""
+    """A body is protobuf, as from kubectl's ``create deployment``. A real server reads it, so this text is our own."""
     text = (
         "the embedded server reads JSON and YAML, and no protobuf; for kubectl's create, "
         "add --dry-run=client -o yaml | kubectl apply -f -"
@@ -221,7 +221,7 @@ def unsupported_patch_type() -> StatusError:
 
 
 def unprocessable_patch() -> StatusError:
-    """A JSON patch that is well formed and does not fit the object."""
+    """A JSON patch is well formed, but cannot be applied to the object."""
     return StatusError(422, "Invalid", "the server rejected our request due to an error in our request", {})
 
 
@@ -249,5 +249,5 @@ def server_timeout(resource: GroupResource, action: str, retry_after: int) -> St
 
 
 def internal(message: str) -> StatusError:
-    """An error without a reason: apimachinery's answer to an error that it has no type for."""
+    """An error without a reason: apimachinery's answer to an error of another type than its own."""
     return StatusError(500, "", message)

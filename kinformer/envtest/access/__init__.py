@@ -1,4 +1,4 @@
-"""Who may do what: users and how they are known, roles and what their rules permit."""
+"""Authentication and authorization: users and their credentials, roles and what their rules allow."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """Authorization: RBAC.
 
-Who belongs to ``system:masters`` (the server's own token does) may do everything. All others may do what the roles that
-are bound to them allow, read from the stored objects at the moment of the request; and ask who they are and what they
-may do. A ClusterRole that gathers others is worked out at that moment too, whether or not a controller fills it in.
+A user in the group ``system:masters`` may do everything. The server's own token has such a user. Any other user may do
+what the roles that are bound to it allow. The roles and bindings are read from the store at each request. Each
+authenticated user may also ask who it is and what it may do. An aggregated ClusterRole gets its rules at each request
+too. It does not need the controller that fills it in.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ from kinformer.meta.selectors import label_selector_as_selector
 __all__ = ("MASTERS", "Action", "Authorizer")
 
 _GROUP = "rbac.authorization.k8s.io"
-#: Who belongs to this group may do everything.
+#: The users in this group may do everything.
 MASTERS = "system:masters"
 _KNOWN = "system:authenticated"
 _ACCOUNT = "system:serviceaccount:"
 
 
 class Authorizer:
-    """Says who may do what, by the roles and bindings that are stored."""
+    """Decides from the stored roles and bindings what a user may do."""
 
     def __init__(self, storage: Storage):
         self._storage = storage
@@ -49,7 +50,7 @@ class Authorizer:
         return any(permits(rule, action) for rule in self.rules_for(user, action.namespace))
 
     def rules_for(self, user: User, namespace: str) -> Iterator[Rule]:
-        """The rules of every role that is bound to somebody, in the whole cluster and in a namespace."""
+        """The rules of all roles that are bound to a user in the cluster, and in `namespace` unless it is empty."""
         if _KNOWN in user.groups:
             yield from EVERYBODY
         for binding in self._objects("clusterrolebindings"):
@@ -61,7 +62,7 @@ class Authorizer:
                     yield from self.rules_of(binding["roleRef"], namespace) or ()
 
     def rules_of(self, reference: dict[str, Any], namespace: str) -> list[Rule] | None:
-        """The rules of the role that a binding names; None if there is no such role."""
+        """The rules of the role that a binding refers to. None if there is no such role."""
         name = reference.get("name", "")
         if reference.get("kind") == "ClusterRole":
             role = self._cluster_roles().get(name)
@@ -73,7 +74,7 @@ class Authorizer:
         return BUILT_IN | {role["metadata"]["name"]: role for role in self._objects("clusterroles")}
 
     def _gathered(self, role: dict[str, Any], seen: set[str]) -> list[Rule]:
-        """A role's rules, with those of all that it gathers."""
+        """A role's rules, and the rules of all roles that it aggregates."""
         rules = list(role.get("rules") or ())
         selectors = (role.get("aggregationRule") or {}).get("clusterRoleSelectors") or ()
         if not selectors:

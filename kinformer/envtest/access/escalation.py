@@ -1,4 +1,4 @@
-"""Nobody gives rights that he does not have: what RBAC asks of whoever writes roles and bindings."""
+"""The check of RBAC against privilege escalation: a user cannot grant permissions that the user does not have."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import msgspec
 
 from kinformer.envtest import status
 from kinformer.envtest.access.authorization import MASTERS, Action, Authorizer
+from kinformer.envtest.access.roles import EVERYTHING
 from kinformer.envtest.access.rules import Rule, missing, shown
 from kinformer.envtest.admission import Attributes
 from kinformer.envtest.storage import Storage
@@ -18,16 +19,14 @@ __all__ = ("Escalation",)
 _GROUP = "rbac.authorization.k8s.io"
 _ROLES = ("clusterroles", "roles")
 _BINDINGS = ("clusterrolebindings", "rolebindings")
-_EVERYTHING: list[Rule] = [
-    {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]},
-    {"verbs": ["*"], "nonResourceURLs": ["*"]},
-]
 
 
 class Escalation:
     """
-    An admission plug-in: a role is written by who has all its rules, or may ``escalate`` it; a binding by who has all
-    the rules of its role, or may ``bind`` that.
+    An admission plug-in that checks writes of roles and bindings.
+
+    To write a role, a user needs all permissions in it, or the verb ``escalate`` on it. To write a binding, a user
+    needs all permissions of its role, or the verb ``bind`` on the role.
     """
 
     def __init__(self, storage: Storage):
@@ -38,17 +37,17 @@ class Escalation:
         if attributes.resource.group != _GROUP or new is None or MASTERS in attributes.user.groups:
             return
         if old is not None and _without_owners(new) == _without_owners(old):
-            return  # only what the garbage collector needs has changed
+            return  # only fields that the garbage collector writes have changed
         if plural in _ROLES:
             self._check_role(attributes, new, old)
         elif plural in _BINDINGS:
             self._check_binding(attributes, new)
 
     def validate(self, attributes: Attributes) -> None:
-        """Nothing: all is said in :meth:`admit`."""
+        """Does nothing. :meth:`admit` checks everything."""
 
     def _check_role(self, attributes: Attributes, new: dict[str, Any], old: dict[str, Any] | None) -> None:
-        # A request that creates names nobody, also where roles are allowed by name.
+        # A create request is authorized without a name, as in a cluster. A rule with resourceNames does not allow it.
         name = attributes.name if old is not None else ""
         action = Action("escalate", _GROUP, attributes.resource.plural, "", attributes.namespace, name)
         if self._authorizer.allows(attributes.user, action):
@@ -56,7 +55,7 @@ class Escalation:
         self._check_rules(attributes, new.get("rules") or [])
         if new.get("aggregationRule") or (old or {}).get("aggregationRule"):
             text = "must have cluster-admin privileges to use the aggregationRule"
-            self._check_rules(attributes, _EVERYTHING, text)
+            self._check_rules(attributes, EVERYTHING, text)
 
     def _check_binding(self, attributes: Attributes, binding: dict[str, Any]) -> None:
         reference, namespace = binding.get("roleRef") or {}, attributes.namespace
@@ -71,7 +70,7 @@ class Escalation:
 
     def _check_rules(self, attributes: Attributes, rules: list[Rule], text: str = "") -> None:
         """
-        :param text: what is said instead of the rules that are missing
+        :param text: the reason in the error, instead of the list of missing permissions
         :raises StatusError: Forbidden
         """
         user = attributes.user

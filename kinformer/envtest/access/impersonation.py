@@ -1,7 +1,7 @@
-"""Impersonation: a request that is made by one user, and is to be taken as another's.
+"""Impersonation: one user makes a request as another user.
 
-The ``Impersonate-*`` headers say who; each part of it (user or service account, groups, uid, extra) has to be allowed
-by the verb ``impersonate``.
+The ``Impersonate-*`` headers name the other user. For each part of it (user or service account, groups, uid, extra) the
+first user needs the verb ``impersonate``.
 """
 
 from __future__ import annotations
@@ -25,10 +25,12 @@ _AUTHENTICATION = "authentication.k8s.io"
 
 def impersonated(headers: Iterable[tuple[str, str]], user: User, authorizer: Authorizer) -> User:
     """
-    Who a request is to be taken from: the user that its credentials say, or the one that its headers do.
+    The user that a request is authorized as: the one in its headers, or else the authenticated one.
 
-    :param headers: of the request, each as often as it was sent
-    :raises StatusError: Forbidden, if the user may not be that one; BadRequest for headers without a user
+    :param headers: the request's headers. A header that was sent several times is in it several times
+    :param user: the user of the request's credentials
+    :raises StatusError: Forbidden if `user` may not impersonate the other one. BadRequest if the headers have groups,
+        extra or a uid, but no user
     """
     said = [(name.lower(), value) for name, value in headers if name[:1] in "iI" and name.lower().startswith(_PREFIX)]
     if not said:
@@ -63,7 +65,7 @@ def impersonated(headers: Iterable[tuple[str, str]], user: User, authorizer: Aut
 
 
 def _implied(name: str, groups: list[str]) -> tuple[str, ...]:
-    """The group that says whether the credentials of such a user would be known."""
+    """The group of all authenticated users, or of all others, unless `groups` has one of them."""
     if name == _ANONYMOUS:
         return () if _UNKNOWN in groups else (_UNKNOWN,)
     return () if _KNOWN in groups or _UNKNOWN in groups else (_KNOWN,)

@@ -1,6 +1,6 @@
-"""Roles that every cluster has, with what Kubernetes gives to them; they are not among the stored objects.
+"""The default ClusterRoles of Kubernetes. They are not in the store.
 
-A stored ClusterRole of the same name stands for a built-in one.
+A stored ClusterRole replaces the built-in one of the same name.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from typing import Any
 
 from kinformer.envtest.access.rules import Rule
 
-__all__ = ("BUILT_IN", "EVERYBODY")
+__all__ = ("BUILT_IN", "EVERYBODY", "EVERYTHING")
 
 _AGGREGATE = "rbac.authorization.k8s.io/aggregate-to-"
 _READ = ("get", "list", "watch")
 _WRITE = ("create", "delete", "deletecollection", "patch", "update")
 _VERBS = {"read": _READ, "write": _WRITE, "all": (*_READ, *_WRITE)}
 
-#: Each line: verbs, group (``-`` is the core's), resources; ``a+s`` stands for ``a`` and ``a/status``.
+#: Each line: verbs, group (``-`` is the core group), resources. ``a+s`` is short for ``a`` and ``a/status``.
 _VIEW = """
 read - bindings configmaps endpoints events limitranges+s namespaces+s persistentvolumeclaims+s pods+s pods/log
 read - replicationcontrollers+s replicationcontrollers/scale resourcequotas+s serviceaccounts services+s
@@ -50,7 +50,7 @@ _ADMIN = """
 create authorization.k8s.io localsubjectaccessreviews
 all rbac.authorization.k8s.io rolebindings roles
 """
-#: What whoever is known may do: ask about himself, and find out what there is.
+#: What each authenticated user may do: ask who it is and what it may do.
 _BASIC = """
 create authorization.k8s.io selfsubjectaccessreviews selfsubjectrulesreviews
 create authentication.k8s.io selfsubjectreviews
@@ -77,7 +77,7 @@ def _with_status(resource: str) -> list[str]:
 
 
 def _gathering(name: str, *, into: str = "") -> dict[str, Any]:
-    """A role that is made of those that are labelled for it."""
+    """A role that aggregates the roles with its label. With `into`, it has the label of that role."""
     labels = {f"{_AGGREGATE}{into}": "true"} if into else {}
     selectors = [{"matchLabels": {f"{_AGGREGATE}{name}": "true"}}]
     return {"metadata": {"name": name, "labels": labels}, "aggregationRule": {"clusterRoleSelectors": selectors}}
@@ -88,17 +88,18 @@ def _part(of: str, text: str) -> dict[str, Any]:
     return {"metadata": metadata, "rules": _rules(text)}
 
 
-_EVERYTHING: list[Rule] = [
+#: The rules of ``cluster-admin``.
+EVERYTHING: list[Rule] = [
     {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]},
     {"verbs": ["*"], "nonResourceURLs": ["*"]},
 ]
 _DISCOVERY: list[Rule] = [{"verbs": ["get"], "nonResourceURLs": list(_PATHS)}]
 
-#: What all users have whose credentials are known.
+#: The rules of each authenticated user.
 EVERYBODY: list[Rule] = [*_rules(_BASIC), *_DISCOVERY]
 
 _ROLES: list[dict[str, Any]] = [
-    {"metadata": {"name": "cluster-admin"}, "rules": _EVERYTHING},
+    {"metadata": {"name": "cluster-admin"}, "rules": EVERYTHING},
     {"metadata": {"name": "system:basic-user"}, "rules": _rules(_BASIC)},
     {"metadata": {"name": "system:discovery"}, "rules": _DISCOVERY},
     _gathering("admin"),

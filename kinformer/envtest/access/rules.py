@@ -1,4 +1,4 @@
-"""What a rule of a role permits, and whether the rules that somebody has cover those that he wants to give."""
+"""What a rule of a role allows, and whether a user's rules cover the rules that the user wants to grant."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 
 __all__ = ("Action", "Rule", "missing", "permits", "shown")
 
-#: A rule of a role, as the API has it.
+#: A rule of a role: JSON data, as in the API.
 Rule = dict[str, Any]
-#: In which order the fields of a rule are told, and under which names.
+#: The names of a rule's fields in Kubernetes' error texts, in their order there.
 _FIELDS = {
     "apiGroups": "APIGroups",
     "resources": "Resources",
@@ -24,9 +24,9 @@ _FIELDS = {
 @dataclass(frozen=True, slots=True)
 class Action:
     """
-    What somebody wants to do.
+    What a user wants to do.
 
-    :param path: of a request that is not for a resource
+    :param path: the path of a request for a non-resource URL, e.g. ``/version``
     """
 
     verb: str
@@ -39,7 +39,7 @@ class Action:
 
     @property
     def what(self) -> str:
-        """The resource as rules name it."""
+        """The resource as in rules: with the subresource after a slash, if there is one."""
         return f"{self.resource}/{self.subresource}" if self.subresource else self.resource
 
 
@@ -55,12 +55,12 @@ def permits(rule: Rule, action: Action) -> bool:
 
 
 def missing(held: Sequence[Rule], wanted: Iterable[Rule]) -> list[Rule]:
-    """What of some rules is not among those that somebody holds: with one verb, resource and name each."""
+    """The parts of `wanted` that `held` does not cover. Each part has one verb, one resource and at most one name."""
     return [part for rule in wanted for part in _parts(rule) if not any(_covers(one, part) for one in held)]
 
 
 def shown(rules: Iterable[Rule]) -> list[str]:
-    """Rules as Kubernetes says them in its refusals; those that differ in their verbs are one."""
+    """Rules as in Kubernetes' error texts. Rules that differ only in their verbs are shown as one."""
     merged: dict[str, Rule] = {}
     for rule in rules:
         key = json.dumps({**rule, "verbs": []} if "nonResourceURLs" not in rule else rule, sort_keys=True)

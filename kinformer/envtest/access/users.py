@@ -1,8 +1,8 @@
-"""Users: whom a request's credentials say that it comes from.
+"""Authentication: the user of a request's credentials.
 
-There is one token that may do everything, tokens of service accounts, and clients' certificates. A service account's
-token is a JWT that this server has signed: it holds until it expires, by the server's clock, and as long as the account
-that it was made for is there.
+The credentials are the server's own token (its user may do everything), a service account's token, or a client's
+certificate. A service account's token is a JWT that this server has signed. It is valid until it expires (by the
+server's clock), and only while the account with that uid exists.
 """
 
 from __future__ import annotations
@@ -53,8 +53,9 @@ class Users:
     """
     The users of one server.
 
-    :param token: whose bearer may do everything
-    :param storage: gives what is stored; asked each time, since a restart may make another one
+    :param token: the server's own token. A request with it may do everything
+    :param clock: tells when tokens expire
+    :param storage: returns the store. It is called each time, because a restart may make another store
     """
 
     def __init__(self, token: str, clock: Clock, storage: Callable[[], Storage]):
@@ -65,9 +66,11 @@ class Users:
 
     def authenticate(self, header: str, certificate: Any = None) -> User | None:
         """
+        Find the user of a request.
+
         :param header: the Authorization header
-        :param certificate: as :meth:`ssl.SSLSocket.getpeercert` gives it; it counts before the header
-        :return: None if nobody is known by these
+        :param certificate: as :meth:`ssl.SSLSocket.getpeercert` returns it. If it names a user, the header is ignored
+        :return: None if the credentials are not valid
         """
         if (found := user_of_certificate(certificate)) is not None:
             return User(found[0], groups=(*found[1], _KNOWN))
@@ -80,7 +83,7 @@ class Users:
         return self._account_of(token)
 
     def issue(self, namespace: str, name: str, uid: str, seconds: int) -> str:
-        """A token for a service account."""
+        """Make a token for a service account, which expires after some seconds."""
         now = int(self._clock.now().timestamp())
         claims = {
             "aud": [_ISSUER],
@@ -115,7 +118,7 @@ class Users:
 
 
 def _bytes(text: str) -> bytes:
-    """What was sent: headers come as text, with whatever is no UTF-8 in them escaped."""
+    """The bytes that were sent. Headers come as text, in which bytes that are not UTF-8 are escaped."""
     return text.encode("utf-8", "surrogateescape")
 
 
