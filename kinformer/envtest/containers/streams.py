@@ -2,7 +2,8 @@
 
 A request for a pod comes in, an answer that goes on goes out; what is in it comes from :class:`FakeContainers`. Logs
 are text. The others are WebSockets whose messages begin with the number of a channel (``v4.channel.k8s.io``, and
-``v5.channel.k8s.io`` for exec and attach). SPDY, which older clients speak, is refused.
+``v5.channel.k8s.io`` for exec and attach). kubectl forwards ports by SPDY inside a WebSocket, which is taken too. SPDY
+alone, which older clients speak, is refused.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from kinformer.envtest import status
 from kinformer.envtest.containers.log import LogSelection
 from kinformer.envtest.containers.registry import FakeContainers, Where
 from kinformer.envtest.containers.sockets import forward_ports, serve_process
+from kinformer.envtest.containers.tunnel import PROTOCOL, forward_by_tunnel
 from kinformer.envtest.handlers.call import Call
 from kinformer.envtest.operations import Operations
 from kinformer.meta.integers import read_integer
@@ -165,9 +167,11 @@ class ContainerStreams:
     async def _forward(self, request: web.BaseRequest, pod: dict[str, Any], params: Params) -> web.StreamResponse:
         _check_node(pod)
         where = _where(pod, "")
+        _check_websocket(request)
+        if PROTOCOL in request.headers.get("Sec-WebSocket-Protocol", ""):
+            return await forward_by_tunnel(request, where, self._containers.find_port)
         ports = [read_integer(text) for texts in params.get("ports", ()) for text in texts.split(",")]
         numbers = [port for port in ports if port is not None and 0 < port < 65536]
-        _check_websocket(request)
         if not numbers or len(numbers) != len(ports):
             raise status.bad_request('query parameter "ports" is required: numbers from 1 to 65535')
         return await forward_ports(request, where, numbers, self._containers.find_port)
@@ -213,7 +217,7 @@ def _check_node(pod: dict[str, Any]) -> None:
 
 def _check_websocket(request: web.BaseRequest) -> None:
     if not web.WebSocketResponse().can_prepare(request):
-        raise status.bad_request("Upgrade request required: this server speaks WebSocket, and not SPDY")
+        raise status.bad_request("Upgrade request required: this server speaks WebSocket, and SPDY only inside one")
 
 
 def _state(pod: dict[str, Any], container: str) -> dict[str, Any]:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
+import anyio
 import pytest
+from anyio.abc import ByteStream
 from kubernetes_asyncio.client import ApiClient, Configuration, CoreV1Api
 from kubernetes_asyncio.stream import WsApiClient
 
@@ -138,3 +142,68 @@ class TestKubectl:
         said, code = await self._kubectl(server, tmp_path, "attach", "web")
         assert "tick" in said
         assert code == 0
+
+    async def test_kubectl_forwards_a_port(self, server: ApiServer, client: Client, tmp_path: Path) -> None:
+        async def upper_case(stream: ByteStream) -> None:
+            heard = b""
+            async for data in stream:
+                heard += data
+            await stream.send(heard.upper() * 20_000)
+
+        server.containers.port("web", 8080, upper_case)
+        async with self._forwarding(server, tmp_path, "8080") as (port, _):
+
+            async def ask(text: bytes) -> None:
+                async with await anyio.connect_tcp("127.0.0.1", port) as connection:
+                    await connection.send(text)
+                    await connection.send_eof()
+                    answer = b"".join([data async for data in connection])
+                assert answer == text.upper() * 20_000
+
+            async with anyio.create_task_group() as tasks:
+                for text in (b"one", b"two", b"three"):
+                    tasks.start_soon(ask, text)
+            await ask(b"four")
+
+    async def test_kubectl_is_told_that_nobody_listens_on_a_port(
+        self, server: ApiServer, client: Client, tmp_path: Path
+    ) -> None:
+        async with self._forwarding(server, tmp_path, "9") as (port, output):
+            with suppress(OSError, anyio.BrokenResourceError):
+                async with await anyio.connect_tcp("127.0.0.1", port) as connection:
+                    assert b"".join([data async for data in connection]) == b""
+            told = await output()
+        assert "error forwarding port 9 to pod web: dial tcp4 127.0.0.1:9: connect: connection refused" in told
+
+    @asynccontextmanager
+    async def _forwarding(
+        self, server: ApiServer, tmp_path: Path, port: str
+    ) -> AsyncIterator[tuple[int, Callable[[], Awaitable[str]]]]:
+        """The local port, and what says what kubectl says up to its next error."""
+        config = tmp_path / "kubeconfig"
+        server.write_kubeconfig(config)
+        process = await asyncio.create_subprocess_exec(
+            "kubectl",
+            *("port-forward", "pod/web", f":{port}", "--address=127.0.0.1"),
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            env={**os.environ, "KUBECONFIG": str(config), "HOME": str(tmp_path)},
+        )
+        assert process.stdout is not None
+        lines = process.stdout
+
+        async def output() -> str:
+            said = ""
+            while "error" not in said and (line := await lines.readline()):
+                said += line.decode()
+            return said
+
+        try:
+            with anyio.fail_after(60):
+                first = (await lines.readline()).decode()
+                found = re.match(rf"Forwarding from 127\.0\.0\.1:(\d+) -> {port}", first)
+                assert found is not None, first + (await lines.read()).decode()
+                yield int(found[1]), output
+        finally:
+            process.kill()
+            await process.wait()

@@ -1,0 +1,194 @@
+"""SPDY/3.1, as far as port-forward needs it: bytes to frames, and frames to bytes.
+
+kubectl forwards ports over SPDY, which it carries inside a WebSocket. There is no Python library for SPDY that is
+maintained; this is the part that a server needs to take streams that a client opens. Flow control is left out, as in
+the Go library that Kubernetes uses. Headers are compressed over the whole connection, with the dictionary that the
+specification (draft 3, section 2.6.10.1) prescribes.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+__all__ = ("Data", "Frame", "Opened", "Pinged", "Reset", "SpdyError", "SpdyReader", "SpdyWriter")
+
+_VERSION: Final = 3
+_SYN_STREAM, _SYN_REPLY, _RST_STREAM, _PING, _GOAWAY, _HEADERS = 1, 2, 3, 6, 7, 8
+_FIN: Final = 0x01
+
+#: Bytes of a frame, and of the headers in one, at most.
+_LONGEST_FRAME: Final = 1 << 20
+_LONGEST_HEADERS: Final = 1 << 16
+
+_WORDS: Final = (
+    "options head post put delete trace accept accept-charset accept-encoding accept-language accept-ranges age allow "
+    "authorization cache-control connection content-base content-encoding content-language content-length "
+    "content-location content-md5 content-range content-type date etag expect expires from host if-match "
+    "if-modified-since if-none-match if-range if-unmodified-since last-modified location max-forwards pragma "
+    "proxy-authenticate proxy-authorization range referer retry-after server te trailer transfer-encoding upgrade "
+    "user-agent vary via warning www-authenticate method get status 200_OK version HTTP/1.1 url public set-cookie "
+    "keep-alive origin"
+)
+_TEXT: Final = (
+    "100101201202205206300302303304305306307402405406407408409410411412413414415416417502504505"
+    "203 Non-Authoritative Information204 No Content301 Moved Permanently400 Bad Request401 Unauthorized403 Forbidden"
+    "404 Not Found500 Internal Server Error501 Not Implemented503 Service Unavailable"
+    "Jan Feb Mar Apr May Jun Jul Aug Sept Oct Nov Dec 00:00:00 Mon, Tue, Wed, Thu, Fri, Sat, Sun, GMT"
+    "chunked,text/html,image/png,image/jpg,image/gif,application/xml,application/xhtml+xml,text/plain,text/javascript,"
+    "publicprivatemax-age=gzip,deflate,sdchcharset=utf-8charset=iso-8859-1,utf-,*,enq=0."
+)
+
+
+def _sized(text: str) -> bytes:
+    data = text.encode()
+    return struct.pack(">I", len(data)) + data
+
+
+_DICTIONARY: Final = b"".join(_sized(word.replace("_", " ")) for word in _WORDS.split()) + _TEXT.encode()
+
+
+class SpdyError(Exception):
+    """What came is no SPDY/3.1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """The other side has opened a stream. The names of its headers are in lower case."""
+
+    stream: int
+    headers: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """Bytes of a stream; `ends` says that no more will come."""
+
+    stream: int
+    data: bytes
+    ends: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Reset:
+    """A stream is given up."""
+
+    stream: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pinged:
+    """A question whether this side is alive, to be sent back."""
+
+    number: int
+
+
+Frame: TypeAlias = Opened | Data | Reset | Pinged
+
+
+@dataclass(eq=False, slots=True)
+class SpdyReader:
+    """Makes frames of what the other side sends, however it is cut into pieces."""
+
+    _rest: bytes = b""
+    _inflate: zlib._Decompress = field(default_factory=lambda: zlib.decompressobj(zdict=_DICTIONARY))
+
+    def feed(self, data: bytes) -> Iterator[Frame]:
+        """
+        The frames that are complete with these bytes. Settings, windows and farewells are passed over.
+
+        :raises SpdyError: if they are no SPDY/3.1, or too long
+        """
+        self._rest += data
+        while len(self._rest) >= 8:
+            head, tail = struct.unpack(">II", self._rest[:8])
+            flags, length = tail >> 24, tail & 0xFFFFFF
+            if length > _LONGEST_FRAME:
+                raise SpdyError(f"a frame of {length} bytes: want at most {_LONGEST_FRAME}")
+            if len(self._rest) < 8 + length:
+                return
+            body, self._rest = self._rest[8 : 8 + length], self._rest[8 + length :]
+            if not head >> 31:
+                yield Data(head, body, bool(flags & _FIN))
+            elif (head >> 16) & 0x7FFF != _VERSION:
+                raise SpdyError(f"version {(head >> 16) & 0x7FFF}: want {_VERSION}")
+            else:
+                yield from self._control(head & 0xFFFF, flags, body)
+
+    def _control(self, kind: int, flags: int, body: bytes) -> Iterator[Frame]:
+        if kind == _SYN_STREAM:
+            stream = _number(body) & 0x7FFFFFFF
+            yield Opened(stream, self._headers(body[10:]))
+            if flags & _FIN:
+                yield Data(stream, b"", True)
+        elif kind in (_SYN_REPLY, _HEADERS):
+            self._headers(body[4:])  # the next headers cannot be unpacked without these
+            if flags & _FIN:
+                yield Data(_number(body) & 0x7FFFFFFF, b"", True)
+        elif kind == _RST_STREAM:
+            yield Reset(_number(body) & 0x7FFFFFFF)
+        elif kind == _PING:
+            yield Pinged(_number(body))
+
+    def _headers(self, packed: bytes) -> dict[str, str]:
+        try:
+            block = self._inflate.decompress(packed, _LONGEST_HEADERS)
+        except zlib.error as error:
+            raise SpdyError(f"headers cannot be unpacked: {error}") from error
+        if self._inflate.unconsumed_tail:
+            raise SpdyError(f"headers of more than {_LONGEST_HEADERS} bytes")
+        texts: list[str] = []
+        at = 4
+        for _ in range(2 * _number(block)):
+            size = _number(block[at : at + 4])
+            text = block[at + 4 : at + 4 + size]
+            if len(text) != size:
+                raise SpdyError("headers end in the middle")
+            texts.append(text.decode("latin-1"))
+            at += 4 + size
+        return {name.lower(): value for name, value in zip(texts[::2], texts[1::2], strict=True)}
+
+
+@dataclass(eq=False, slots=True)
+class SpdyWriter:
+    """Makes bytes of frames. They have to be sent in the order in which they are made."""
+
+    _deflate: zlib._Compress = field(default_factory=lambda: zlib.compressobj(zdict=_DICTIONARY))
+
+    def open(self, stream: int, headers: Mapping[str, str]) -> bytes:
+        """Open a stream."""
+        return _frame(_SYN_STREAM, struct.pack(">IIH", stream, 0, 0) + self._headers(headers))
+
+    def accept(self, stream: int) -> bytes:
+        """Accept a stream that the other side has opened."""
+        return _frame(_SYN_REPLY, struct.pack(">I", stream) + self._headers({}))
+
+    def data(self, stream: int, data: bytes, *, ends: bool = False) -> bytes:
+        """Bytes of a stream, at most 16 MB; with `ends`, its last ones."""
+        return struct.pack(">II", stream, (_FIN if ends else 0) << 24 | len(data)) + data
+
+    def reset(self, stream: int) -> bytes:
+        """Give a stream up."""
+        return _frame(_RST_STREAM, struct.pack(">II", stream, 5))  # CANCEL
+
+    def ping(self, number: int) -> bytes:
+        """Send a ping, or send it back."""
+        return _frame(_PING, struct.pack(">I", number))
+
+    def _headers(self, headers: Mapping[str, str]) -> bytes:
+        block = struct.pack(">I", len(headers))
+        block += b"".join(_sized(name.lower()) + _sized(value) for name, value in headers.items())
+        return self._deflate.compress(block) + self._deflate.flush(zlib.Z_SYNC_FLUSH)
+
+
+def _frame(kind: int, body: bytes) -> bytes:
+    return struct.pack(">II", 1 << 31 | _VERSION << 16 | kind, len(body)) + body
+
+
+def _number(data: bytes) -> int:
+    if len(data) < 4:
+        raise SpdyError("a frame ends in the middle")
+    return int.from_bytes(data[:4], "big")
