@@ -1,9 +1,12 @@
-"""What authors of operators need beside a controller.
+"""Helpers for authors of operators.
 
-Custom resources, declared once (:class:`CustomResource`), and the definitions that have a server serve them
-(:func:`definition_of`, :func:`install`); objects that are owned and applied (:class:`Applier`); finalizers
-(:class:`Finalizer`); conditions and the status; and a controller as a class (:class:`Reconciler`). None of them is
-needed for a controller: each is a function or a small class over the client, and works alone.
+- Custom resources, declared once as a class (:class:`CustomResource`), and their CustomResourceDefinitions
+  (:func:`definition_of`, :func:`install`).
+- Server-side apply of objects that an operator owns (:class:`Applier`).
+- Finalizers (:class:`Finalizer`), conditions, and writing the status.
+- A controller as a class (:class:`Reconciler`).
+
+A controller needs none of them. Each is a function or a small class on top of the client, and can be used alone.
 """
 
 from kinformer.operator.applying import Applier

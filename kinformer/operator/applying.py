@@ -1,13 +1,14 @@
-"""Server-side apply under one field manager, without a request for what is as it should be.
+"""Server-side apply under one field manager, without requests for objects that are already as wanted.
 
-An operator says each time it syncs what its objects are to be, whole. :class:`Applier` sends that to the server as an
-apply patch, which changes the fields that are named, takes away those that the operator named the last time and does
-not name now, and leaves the fields of others alone.
+In each sync, an operator gives the complete wanted state of its objects. :class:`Applier` sends it to the server as an
+apply patch. The server sets the fields in the patch. It removes fields that the operator applied the last time and that
+are not in this patch. It does not change the fields of other field managers.
 
-Most of the time nothing is to be done. So the applier remembers what it applied last and what the server made of it,
-and sends nothing while it is asked for the same and the cache shows the object just so, its status and version aside.
-That needs an informer of the kind, as a controller that watches what it owns has; without one every apply is a request.
-Where the cache is behind, or a process has just started, an apply too many is sent, and none too few.
+Most of the time, nothing has to change. So the applier remembers the last patch and the resulting object. It sends no
+request if the same patch is wanted again and the cache shows the resulting object unchanged (except for its status and
+version). This needs an informer for the kind, which a controller that watches its owned objects has. Without an
+informer, every apply is a request. If the cache is behind, or the process has just started, an unnecessary request may
+be sent. A necessary request is never left out.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class _Applied:
-    """What was asked for the last time, and the object that came of it."""
+    """The last patch that was applied, and the resulting object."""
 
     wanted: bytes
     uid: str
@@ -40,10 +41,13 @@ class _Applied:
 
 class Applier:
     """
-    Applies objects under one name.
+    Applies objects under one field manager.
 
-    :param field_manager: the name, which has to stay the same between restarts and versions of the operator
-    :param informers: whose caches say what is there; None: the server is asked each time
+    :param client: for the requests
+    :param field_manager: the name of the field manager. It must stay the same in all restarts and versions of the
+        operator
+    :param informers: their caches are used to avoid requests; None: each apply is a request
+    :raises ValueError: if the name is empty
     """
 
     def __init__(self, client: Client, field_manager: str, informers: SharedInformerFactory | None = None) -> None:
@@ -56,12 +60,13 @@ class Applier:
 
     async def apply(self, obj: T, *, force: bool = True) -> Written[T]:
         """
-        Have these fields so; create the object if there is none.
+        Set these fields of an object; create the object if it does not exist.
 
-        :param obj: the fields that are wanted: a model, a custom resource, or a dict. Nothing else of it is changed
-        :param force: take over fields that others manage, as controllers do; else they are a conflict
-        :return: the object, and what changed. Where somebody else wrote at the same time, what they changed counts, too
-        :raises Conflict: if others manage some of the fields, and `force` is not set
+        :param obj: the wanted fields, as a model, a custom resource or a dict. Other fields are not changed
+        :param force: take over fields of other field managers, as controllers do. Otherwise such fields are a conflict
+        :return: the object, and the fields that changed. If another client wrote at the same time, its changes are
+            among them
+        :raises Conflict: if other field managers own some of the fields, and `force` is False
         :raises Invalid: if the server refuses the object
         """
         resource = await resource_of(self._client, obj)
@@ -83,13 +88,17 @@ class Applier:
         self, owner: Any, obj: T, *, gvk: GroupVersionKind | None = None, force: bool = True
     ) -> Written[T]:
         """
-        Apply an object that belongs to `owner`: it goes with its owner, and its changes wake the owner's sync where the
-        controller watches its kind with ``watch_owned``.
+        Apply an object, and make `owner` its controlling owner.
 
-        :param owner: as the server has it; `obj` gets its namespace, if it has none
-        :param gvk: what kind `owner` is, where its type does not tell
-        :raises AlreadyOwned: if the object is there, and another one is its controller
-        :raises ValueError: if it is to be in another namespace than its owner
+        The object is then deleted together with its owner. A controller that watches its kind with ``watch_owned``
+        syncs the owner when the object changes.
+
+        :param owner: an object from the server, with a UID
+        :param obj: the wanted fields. If it has no namespace, it gets its owner's
+        :param gvk: the kind of `owner`; needed only if its type does not tell
+        :param force: see :meth:`apply`
+        :raises AlreadyOwned: if the object exists and has another controlling owner
+        :raises ValueError: if the object is in another namespace than its owner
         """
         owned = copy.deepcopy(obj)
         set_controller_reference(owner, owned, gvk)
@@ -108,14 +117,14 @@ class Applier:
         return await self.apply(owned, force=force)
 
     def forget(self, obj: Any) -> None:
-        """Remember nothing of an object any more: for one that is gone for good."""
+        """Forget an object. Call this when it will not be applied again, to free memory."""
         key = accessor_of(obj).key(obj)
         for applied in [applied for applied in self._applied if applied[1] == key]:
             del self._applied[applied]
 
     def _cached(self, resource: Resource[Any], key: str) -> Any:
         informer = self._informers.informers.get(resource.gvr) if self._informers is not None else None
-        # Objects with some of the fields only cannot be compared with what an apply answers.
+        # An informer whose objects have only some of the fields cannot be used: they differ from the applied object.
         if informer is None or not informer.has_synced or informer.type is not resource.type:
             return None
         return informer.indexer.get_by_key(key)
@@ -130,5 +139,5 @@ async def _there(resource: Resource[Any], obj: Any) -> Any:
 
 
 def _same(cached: Any, last: _Applied) -> bool:
-    """Whether an object is what came of an apply, but for what the server keeps by itself."""
+    """Whether an object is still the result of an apply, apart from the fields that the server sets."""
     return accessor_of(cached).uid(cached) == last.uid and comparable(cached) == last.result

@@ -1,6 +1,6 @@
-"""What a write came to: an object before and one after go in, the fields that differ come out.
+"""The result of a write: whether the object was created or updated, and which fields changed.
 
-What :func:`create_or_update` and :class:`Applier` return, so that a log line or an Event can say what was done.
+:func:`create_or_update` and :class:`Applier` return it, so that a log line or an Event can say what was done.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ __all__ = ("Outcome", "Written", "changed_fields")
 
 T = TypeVar("T")
 
-#: Of the metadata, what the server counts and keeps by itself.
+#: The fields of the metadata that the server sets.
 _KEPT_BY_SERVER: Final = frozenset(
     ("resourceVersion", "generation", "managedFields", "uid", "creationTimestamp", "selfLink")
 )
 
 
 class Outcome(enum.Enum):
-    """What happened to the object."""
+    """Whether a write created or changed the object."""
 
     CREATED = "created"
     UPDATED = "updated"
@@ -33,9 +33,11 @@ class Outcome(enum.Enum):
 @dataclass(frozen=True, slots=True)
 class Written(Generic[T]):
     """
-    An object as the server has it after a write, and what was different before.
+    An object after a write, and what the write changed.
 
-    :ivar fields: the paths of the fields that changed, as ``spec.replicas``; empty for a new object
+    :ivar object: the object, as the server returned it
+    :ivar outcome: whether it was created or changed
+    :ivar fields: the paths of the fields that changed, such as ``spec.replicas``; empty for a new object
     """
 
     object: T
@@ -50,16 +52,16 @@ class Written(Generic[T]):
 
 def changed_fields(before: Any, after: Any) -> tuple[str, ...]:
     """
-    The paths at which two objects differ, in the order of their names. Lists are compared as wholes.
+    Return the sorted paths of the fields in which two objects differ. A list counts as one field.
 
-    What the server keeps by itself is left aside: the status, and in the metadata the versions, the uid, the time of
-    creation and the managed fields.
+    The status is ignored, and so are the metadata fields that the server sets: the versions, the UID, the creation
+    timestamp and the managed fields.
     """
     return tuple(sorted(_differences(comparable(before), comparable(after), "")))
 
 
 def comparable(obj: Any) -> dict[str, Any]:
-    """An object as JSON has it, without what the server keeps by itself."""
+    """An object as a dict, without its status and the metadata fields that the server sets."""
     plain = dict(obj) if isinstance(obj, Mapping) else to_dict(obj)
     plain.pop("status", None)
     metadata = plain.get("metadata") or {}

@@ -1,8 +1,8 @@
-"""Conditions: an object's list of what is true of it, one entry a type.
+"""Conditions of an object: a list with one entry for each type of condition.
 
-Lists of conditions go in, of any model or of one's own Structs, and new lists come out: those of a cached object stay
-as they are. For a custom resource of one's own the entries are :class:`kinformer.models.V1Condition`, which is the
-API's ``metav1.Condition``.
+The functions take lists of conditions of any model, or of your own Structs. They return new lists, so a cached object
+is not changed. For your own custom resources use :class:`kinformer.models.V1Condition`, which is the API's
+``metav1.Condition``.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 __all__ = ("Condition", "get_condition", "is_condition_true", "set_condition", "without_condition")
 
-#: What the API takes as a reason.
+#: The format of a reason, as the API checks it.
 _REASON: Final = re.compile(r"[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?").fullmatch
 
 
 class Condition(Protocol):
-    """What all kinds of conditions have."""
+    """The fields that all kinds of conditions have."""
 
     @property
     def type(self) -> str: ...
@@ -41,18 +41,18 @@ C = TypeVar("C", bound=Condition)
 
 
 def get_condition(conditions: Sequence[C] | None, type_: str) -> C | None:
-    """The condition of that type, if there is one."""
+    """The condition of a type, None if there is none."""
     return next((condition for condition in conditions or () if condition.type == type_), None)
 
 
 def is_condition_true(conditions: Sequence[Condition] | None, type_: str) -> bool:
-    """Whether there is a condition of that type, and its status is ``True``."""
+    """Whether there is a condition of a type with the status ``True``."""
     found = get_condition(conditions, type_)
     return found is not None and found.status == "True"
 
 
 def without_condition(conditions: Sequence[C] | None, type_: str) -> list[C]:
-    """The conditions but for that of the type."""
+    """The conditions of all other types."""
     return [condition for condition in conditions or () if condition.type != type_]
 
 
@@ -67,17 +67,20 @@ def set_condition(
     now: datetime,
 ) -> list[V1Condition]:
     """
-    The conditions with this one at the place of what there was of its type, or at the end.
+    Return the conditions with a new one, which replaces the condition of the same type or is appended.
 
-    The time of the last transition changes with the status only, and not with the reason, the message or the generation
-    (apimachinery's ``meta.SetStatusCondition``). So a list that says the same as before is equal to it.
+    The last transition time changes only if the status changes, not if the reason, the message or the generation
+    changes (apimachinery's ``meta.SetStatusCondition``). So if nothing has changed, the new list is equal to the old
+    one.
 
-    :param status: None: not known
-    :param reason: a word by which programs tell why: ``DeploymentReady``
+    :param conditions: the old list; it is not changed
+    :param type_: the type of the condition, such as ``Ready``
+    :param status: None means ``Unknown``
+    :param reason: the reason for programs, a word in CamelCase: ``DeploymentReady``
     :param message: a sentence for people
-    :param observed_generation: the ``metadata.generation`` of the object that this was found out for
-    :param now: the time of a transition: ``context.clock.now()``
-    :raises ValueError: if the API would refuse the reason
+    :param observed_generation: the ``metadata.generation`` of the object that the condition is for
+    :param now: the current time: ``context.clock.now()``
+    :raises ValueError: if the API would not accept the reason
     """
     from kinformer.models import V1Condition
 
@@ -92,7 +95,7 @@ def set_condition(
         reason=reason,
         message=message,
         observed_generation=observed_generation,
-        # As the API keeps it, in whole seconds: what is read back is then equal to what was written.
+        # The API keeps whole seconds. With a fraction, the written condition would differ from the one that is read.
         last_transition_time=since or now.replace(microsecond=0),
     )
     if current is None:

@@ -1,7 +1,6 @@
-"""Custom resources, declared once: a class that is the type of the objects, and says where they are served.
+"""Custom resources, declared once as a class: the type of the objects, with its group, version and plural.
 
-What flows in is a class statement; what comes out is a type that everything else understands without being told group,
-version, kind and plural again: informers, clients, event sources, owner references and Events::
+Informers, clients, event sources, owner references and Events take this class, and need no further names::
 
     class WebAppSpec(Fields):
         image: str
@@ -19,9 +18,10 @@ version, kind and plural again: informers, clients, event sources, owner referen
     apps = informers.informer_for(WebApp)
     await client.resource(WebApp).create(WebApp(metadata=V1ObjectMeta(name="shop"), spec=WebAppSpec(image="shop:1")))
 
-Objects are :class:`msgspec.Struct`, as models are: fields are decoded by their types, and what does not fit is an error
-that names the path. A field that the type does not know is left out when an object is read, and so is not there when it
-is written back: update the status, or apply, rather than replace a whole object that other versions have fields for.
+Objects are :class:`msgspec.Struct`, like models. Fields are decoded by their types, and a value of the wrong type is an
+error with the path of the field. A field that the class does not have is dropped when an object is read. So it is lost
+if the object is written back as a whole. If other versions of the class may have more fields, update the status or use
+apply.
 """
 
 from __future__ import annotations
@@ -43,11 +43,14 @@ Status = TypeVar("Status")
 @dataclass(frozen=True, slots=True)
 class Column:
     """
-    A column that kubectl shows.
+    A column in kubectl's table.
 
-    :param path: of the field in JSON, as ``.status.readyReplicas``
-    :param type: ``string``, ``integer``, ``number``, ``boolean`` or ``date``; by the field's type if empty
-    :param priority: 0: always shown; more: with ``-o wide``
+    :param name: the title
+    :param path: the JSON path of the field, such as ``.status.readyReplicas``
+    :param type: ``string``, ``integer``, ``number``, ``boolean`` or ``date``; if empty, it follows from the field's
+        type
+    :param description: a description of the column
+    :param priority: a column with 0 is always shown, one with a greater number only with ``-o wide``
     """
 
     name: str
@@ -60,9 +63,11 @@ class Column:
 @dataclass(frozen=True, slots=True)
 class Scale:
     """
-    Which fields ``kubectl scale`` and autoscalers go by: paths in JSON.
+    The JSON paths of the fields that ``kubectl scale`` and autoscalers use.
 
-    :param selector: of a text that is a label selector, which autoscalers need
+    :param spec_replicas: the wanted number of replicas
+    :param status_replicas: the actual number of replicas
+    :param selector: a string field with a label selector, which autoscalers need; empty if there is none
     """
 
     spec_replicas: str = ".spec.replicas"
@@ -73,14 +78,16 @@ class Scale:
 @dataclass(frozen=True, slots=True)
 class DefinitionOptions:
     """
-    What a class statement says for the CustomResourceDefinition alone.
+    The keywords of a class statement that are only for the CustomResourceDefinition.
 
-    :param singular: the kind in small letters if it is left out
-    :param short_names: for kubectl: ``("wa",)``
+    :param singular: the singular name; by default the kind in lower case
+    :param short_names: short names for kubectl: ``("wa",)``
     :param categories: groups of kinds that kubectl lists together: ``("all",)``
-    :param served: whether the server offers this version
-    :param storage: whether objects are stored in this version: one version of each kind is
-    :param deprecated: True, or the warning that whoever uses this version gets
+    :param columns: the columns of kubectl's table
+    :param scale: the fields of the ``scale`` subresource; None: there is no such subresource
+    :param served: whether the server serves this version
+    :param storage: whether objects are stored in this version. Exactly one version of a kind is the stored one
+    :param deprecated: True, or the text of the warning that clients of this version get
     """
 
     singular: str
@@ -95,15 +102,15 @@ class DefinitionOptions:
 
 class Fields(msgspec.Struct, kw_only=True, rename="camel", omit_defaults=True):
     """
-    A part of a custom resource: its spec, its status, or an object within them.
+    The base of the parts of a custom resource: its spec, its status, and objects within them.
 
-    Attributes are in Python's spelling and in JSON in the API's: ``ready_replicas`` is ``readyReplicas``. A field that
-    has its default is not written; the server sets the defaults that the definition names.
+    In JSON, names are in camel case: ``ready_replicas`` becomes ``readyReplicas``. A field that has its default value
+    is not written. The server sets the defaults of the definition.
     """
 
 
 class _CustomResourceMeta(msgspec.StructMeta):
-    """Takes the keywords of the class statement."""
+    """The metaclass that takes the keywords of the class statement."""
 
     def __new__(
         mcls,
@@ -159,19 +166,19 @@ class CustomResource(
 
     The keywords of the class statement:
 
-    - `group`, `version`, `plural`: where the objects are served, as in the CustomResourceDefinition;
-    - `kind`: the name of the class if it is left out;
-    - `namespaced`: False for objects that belong to no namespace;
-    - `singular`, `short_names`, `categories`, `columns`, `scale`, `served`, `storage` and `deprecated`: what its
-      definition says besides; see :class:`DefinitionOptions`.
+    - `group`, `version`, `plural`: as in the CustomResourceDefinition;
+    - `kind`: by default the name of the class;
+    - `namespaced`: False for objects that have no namespace;
+    - `singular`, `short_names`, `categories`, `columns`, `scale`, `served`, `storage` and `deprecated`: for the
+      CustomResourceDefinition; see :class:`DefinitionOptions`.
 
-    A class without `group`, `version` and `plural` is a base for others. A resource without a status has ``None`` for
-    its second type.
+    A class without `group`, `version` and `plural` is a base class for others. If the resource has no status, give
+    ``None`` as the second type.
     """
 
-    #: Where the objects are served; what :func:`kinformer.models.resource_for` gives.
+    #: The group, version, kind and plural. :func:`kinformer.models.resource_for` returns this.
     __resource__: ClassVar[ResourceInfo]
-    #: What the definition says besides.
+    #: The other keywords, for the definition.
     __definition__: ClassVar[DefinitionOptions]
 
     api_version: str = ""
@@ -181,7 +188,7 @@ class CustomResource(
     status: Status | None = None
 
     def __post_init__(self) -> None:
-        # Not by defaults, which are left out when an object is written: a manifest says what it is.
+        # These are no defaults of the fields, because defaults are not written, and a manifest needs both fields.
         if not self.kind:
             declared: ResourceInfo | None = getattr(type(self), "__resource__", None)
             if declared is not None:

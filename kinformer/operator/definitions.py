@@ -1,8 +1,8 @@
 """CustomResourceDefinitions, made from the classes of custom resources.
 
-Classes go in, one for each version of a kind; the definition comes out that has the server serve and check their
-objects. It can be printed (``kinformer crd my_package``), or installed by :func:`install`, which waits until the server
-serves it.
+A definition is made from one or more classes, one for each version of a kind. With the definition, the server serves
+and checks the objects. Print it with ``kinformer crd my_package``, or install it with :func:`install`, which waits
+until the server serves the objects.
 """
 
 from __future__ import annotations
@@ -24,24 +24,25 @@ __all__ = ("DefinitionNotEstablished", "definition_of", "install")
 
 _FIELD_MANAGER: Final = "kinformer"
 
-#: Seconds between two looks at whether the server serves it.
+#: Seconds after which :func:`install` checks again whether the server serves the objects.
 _LOOK_AGAIN: Final = 0.05
 
-#: What columns call the types of a schema.
+#: The types of a schema that a column may have as well.
 _COLUMN_TYPES: Final = frozenset({"string", "integer", "number", "boolean"})
 
 
 class DefinitionNotEstablished(Exception):
-    """The server has a definition and does not serve it."""
+    """The server has a definition, but does not serve its objects."""
 
 
 def definition_of(*types: type[CustomResource[Any, Any]]) -> V1CustomResourceDefinition:
     """
-    The definition of one kind.
+    Make the definition of one kind.
 
-    :param types: its classes, one for each version; the one of `storage` is what objects are stored in
-    :raises ValueError: if they are not of one kind, or not exactly one of them is stored
-    :raises SchemaError: if a field's type has no form in a definition, or a path leads nowhere; the text names it
+    :param types: the classes of the kind, one for each version. The one with `storage` is the stored version
+    :raises ValueError: if the classes are of different kinds, or not exactly one of them has `storage`
+    :raises SchemaError: if the type of a field cannot be expressed in a definition, or the path of a column or of
+        `scale` does not exist
     """
     if not types:
         raise ValueError("a definition needs a class at least")
@@ -143,7 +144,7 @@ def _whole_schema(type_: type[CustomResource[Any, Any]]) -> Schema:
     if fields["status"] not in (type(None), None):
         status = schema_of(fields["status"], "status", defaults=False)
         if status.get("type") == "object":
-            # An operator fills a status in by and by.
+            # An operator may write the fields of a status one after the other.
             status.pop("required", None)
         properties["status"] = status
     made: Schema = {"type": "object", "required": ["spec"], "properties": properties}
@@ -174,7 +175,7 @@ def _column_type(schema: Schema) -> str:
 
 
 def _found(schema: Schema, path: str, type_: type[Any]) -> Schema:
-    """The schema of the field at a path; an empty one where the path is none of plain names."""
+    """The schema of the field at a path; an empty one if the path has more than plain names."""
     if path.startswith(".metadata."):
         return {"type": "string", **({"format": "date-time"} if path.endswith("Timestamp") else {})}
     if not path.startswith(".") or any(sign in path for sign in "[]\\@?"):
@@ -199,16 +200,17 @@ async def install(
     clock: Clock | None = None,
 ) -> V1CustomResourceDefinition:
     """
-    Have a server serve custom resources: apply their definitions, and return once their objects can be written.
+    Apply the definition of a custom resource, and wait until its objects can be written.
 
-    Versions of one kind are told together. Installing what is there already changes nothing::
+    If the definition is installed already, nothing changes. All versions of a kind must be given together::
 
         await install(client, WebApp)
 
     :param types: the classes of one kind
-    :param timeout: seconds for the server to serve it
+    :param field_manager: the field manager that applies the definition
+    :param timeout: seconds to wait until the server serves the objects
     :return: the definition
-    :raises DefinitionNotEstablished: if the server does not; the text says what stands against it
+    :raises DefinitionNotEstablished: if the server does not serve the objects in time; the text has the reason
     :raises Invalid: if the server refuses the definition
     """
     clock = clock or RealClock()
@@ -221,7 +223,7 @@ async def install(
             while not _is_established(applied):
                 await clock.sleep(_LOOK_AGAIN)
                 applied = await definitions.get(name)
-            # Established is said before each server of several has taken it in.
+            # The condition may be true before each of several API servers serves the objects.
             while True:
                 try:
                     await client.resource(types[0]).list(options=ListOptions(limit=1))

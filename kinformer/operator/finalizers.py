@@ -1,7 +1,7 @@
-"""Finalizers: cleaning up outside the cluster before an object may go.
+"""Finalizers: cleaning up outside the cluster before an object is removed.
 
-An object that has a finalizer stays, with a deletion timestamp, until the finalizer is taken off. The whole dance is
-:meth:`Finalizer.ensure`, at the beginning of a sync::
+A deleted object that has a finalizer stays, with a deletion timestamp, until the finalizer is removed.
+:meth:`Finalizer.ensure` does all that is needed. Call it at the beginning of a sync::
 
     dns = Finalizer("example.com/dns", client)
 
@@ -10,8 +10,8 @@ An object that has a finalizer stays, with a deletion timestamp, until the final
         if app is not None and (app := await dns.ensure(app, cleanup=remove_record)) is not None:
             ...  # the object is alive, and has the finalizer
 
-Each patch names the uid and the resource version that it was made for. The server refuses it with a conflict for
-another object of the name, and where somebody else has changed the object meanwhile.
+Each patch has the UID and the resourceVersion of the object that it was made for. If the object has been replaced or
+changed since, the server answers with a conflict.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ T = TypeVar("T")
 
 
 def has_finalizer(obj: Any, finalizer: str) -> bool:
-    """Whether an object has a finalizer of that name."""
+    """Whether an object has a finalizer."""
     return finalizer in accessor_of(obj).finalizers(obj)
 
 
 async def add_finalizer(client: Client, obj: T, finalizer: str) -> T:
     """
-    Put a finalizer on an object, and return the object as it is then; the one that was given if it is there already.
+    Add a finalizer to an object, and return the new object. If the object has the finalizer, it is returned as it is.
 
-    :raises Conflict: if the object has changed since it was read, or another one has its name
+    :raises Conflict: if the object has changed since it was read, or was replaced by another one
     :raises NotFound: if the object is gone
-    :raises ValueError: if the name is not qualified (``example.com/dns``), which the API wants
+    :raises ValueError: if the name has no domain; the API wants one, as in ``example.com/dns``
     """
     if "/" not in finalizer:
         raise ValueError(f"the finalizer {finalizer!r} has no domain: want a name such as 'example.com/{finalizer}'")
@@ -50,9 +50,9 @@ async def add_finalizer(client: Client, obj: T, finalizer: str) -> T:
 
 async def remove_finalizer(client: Client, obj: T, finalizer: str) -> T | None:
     """
-    Take a finalizer off an object, and return the object as it is then; None if it is gone.
+    Remove a finalizer from an object, and return the new object; None if the object is gone.
 
-    :raises Conflict: if the object has changed since it was read, or another one has its name
+    :raises Conflict: if the object has changed since it was read, or was replaced by another one
     """
     found = accessor_of(obj).finalizers(obj)
     if finalizer not in found:
@@ -78,10 +78,11 @@ async def _write(client: Client, obj: T, finalizers: list[str]) -> T:
 
 class Finalizer:
     """
-    A finalizer, and what has to be done before it is taken off.
+    A finalizer of an operator.
 
-    :param name: qualified by a domain: ``example.com/dns``
-    :param events: is told of a clean-up that fails, as an Event ``CleanupFailed`` about the object
+    :param name: the name, with a domain: ``example.com/dns``
+    :param client: for the patches
+    :param events: if a clean-up fails, it records an Event ``CleanupFailed`` for the object; None: there is no Event
     """
 
     def __init__(self, name: str, client: Client, events: EventRecorder | None = None) -> None:
@@ -91,13 +92,13 @@ class Finalizer:
 
     async def ensure(self, obj: T, cleanup: Callable[[T], Awaitable[None]]) -> T | None:
         """
-        Have the finalizer on an object that lives; clean up and take it off one that is being deleted.
+        Add the finalizer to the object. If the object is being deleted, clean up and remove the finalizer instead.
 
-        :param obj: as the cache has it; it is not changed
-        :param cleanup: awaited with the object. It may be called more than once for one object
-        :return: the object, with the finalizer, as the server has it; None if it is being deleted: nothing else is to
-            be done for it
-        :raises Conflict: if the object has changed since it was read; the sync is then called again
+        :param obj: an object from the cache; it is not changed
+        :param cleanup: is awaited with the object. It may be called more than once for the same object
+        :return: the object with the finalizer; None if the object is being deleted, and the sync has nothing more to do
+        :raises Conflict: if the object has changed since it was read. Let this exception leave the sync: the key is
+            then synced again
         """
         if not accessor_of(obj).is_being_deleted(obj):
             return await add_finalizer(self._client, obj, self.name)

@@ -1,4 +1,4 @@
-"""Which resource an object belongs to, by its type or, for dicts, by what it says."""
+"""Finds the resource of an object: by its type or, for a dict, by its ``apiVersion`` and ``kind``."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ __all__ = ("resource_of",)
 
 async def resource_of(client: Client, obj: Any) -> Resource[Any]:
     """
-    The verbs for an object.
+    The client's resource for an object.
 
-    :raises LookupError: if its type is served by no resource that is known
-    :raises ValueError: if it is a dict that does not say what it is
-    :raises NoKindMatch: if the server serves no such kind
+    :raises LookupError: if its type is not a known model or custom resource
+    :raises ValueError: if it is a dict without ``apiVersion`` or ``kind``
+    :raises NoKindMatch: if the server does not serve this kind
     """
     if isinstance(obj, Mapping):
         return await client.resource_for_object(obj)

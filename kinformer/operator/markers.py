@@ -1,13 +1,13 @@
-"""What a field of a custom resource says beyond its type: annotations that end up in the definition.
+"""Markers for the fields of a custom resource: Kubernetes' extensions of the schema in its definition.
 
-They stand in ``Annotated`` beside :class:`msgspec.Meta`, which has the ordinary ones: ``ge``, ``le``, ``min_length``,
-``max_length``, ``pattern``, ``description``, and the like::
+Write them in ``Annotated``, beside :class:`msgspec.Meta`, which has the usual ones: ``ge``, ``le``, ``min_length``,
+``max_length``, ``pattern``, ``description`` and so on::
 
     class WebAppSpec(Fields):
         replicas: Annotated[int, Meta(ge=0, le=100), rule("self >= oldSelf", "cannot be scaled down")] = 1
         ports: Annotated[list[Port], list_map("name")] = []
 
-The server checks all of it. This process checks what :class:`msgspec.Meta` says, when it decodes an object.
+The server checks all of them. When this process decodes an object, it checks only those of :class:`msgspec.Meta`.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ __all__ = ("atomic", "immutable", "list_map", "list_set", "preserve_unknown_fiel
 
 def list_map(*keys: str) -> msgspec.Meta:
     """
-    A list whose items are told apart by these fields: different field managers may own different items.
+    A list whose items are identified by these fields. Different field managers may own different items.
 
-    :param keys: the names of the fields in JSON
-    :raises ValueError: if there are none
+    :param keys: the JSON names of the fields
+    :raises ValueError: if no key is given
     """
     if not keys:
         raise ValueError("list_map() has no keys: name the fields that tell the items apart")
@@ -32,21 +32,22 @@ def list_map(*keys: str) -> msgspec.Meta:
 
 
 def list_set() -> msgspec.Meta:
-    """A list of texts or numbers of which none is there twice."""
+    """A list of strings or numbers without duplicates."""
     return _extra({"x-kubernetes-list-type": "set"})
 
 
 def atomic() -> msgspec.Meta:
-    """A list or an object that has one owner as a whole: an apply replaces all of it."""
+    """A list or an object that has one field manager as a whole: an apply replaces all of it."""
     return _extra({"x-kubernetes-list-type": "atomic"})
 
 
 def rule(expression: str, message: str = "", *, field_path: str = "", reason: str = "") -> msgspec.Meta:
     """
-    A rule in CEL that the server checks: ``self`` is the value, ``oldSelf`` what it was before.
+    A rule in CEL that the server checks. In the rule, ``self`` is the value, and ``oldSelf`` is the old value.
 
-    :param message: what is said when it is broken; the expression if empty
-    :param field_path: the field that is said to be wrong, as ``.replicas``
+    :param expression: the rule
+    :param message: the error message when the rule does not hold; if empty, the message has the expression
+    :param field_path: the field that the error names, such as ``.replicas``
     :param reason: ``FieldValueInvalid`` (if empty), ``FieldValueForbidden``, ``FieldValueRequired`` or
         ``FieldValueDuplicate``
     """
@@ -55,12 +56,12 @@ def rule(expression: str, message: str = "", *, field_path: str = "", reason: st
 
 
 def immutable(message: str = "cannot be changed") -> msgspec.Meta:
-    """A field that keeps the value that it was created with."""
+    """A field whose value cannot be changed after the object was created."""
     return rule("self == oldSelf", message)
 
 
 def preserve_unknown_fields() -> msgspec.Meta:
-    """An object that may have fields which its type does not know: the server keeps them."""
+    """An object that may have fields that are not in its schema. The server keeps them."""
     return _extra({"x-kubernetes-preserve-unknown-fields": True})
 
 

@@ -1,4 +1,4 @@
-"""Owner references: whose an object is, so that it goes when its owner goes and its changes wake its owner's sync."""
+"""Owner references: an object is deleted with its owner, and its changes can trigger a sync of the owner."""
 
 from __future__ import annotations
 
@@ -11,19 +11,24 @@ __all__ = ("AlreadyOwned", "set_controller_reference")
 
 
 class AlreadyOwned(Exception):
-    """Another object is the controller already; an object has one controller at most."""
+    """The object already has another controlling owner. An object can have only one."""
 
 
 def set_controller_reference(owner: Any, obj: Any, gvk: GroupVersionKind | None = None) -> None:
     """
-    Make `owner` the controller of `obj`, in place (controller-runtime's ``SetControllerReference``).
+    Make `owner` the controlling owner of `obj`, in place (controller-runtime's ``SetControllerReference``).
 
-    An object without a namespace gets its owner's. A reference to the same owner that is there already is replaced.
+    If the object has no namespace, it gets its owner's. If it has a reference to this owner already, the reference is
+    replaced.
 
-    :param obj: a model, a custom resource or a dict, with metadata; not one of a cache
-    :param gvk: what kind `owner` is, where its type does not tell
-    :raises AlreadyOwned: if another object is the controller of `obj`
-    :raises ValueError: if `obj` is in another namespace than its owner, or `owner` has no uid (it was never created)
+    :param owner: an object from the server, with a UID
+    :param obj: a model, a custom resource or a dict, with metadata. It is changed, so it must not be an object of a
+        cache
+    :param gvk: the kind of `owner`; needed only if its type does not tell
+    :raises AlreadyOwned: if `obj` has another controlling owner
+    :raises ValueError: if `obj` is in another namespace than its owner, or `owner` has no UID because it was not
+        created yet
+    :raises TypeError: if the metadata of `obj` is of another type
     """
     owners, objects = accessor_of(owner), accessor_of(obj)
     uid, namespace = owners.uid(owner), owners.namespace(owner)

@@ -1,6 +1,6 @@
-"""Reconciler: a controller as a class, for those who think of it as one.
+"""Reconciler: a controller as a class.
 
-A subclass names its resource and what it owns, and has one method that brings one object to where it should be::
+A subclass names its resource and the kinds that it owns. It has one method that brings an object to its desired state::
 
     class WebAppReconciler(Reconciler[WebApp]):
         name = "webapp"
@@ -13,8 +13,8 @@ A subclass names its resource and what it owns, and has one method that brings o
 
     make_controller = WebAppReconciler.make_controller
 
-What comes out is a :class:`~kinformer.manager.Controller` like any other. The class adds the wiring that such
-controllers have in common, and nothing that a function ``sync(key)`` with some lines of wiring could not do.
+The result is a :class:`~kinformer.manager.Controller` like any other. The class only saves the wiring that such
+controllers have in common. A function ``sync(key)`` with some lines of wiring can do the same.
 """
 
 from __future__ import annotations
@@ -38,22 +38,23 @@ T = TypeVar("T")
 
 class Reconciler(ABC, Generic[T]):
     """
-    The base of reconcilers of objects of type `T`, a model or a :class:`~kinformer.operator.CustomResource`.
+    The base class of reconcilers. `T` is the type of the objects: a model or a
+    :class:`~kinformer.operator.CustomResource`.
 
-    What a subclass may set:
+    A subclass may set:
 
-    :cvar name: what log lines, metrics, Events and the field manager call it
-    :cvar owns: the types of the objects that it makes: a change of one wakes its owner
-    :cvar workers: how many objects are reconciled at once
-    :cvar when: which changes of an object wake it. By default those of the spec, the labels and the annotations: so it
-        does not hear of its own status writes
+    :cvar name: the name in logs, metrics and Events, and of the field manager
+    :cvar owns: the types of the objects that it creates. When one of them changes, its owner is reconciled
+    :cvar workers: how many objects are reconciled at a time
+    :cvar when: which changes of an object need a reconciliation. By default those of the spec, the labels and the
+    annotations, so that its own writes of the status do not count
 
-    What a method may use:
+    Its methods may use:
 
-    :ivar context: what the manager gave
-    :ivar client: the server
-    :ivar objects: the informer of the type, whose ``indexer`` is the cache
-    :ivar applier: applies and owns objects, under the name
+    :ivar context: the context from the manager
+    :ivar client: for requests to the API server
+    :ivar objects: the informer of the type. Its ``indexer`` is the cache
+    :ivar applier: applies objects under `name`
     :raises TypeError: when a subclass is defined without `name`, or without the type
     """
 
@@ -61,7 +62,7 @@ class Reconciler(ABC, Generic[T]):
     owns: ClassVar[tuple[type[Any], ...]] = ()
     workers: ClassVar[int] = 1
     when: ClassVar[tuple[Predicate, ...]] = (any_of(generation_changed, labels_changed, annotations_changed),)
-    #: The type of the objects, as the subclass names it: ``Reconciler[WebApp]``.
+    #: The type of the objects: ``WebApp`` for a subclass of ``Reconciler[WebApp]``.
     resource_type: ClassVar[Any]
 
     def __init_subclass__(cls, **keywords: Any) -> None:
@@ -83,12 +84,14 @@ class Reconciler(ABC, Generic[T]):
 
     @classmethod
     def make_controller(cls, context: ControllerContext) -> Controller:
-        """The controller: what an entry point of the group ``kinformer.controllers`` names."""
+        """Create the controller. An entry point of the group ``kinformer.controllers`` may refer to this method."""
         return cls(context).controller()
 
     def controller(self) -> Controller:
         """
-        The controller of this reconciler. Override it to watch more: ``return super().controller().watch_mapped(…)``.
+        Create the controller of this reconciler.
+
+        Override this to watch more kinds: ``return super().controller().watch_mapped(…)``.
         """
         controller = Controller(self.name, self._sync, workers=self.workers, clock=self.context.clock)
         controller.watch(self.objects, *self.when)
@@ -99,30 +102,33 @@ class Reconciler(ABC, Generic[T]):
     @abstractmethod
     async def reconcile(self, obj: T) -> float | timedelta | None:
         """
-        Bring one object to where it should be.
+        Bring one object to its desired state.
 
-        :param obj: as the cache has it, perhaps being deleted: not to be changed, and perhaps a little behind
-        :return: after how long to look again; None: when something changes
+        :param obj: the object from the cache. Do not change it. It may be a little old, and it may be being deleted
+        :return: the time (seconds or a timedelta) after which to reconcile it again; None: when something changes
         """
 
     async def deleted(self, key: str) -> None:
         """
-        An object is gone. It is not needed for what has owner references, or a finalizer: for what is in memory only.
+        Called when an object is gone. Override this to drop state that is kept in memory.
+
+        Owned objects are deleted by the garbage collector, and other clean-ups need a finalizer.
 
         :param key: ``namespace/name``, or ``name``
         """
 
     def event(self, obj: Any, reason: str, message: str, *, warning: bool = False) -> None:
         """
-        Record an Event about an object. Returns at once and raises nothing.
+        Record an Event about an object. This returns at once and does not raise.
 
         :param reason: a word in CamelCase: ``Scaled``
         :param message: a sentence for people
+        :param warning: whether the Event has the type ``Warning`` instead of ``Normal``
         """
         self._recorder.event(obj, WARNING if warning else NORMAL, reason, message)
 
     def finalizer(self, name: str) -> Finalizer:
-        """A finalizer whose clean-ups are told of by Events if they fail."""
+        """Create a finalizer that records an Event when a clean-up fails."""
         return Finalizer(name, self.client, self._recorder)
 
     async def update_status(self, obj: T, status: Any) -> T:

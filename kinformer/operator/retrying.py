@@ -1,7 +1,7 @@
-"""Conflicts: trying a read and a write again when somebody else has written in between.
+"""Conflicts: repeats a read and a write when another client has written in between.
 
-A sync needs none of this: it lets the :exc:`~kinformer.client.Conflict` out, and its controller calls it again once the
-cache has caught up. It is for what has no controller around it: a script, a test, a webhook, a migration.
+A sync does not need this: it lets the :exc:`~kinformer.client.Conflict` propagate, and its controller syncs the key
+again later. This is for code without a controller: a script, a test, a webhook, a migration.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ async def retry_on_conflict(
     clock: Clock | None = None,
 ) -> T:
     """
-    Call `attempt` until it ends without a conflict, and return what it returned (client-go's ``RetryOnConflict``).
+    Call `attempt` until it does not raise a conflict, and return its result (client-go's ``RetryOnConflict``).
 
-    It has to read the object anew each time, change it, and write it::
+    Each call must read the object again, change it, and write it::
 
         async def scale() -> None:
             app = await apps.get("shop", "default")
@@ -39,11 +39,13 @@ async def retry_on_conflict(
 
         await retry_on_conflict(scale)
 
-    :param tries: how often it is called at most; the defaults are client-go's ``DefaultRetry``
+    The defaults are those of client-go's ``DefaultRetry``.
+
+    :param tries: how often `attempt` is called at most
     :param initial: seconds to wait before the second try
-    :param factor: what a wait is multiplied with for the next one
-    :param jitter: the largest share that chance adds to a wait
-    :raises Conflict: the last one, when all tries have met one
+    :param factor: each wait is this many times as long as the one before
+    :param jitter: the largest share of a wait that is added at random
+    :raises Conflict: the last one, if all tries raised a conflict
     :raises ValueError: if `tries` is less than 1
     """
     if tries < 1:

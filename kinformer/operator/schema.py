@@ -1,8 +1,9 @@
-"""Schemas: from the types of a custom resource to what its definition tells the server.
+"""Schemas: makes the schema of a CustomResourceDefinition from the Python types of a custom resource.
 
-A type goes in, what the API calls a structural schema comes out (apiextensions' OpenAPI v3 schema, without references
-and alternatives), with descriptions, defaults, enumerations, ranges, and Kubernetes' own extensions
-(:mod:`kinformer.operator.markers`). What has no such form is an error that names the path.
+The result is a *structural schema* of the API (an OpenAPI v3 schema of apiextensions, without references and
+alternatives). It has descriptions, defaults, enumerations, ranges, and Kubernetes' extensions
+(:mod:`kinformer.operator.markers`). A type that cannot be expressed in such a schema is an error with the path of the
+field.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from kinformer.models import Model
 
 __all__ = ("Schema", "SchemaError", "schema_of")
 
-#: An OpenAPI v3 schema, as JSON has it.
+#: An OpenAPI v3 schema, as a dict.
 Schema = dict[str, Any]
 
-#: What an Annotated says that has no place of its own.
+#: The key of the CEL rules.
 _VALIDATIONS: Final = "x-kubernetes-validations"
 
-#: What the API says of its own types and their models do not: which fields it requires, and which are quantities.
+#: The models do not say which fields of the API's types are required, and which are quantities.
 _REQUIRED: Final = {"V1Condition": ("lastTransitionTime", "message", "reason", "status", "type")}
 _QUANTITIES: Final = {"V1ResourceRequirements": ("limits", "requests")}
 _QUANTITY: Final = {"x-kubernetes-int-or-string": True}
@@ -33,9 +34,10 @@ _QUANTITY: Final = {"x-kubernetes-int-or-string": True}
 
 class SchemaError(TypeError):
     """
-    A type has no form in a definition.
+    A type cannot be expressed in a definition.
 
-    :param path: where it stands, as ``spec.ports[]``
+    :param path: the path of the field, such as ``spec.ports[]``
+    :param what: what is wrong
     """
 
     def __init__(self, path: str, what: str) -> None:
@@ -44,16 +46,18 @@ class SchemaError(TypeError):
 
 def schema_of(type_: Any, path: str = "", *, defaults: bool = True) -> Schema:
     """
-    The structural schema of a type.
+    Make the structural schema of a type.
 
-    :param path: where it stands, for errors
-    :param defaults: whether fields with a default have it in the schema: not for a status, which nobody fills in
-    :raises SchemaError: if the type has no form in a definition
+    :param path: the path of the field, for errors
+    :param defaults: whether the schema has the defaults of fields. A status needs none, because users do not write it
+    :raises SchemaError: if the type cannot be expressed in a definition
     """
     return _Maker(defaults).schema(types.type_info(type_), path, ())
 
 
 class _Maker:
+    """Makes schemas from msgspec's descriptions of types."""
+
     def __init__(self, defaults: bool) -> None:
         self._defaults = defaults
 
@@ -71,13 +75,13 @@ class _Maker:
             return self._dict(type_, path, within)
         make = _PLAIN.get(type(type_))
         if make is None:
-            raise SchemaError(path, f"{_called(type_)} has no form in a definition")
+            raise SchemaError(path, f"{_called(type_)} cannot be expressed in a definition: use another type")
         return make(type_)
 
     def _struct(self, type_: types.StructType, path: str, within: tuple[type, ...]) -> Schema:
         cls = type_.cls
         if cls in within:
-            # A schema cannot refer to itself.
+            # A schema cannot refer to itself, so a recursive type is not checked below this level.
             return {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
         properties: dict[str, Schema] = {}
         for field in type_.fields:
@@ -105,7 +109,7 @@ class _Maker:
         try:
             return {**made, "default": msgspec.to_builtins(default)}
         except TypeError as error:
-            raise SchemaError(path, f"the default {default!r} has no form in JSON") from error
+            raise SchemaError(path, f"the default {default!r} cannot be written as JSON") from error
 
     def _union(self, type_: types.UnionType, path: str, within: tuple[type, ...]) -> Schema:
         options = [option for option in type_.types if not isinstance(option, types.NoneType)]
@@ -196,14 +200,14 @@ def _merged(schema: Schema, said: Mapping[str, Any]) -> Schema:
 def _rules(meta: Any, path: str) -> list[Any]:
     said = meta.extra_json_schema if isinstance(meta, msgspec.Meta) else None
     if not said or _VALIDATIONS not in said:
-        raise SchemaError(path, f"{meta!r} among its rules: want what rule() gives")
+        raise SchemaError(path, f"its rules have {meta!r}: want results of rule() only")
     rules: list[Any] = said[_VALIDATIONS]
     return rules
 
 
 def _described(schema: Schema, cls: type) -> Schema:
     text = inspect.cleandoc(cls.__dict__.get("__doc__") or "")
-    # msgspec and models have docstrings of their own, which say nothing of the objects.
+    # The docstrings of models do not describe the objects.
     return {"description": text, **schema} if text and not issubclass(cls, Model) else schema
 
 

@@ -1,4 +1,4 @@
-"""Writing an object's status: not if it says nothing new, again if somebody was quicker, never onto another object."""
+"""Writes an object's status. It is not written if nothing has changed, and never to another object of the same name."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ S = TypeVar("S")
 
 
 class ObjectReplaced(SyncError):
-    """The object is gone, and another one has its name."""
+    """The object is gone, and another object has its name."""
 
 
 class StatusWriter(Protocol[T]):
-    """What is asked of a :class:`kinformer.client.Resource`."""
+    """The methods of :class:`kinformer.client.Resource` that are needed here."""
 
     async def get(self, name: str, namespace: str = "") -> T:
         """See :meth:`kinformer.client.Resource.get`."""
@@ -34,14 +34,17 @@ class StatusWriter(Protocol[T]):
 
 async def update_status_if_changed(client: Client, obj: T, status: Any) -> T:
     """
-    Write a status if it differs from the one that the object has, and return the object as it is then.
+    Write a status if it differs from the object's status, and return the new object.
 
-    A status that was not written costs no request, so a sync can call this each time. It is never written onto another
-    object of the name. Where somebody else wrote in between, it is tried once more on what the server has.
+    If the status is the same, there is no request, so a sync can call this each time. If another client has written in
+    between, the object is read from the server and the write is tried once more. The status is never written to another
+    object of the same name.
 
-    :param obj: a model or a custom resource, as the cache has it; it is not changed
-    :raises Conflict: if somebody else was quicker twice; the sync is then called again
-    :raises ObjectReplaced: if another object has the name by now
+    :param obj: a model or a custom resource from the cache; it is not changed
+    :param status: the new status
+    :raises Conflict: if other clients wrote in between twice. Let this exception leave the sync: the key is then synced
+        again
+    :raises ObjectReplaced: if another object has the name now
     :raises NotFound: if the object is gone
     """
     return await write_status(await resource_of(client, obj), obj, status)
@@ -57,23 +60,26 @@ async def write_status(
     retries: int = 1,
 ) -> T:
     """
-    Write a status if it differs from the object's, and return the object as it is then.
+    Write a status if it differs from the object's status, and return the new object.
 
-    A refused write is tried again on what the server has then. The object that is given stays as it is.
+    If the server refuses the write, the object is read again and the write is repeated.
 
-    :param same: whether the status that the object has (None if none) says what the new one does; equality if None
-    :param rebase: gives the status to write onto a fresh copy of the object; the same one if None
-    :param retries: how often to try again
-    :raises ObjectReplaced: if another object has its name by now
-    :raises ClientError: if it is refused still, or a fresh copy cannot be had (NotFound: the object is gone)
+    :param resource: for the requests
+    :param obj: the object; it is not changed
+    :param status: the new status
+    :param same: whether the object's status (None if it has none) and the new one count as equal; None: ``==``
+    :param rebase: computes the new status for the object that was read again; None: the status stays the same
+    :param retries: how often the write is repeated at most
+    :raises ObjectReplaced: if another object has the name now
+    :raises ClientError: if the last write is refused, or the object cannot be read again (NotFound: it is gone)
     """
-    current = obj.status  # type: ignore[attr-defined]  # kinds without a status have nothing to write
+    current = obj.status  # type: ignore[attr-defined]  # callers pass kinds that have a status
     if same(current, status) if same is not None else current == status:
         return obj
     uid = accessor_of(obj).uid(obj)
     for retries_left in range(retries, -1, -1):
         written = copy.copy(obj)
-        written.status = status  # type: ignore[attr-defined]
+        written.status = status  # type: ignore[attr-defined]  # callers pass kinds that have a status
         try:
             return await resource.update_status(written)
         except ApiError:
@@ -89,5 +95,5 @@ async def _fresh(resource: StatusWriter[T], obj: T, uid: str) -> T:
     accessor = accessor_of(obj)
     fresh = await resource.get(accessor.name(obj), accessor.namespace(obj))
     if (found := accessor.uid(fresh)) != uid:
-        raise ObjectReplaced(f"{accessor.key(obj)} was made anew: got uid {found}, want {uid}")
+        raise ObjectReplaced(f"{accessor.key(obj)} was deleted and created again: got uid {found}, want {uid}")
     return fresh

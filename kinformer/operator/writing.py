@@ -1,7 +1,7 @@
-"""Reading, changing and writing back: what controller-runtime calls ``CreateOrUpdate``.
+"""Reads an object, changes it and writes it back: controller-runtime's ``CreateOrUpdate``.
 
-Server-side apply (:class:`kinformer.operator.Applier`) is the better way for objects that an operator makes itself.
-This is for objects that others write too, where a change depends on what is there.
+For objects that only the operator writes, server-side apply (:class:`kinformer.operator.Applier`) is better. Use this
+for objects that others write as well, if the change depends on the current state.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 async def create_or_update(client: Client, obj: T, mutate: Callable[[T], None]) -> Written[T]:
     """
-    Have an object be as `mutate` makes it: create it if it is not there, update it if `mutate` changes something.
+    Create an object if it does not exist, or update it if `mutate` changes it.
 
     ::
 
@@ -32,10 +32,13 @@ async def create_or_update(client: Client, obj: T, mutate: Callable[[T], None]) 
         config = V1ConfigMap(metadata=V1ObjectMeta(name="shop", namespace="default"))
         written = await create_or_update(client, config, set_data)
 
-    :param obj: names the object; what a new one is made from. It is not changed
-    :param mutate: is given a copy of what the server has, or of `obj`, and changes it in place. It may be called again
-    :raises Conflict: if somebody else wrote in between: a sync lets it out, others use :func:`retry_on_conflict`
-    :raises AlreadyExists: if somebody else created the object in between
+    :param client: for the requests
+    :param obj: has the name and namespace of the object. A new object is made from it. It is not changed
+    :param mutate: gets a copy of the server's object, or of `obj` if there is none, and changes it in place. It must
+        give the same result if it is called again
+    :raises Conflict: if another client wrote the object in between. In a sync, let this exception propagate; elsewhere
+        use :func:`retry_on_conflict`
+    :raises AlreadyExists: if another client created the object in between
     :raises ValueError: if `mutate` changes the name or the namespace
     """
     resource: Resource[Any] = await resource_of(client, obj)
@@ -50,7 +53,7 @@ async def create_or_update(client: Client, obj: T, mutate: Callable[[T], None]) 
         return Written(found, Outcome.UNCHANGED)
     written = await resource.update(wanted)
     if accessor.resource_version(written) == accessor.resource_version(found):
-        # What was changed is nothing to the server, or it has set it back.
+        # The server did not store anything: it has normalised the change away.
         return Written(written, Outcome.UNCHANGED)
     return Written(written, Outcome.UPDATED, changed_fields(found, written))
 

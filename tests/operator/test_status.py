@@ -54,7 +54,7 @@ async def test_it_is_never_written_onto_another_object_of_the_name() -> None:
     server = FakeServer(make_rs(uid="anew"))
     server.update_errors = [conflict()]
 
-    with pytest.raises(ObjectReplaced, match="ns/web was made anew"):
+    with pytest.raises(ObjectReplaced, match="ns/web was deleted and created again"):
         await write_status(server, make_rs(), status(1))
     assert len(server.updated) == 1
 

@@ -1,7 +1,8 @@
-"""Webhooks of one's own: functions that validate, change or convert objects, served to API servers over HTTPS.
+"""Webhooks of an operator: functions that validate, change or convert objects, served to API servers over HTTPS.
 
-:class:`Webhooks` has the functions; :class:`WebhookServer` serves them; :class:`CertificateFiles` and
-:class:`ClusterCertificate` are what it shows; :func:`configurations` and :class:`Registration` tell API servers of it.
+:class:`Webhooks` registers the functions, and :class:`WebhookServer` serves them. :class:`CertificateFiles` and
+:class:`ClusterCertificate` are its serving certificates. :func:`configurations` and :class:`Registration` register the
+webhooks at the API server.
 """
 
 from kinformer.operator.webhooks.certificates import (

@@ -1,9 +1,9 @@
-"""Certificates of webhooks: from files that are read again when they change, or made and renewed in the cluster.
+"""Certificates of webhooks: from files that are read again when they change, or created and renewed by the operator.
 
-*Files* are what cert-manager and its kin write: :class:`CertificateFiles`. *In the cluster*,
-:class:`ClusterCertificate` makes an authority and a certificate, and keeps both in a Secret that all replicas share.
-The authority is what the configurations of the webhooks name as their ``caBundle``. Whoever renews it writes it there.
-The old one stays beside the new one, so that no API server meets a certificate that it cannot check.
+:class:`CertificateFiles` reads files, such as those of cert-manager. :class:`ClusterCertificate` creates a certificate
+authority and a certificate, and keeps both in a Secret that all replicas share. The webhook configurations have the
+authority's certificate as their ``caBundle``. A replica that renews the authority also writes it there. The old
+authority stays beside the new one for some time, so that API servers can verify all certificates that are still in use.
 """
 
 from __future__ import annotations
@@ -37,23 +37,23 @@ __all__ = ("Certificate", "CertificateError", "CertificateFiles", "ClusterCertif
 
 log = get_logger(__name__)
 
-#: After how much of its life a certificate is made anew.
+#: The share of its life after which a certificate is renewed.
 _RENEWED_AFTER: Final = 2 / 3
 
-#: Seconds between two looks at the Secret.
+#: Seconds after which the Secret is read again.
 _LOOK_EVERY: Final = 60.0
 
 _TRIES: Final = 5
 
 
 class Certificate(Protocol):
-    """What a server shows its clients."""
+    """The serving certificate of a webhook server."""
 
     async def context(self) -> ssl.SSLContext:
         """
-        The context to listen with, always the same.
+        The context to listen with. It is always the same object.
 
-        :raises CertificateError: if there is none
+        :raises CertificateError: if there is no usable certificate
         """
 
     async def run(self) -> None:
@@ -64,8 +64,8 @@ class CertificateFiles:
     """
     A certificate and its key in files, which are read again when they change.
 
-    :param cert_file: the certificate, and those between it and its authority, in PEM
-    :param key_file: its key, in PEM, without a passphrase
+    :param cert_file: the certificate and its intermediate certificates, in PEM
+    :param key_file: the private key, in PEM, without a passphrase
     """
 
     def __init__(self, cert_file: Path, key_file: Path, *, clock: Clock | None = None) -> None:
@@ -73,23 +73,25 @@ class CertificateFiles:
 
     async def context(self) -> ssl.SSLContext:
         """
-        :raises CertificateError: if a file cannot be read, or the two do not fit together
+        The context to listen with. It is always the same object.
+
+        :raises CertificateError: if a file cannot be read, or the certificate and the key do not match
         """
         return self._serving.context()
 
     async def run(self) -> None:
-        """Look at the files again and again, until cancelled."""
+        """Read the files again when they have changed, until cancelled."""
         await self._serving.run()
 
 
 def service_hosts(service: str, namespace: str) -> tuple[str, ...]:
-    """The names by which API servers call a Service."""
+    """The host names that API servers use for a Service."""
     return f"{service}.{namespace}.svc", f"{service}.{namespace}.svc.cluster.local", f"{service}.{namespace}"
 
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """A certificate with its key, and from when to when it is valid."""
+    """A certificate with its key, and the period in which it is valid."""
 
     pair: KeyPair
     since: datetime
@@ -101,11 +103,15 @@ class _Pair:
 
 class ClusterCertificate:
     """
-    A certificate that replicas make, keep in a Secret and renew together.
+    A certificate that all replicas of an operator share. They create and renew it, and keep it in a Secret.
 
-    :param secret: ``(namespace, name)`` of the Secret, of type ``kubernetes.io/tls``; it is made if it is not there
-    :param hosts: the names and addresses that the certificate is for: :func:`service_hosts`
-    :param publish: is given the authorities, in PEM, whenever they change: writes them where API servers look
+    :param client: for the Secret
+    :param secret: the namespace and the name of the Secret, of type ``kubernetes.io/tls``. It is created if it does not
+        exist
+    :param hosts: the host names and addresses that the certificate is for, as :func:`service_hosts` returns them
+    :param publish: is called with the certificates of the authorities, in PEM, whenever they change. It has to write
+        them to the webhook configurations
+    :param clock: for times
     """
 
     def __init__(
@@ -128,7 +134,9 @@ class ClusterCertificate:
 
     async def context(self) -> ssl.SSLContext:
         """
-        :raises CertificateError: if the package `cryptography` is not installed, or the Secret holds something else
+        The context to listen with. It is always the same object.
+
+        :raises CertificateError: if the package `cryptography` is not installed, or the Secret has no valid certificate
         :raises ClientError: if the Secret cannot be read or written
         """
         if self._context is None:
@@ -137,18 +145,20 @@ class ClusterCertificate:
         return self._context
 
     async def run(self) -> None:
-        """Renew what is due, and show what another replica has renewed, until cancelled."""
+        """
+        Renew the certificates when it is time to, and load those that another replica has renewed, until cancelled.
+        """
         while True:
             await self._clock.sleep(_LOOK_EVERY)
             try:
                 await self.refresh()
             except (ClientError, CertificateError) as error:
-                # What is shown is good for months: it is tried again.
+                # The certificate in use is valid for months, so it is enough to try again later.
                 log.warning("webhook_certificate_not_refreshed", error=str(error))
 
     async def refresh(self) -> None:
         """
-        Read the Secret, renew what is due, publish the authorities and show the certificate.
+        Read the Secret, renew its certificates if it is time to, publish the authorities and load the certificate.
 
         :raises CertificateError: as :meth:`context`
         :raises ClientError: as :meth:`context`
@@ -174,7 +184,7 @@ class ClusterCertificate:
         self._context = context
 
     async def _settled(self) -> dict[str, bytes]:
-        """What the Secret holds, once nothing of it is due."""
+        """The data of the Secret, after the renewal of what is due."""
         for _ in range(_TRIES):
             try:
                 secret = await self._secrets.get(self._name, self._namespace)
@@ -190,7 +200,7 @@ class ClusterCertificate:
             try:
                 await self._write(secret, data)
             except (AlreadyExists, Conflict):
-                continue  # another replica was quicker: what it wrote will do
+                continue  # another replica has written the Secret: use its certificates
             log.info("webhook_certificate_renewed", secret=f"{self._namespace}/{self._name}")
             return data
         raise CertificateError(f"the Secret {self._namespace}/{self._name} is written by others all the time")
@@ -212,13 +222,13 @@ def _data_of(secret: V1Secret | None) -> dict[str, bytes]:
 
 
 def _renewed(held: dict[str, bytes], hosts: tuple[str, ...], now: datetime) -> dict[str, bytes]:
-    """What is to be held: what is held, as long as nothing of it is missing or due."""
+    """The data that the Secret should have. It differs from `held` only if something is missing or due."""
     authority = _pair(held.get("ca.crt", b""), held.get("ca.key", b""))
     certificate = _pair(held.get("tls.crt", b""), held.get("tls.key", b""))
     if authority is None or authority.is_due(now):
-        # The time is in its name, so that an old and a new one are told apart.
+        # The name has the time, so that the old and the new authority have different names.
         made = make_authority(f"webhook-ca@{int(now.timestamp())}", now)
-        # The old one vouches for the certificate that replicas show until they have seen the new one.
+        # The old authority is needed to verify the old certificate, until all replicas use the new one.
         before = authority.pair.certificate if authority is not None and authority.until > now else b""
         authority, bundle, certificate = _read(made), made.certificate + before, None
     else:
@@ -248,6 +258,6 @@ def _read(pair: KeyPair) -> _Pair:
 
 
 def _is_for(pair: _Pair, hosts: tuple[str, ...], authority: _Pair) -> bool:
-    """Whether a certificate is for these hosts, and of that authority."""
+    """Whether a certificate is for these hosts, and signed by that authority."""
     certificate = pair.pair.certificate
     return is_signed_by(certificate, authority.pair.certificate) and names_of(certificate) == set(hosts)

@@ -1,8 +1,8 @@
-"""Configurations: what tells API servers which webhooks there are, where, and whom to trust.
+"""Webhook configurations: they tell API servers which webhooks exist, where they are, and which authority to trust.
 
-The functions of a :class:`~kinformer.operator.webhooks.Webhooks` and an address go in; a
-ValidatingWebhookConfiguration and a MutatingWebhookConfiguration come out, to be printed as manifests or applied by the
-operator itself (:class:`Registration`), which also puts the authorities into them when they change.
+From the functions of a :class:`~kinformer.operator.webhooks.Webhooks` and an address, this module makes a
+ValidatingWebhookConfiguration and a MutatingWebhookConfiguration. They can be printed as manifests, or the operator
+applies them itself (:class:`Registration`) and updates them when the authorities change.
 """
 
 from __future__ import annotations
@@ -25,19 +25,21 @@ from kinformer.operator.webhooks.server import CONVERT_PATH
 
 __all__ = ("Address", "Registration", "configurations")
 
-#: A name that the API takes has two dots at least: what stands before those of one operator.
+#: The kind of configuration, by whether its webhooks mutate.
 _KINDS: Final = {True: "MutatingWebhookConfiguration", False: "ValidatingWebhookConfiguration"}
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
     """
-    Where API servers find the webhooks: a Service, or a URL.
+    The address of the webhook server: a Service, or a URL.
 
-    :param service: ``(namespace, name)``; with `port`
+    :param service: the namespace and the name of the Service
+    :param port: the port of the Service
     :param url: ``https://host:port``, for a server outside the cluster
-    :param authorities: who vouches for the certificate there, in PEM; empty where the machine's own will do
-    :raises ValueError: if both or neither of `service` and `url` are given, or the URL is none of HTTPS
+    :param authorities: the certificates of the authorities to trust, in PEM; empty: those that the API server trusts
+        anyway
+    :raises ValueError: if both or neither of `service` and `url` are given, or the URL does not begin with ``https://``
     """
 
     service: tuple[str, str] | None = None
@@ -49,10 +51,10 @@ class Address:
         if (self.service is None) == (not self.url):
             raise ValueError("webhooks are found by a Service or by a URL: want one of the two")
         if self.url and not self.url.startswith("https://"):
-            raise ValueError(f"{self.url} is no address of webhooks: API servers ask over https:// only")
+            raise ValueError(f"{self.url} is not an address of webhooks: want a URL that begins with https://")
 
     def client_config(self, path: str) -> dict[str, Any]:
-        """What the API calls a WebhookClientConfig."""
+        """The API's WebhookClientConfig for a path."""
         made: dict[str, Any] = {}
         if self.service is not None:
             namespace, name = self.service
@@ -67,7 +69,7 @@ class Address:
 def configurations(
     webhooks: Webhooks, address: Address
 ) -> list[V1MutatingWebhookConfiguration | V1ValidatingWebhookConfiguration]:
-    """The configurations of all webhooks: one of those that mutate, one of those that validate; none without any."""
+    """Make one configuration of all mutating webhooks and one of all validating webhooks, if there are any."""
     made: list[Any] = []
     for mutates, type_ in ((True, V1MutatingWebhookConfiguration), (False, V1ValidatingWebhookConfiguration)):
         hooks = [hook for hook in webhooks.hooks.values() if hook.mutates is mutates]
@@ -84,6 +86,7 @@ def configurations(
 
 def _webhook(name: str, hook: Hook, address: Address) -> dict[str, Any]:
     resource = hook.resource
+    # The API wants a name with at least two dots.
     named = f"{hook.path.strip('/').replace('/', '-').lower()}.{name}"
     made: dict[str, Any] = {
         "name": named if named.count(".") > 1 else f"{named}.kinformer",
@@ -109,9 +112,13 @@ def _webhook(name: str, hook: Hook, address: Address) -> dict[str, Any]:
 
 class Registration:
     """
-    The configurations of an operator's webhooks, kept at the server by the operator itself.
+    Registers an operator's webhooks at the API server.
 
-    :param converted: the custom resources whose versions the webhooks convert: their definitions are told so
+    :param client: for the configurations
+    :param webhooks: the webhooks
+    :param address: the address of the webhook server
+    :param converted: the custom resources whose versions the webhooks convert. Their definitions are patched to use the
+        webhook
     """
 
     def __init__(
@@ -124,19 +131,20 @@ class Registration:
 
     async def publish(self, authorities: bytes) -> None:
         """
-        Apply the configurations, with these authorities: what a
-        :class:`~kinformer.operator.webhooks.ClusterCertificate` does with its own.
+        Apply the configurations with these authorities. Pass this to
+        :class:`~kinformer.operator.webhooks.ClusterCertificate`.
 
-        :raises ClientError: if the server refuses one
+        :param authorities: the certificates of the authorities, in PEM
+        :raises ClientError: if the server refuses a configuration
         """
         self._address = replace(self._address, authorities=authorities)
         await self.apply()
 
     async def apply(self) -> None:
         """
-        Apply the configurations as they are now.
+        Apply the configurations with the current authorities.
 
-        :raises ClientError: if the server refuses one
+        :raises ClientError: if the server refuses a configuration
         """
         for configuration in configurations(self._webhooks, self._address):
             resource: Any = self._client.resource(type(configuration))
@@ -154,13 +162,13 @@ class Registration:
                 "conversionReviewVersions": ["v1"],
             },
         }
-        # A merge patch, which leaves the versions to whoever applies the definition.
+        # A merge patch does not touch the versions. They belong to the field manager that applies the definition.
         await self._client.resource(V1CustomResourceDefinition).patch(
             name, {"spec": {"conversion": conversion}}, patch_type=PatchType.MERGE
         )
 
     async def withdraw(self) -> None:
-        """Delete the configurations: nobody asks the webhooks any more. The conversions stay."""
+        """Delete the configurations, so that API servers no longer call the webhooks. The conversions stay."""
         for configuration in configurations(self._webhooks, self._address):
             try:
                 await self._client.resource(type(configuration)).delete(self._webhooks.name)

@@ -1,7 +1,7 @@
-"""Webhooks: functions that an API server asks before it stores an object, or when it needs it at another version.
+"""Webhooks: functions that an API server calls before it stores an object, or when it needs another version of it.
 
-Functions are registered by decorators, by the type of object that they are for. They are given typed objects, and say
-what they think by what they return and raise::
+Functions are registered by decorators, for a type of objects. They get objects of this type, and decide by what they
+return or raise::
 
     webhooks = Webhooks("webapp-operator")
 
@@ -18,9 +18,10 @@ what they think by what they return and raise::
     @webhooks.converting(OldWebApp, WebApp)
     def to_new(old: OldWebApp) -> WebApp: ...
 
-Reviews as bytes go into :meth:`Webhooks.answer_admission` and :meth:`Webhooks.answer_conversion`, answers as bytes come
-out; :class:`~kinformer.operator.webhooks.WebhookServer` does that over HTTPS. A function that raises anything but
-:exc:`Denied` has failed: the API server is told so, and its failure policy decides.
+:meth:`Webhooks.answer_admission` and :meth:`Webhooks.answer_conversion` answer reviews.
+:class:`~kinformer.operator.webhooks.WebhookServer` calls them for requests over HTTPS. A function refuses a request by
+raising :exc:`Denied`. If it raises anything else, it has failed: the API server gets an error, and the failure policy
+of the webhook decides.
 """
 
 from __future__ import annotations
@@ -53,18 +54,18 @@ S = TypeVar("S")
 
 log = get_logger(__name__)
 
-#: What a webhook is asked about if nothing else is said.
+#: The default operations of a webhook.
 _WRITES: Final = ("CREATE", "UPDATE")
 _OPERATIONS: Final = frozenset(("CREATE", "UPDATE", "DELETE", "CONNECT", "*"))
 
 
 class Denied(Exception):
     """
-    What a function raises to have a request refused.
+    Raised by a function to refuse a request.
 
-    :param message: what the user reads
-    :param code: HTTP's; 403 by default, 422 for an object that is not valid
-    :param reason: the API's word for it: ``Forbidden``, ``Invalid``
+    :param message: the message for the user
+    :param code: the HTTP status: 403, or 422 for an object that is not valid
+    :param reason: the reason in the API's words: ``Forbidden``, ``Invalid``
     """
 
     def __init__(self, message: str, *, code: int = 403, reason: str = "Forbidden") -> None:
@@ -76,14 +77,18 @@ class Denied(Exception):
 @dataclass(eq=False, slots=True)
 class AdmissionRequest(Generic[T]):
     """
-    What is to be decided about.
+    The request that a function decides about.
 
-    :ivar object: the object as it is to be stored, with the request's own copy to change; of a deletion, what is
-        deleted
-    :ivar old: the object as it is stored; None for what is created
+    :ivar object: the object that is going to be stored; for a deletion, the object that is going to be deleted. The
+        function may change it
+    :ivar old: the stored object; None if the object is being created
     :ivar operation: ``CREATE``, ``UPDATE``, ``DELETE`` or ``CONNECT``
-    :ivar dry_run: nothing will be stored: nothing outside the cluster may be changed
-    :ivar raw: all that the API server said
+    :ivar name: the name of the object
+    :ivar namespace: its namespace
+    :ivar user: the user who makes the request
+    :ivar dry_run: if True, nothing will be stored, and the function must not change anything outside the cluster
+    :ivar raw: the whole request of the API server
+    :ivar warnings: the warnings for the user
     """
 
     object: T
@@ -97,7 +102,7 @@ class AdmissionRequest(Generic[T]):
     warnings: list[str] = field(default_factory=list)
 
     def warn(self, text: str) -> None:
-        """Tell the user something that is no reason to refuse: kubectl prints it."""
+        """Add a warning for the user. kubectl prints it. The request is not refused."""
         self.warnings.append(text)
 
 
@@ -106,15 +111,18 @@ Function = Callable[[AdmissionRequest[Any]], Any]
 
 class HookOptions(TypedDict, total=False):
     """
-    What a function is asked about, and how.
+    When and how the API server calls a function.
 
-    `operations` are some of ``CREATE``, ``UPDATE``, ``DELETE``, ``CONNECT``, or ``*``; by default the first two.
-    `subresources` are names such as ``status``, ``""`` for the object itself, or ``*``; by default the object alone.
-    `failure_policy` is ``Fail`` or ``Ignore``: what happens to a request while the webhook cannot be asked; by default
-    it fails. `side_effects` is ``None``, or ``NoneOnDryRun`` if the function changes something outside the cluster.
-    `timeout` is the number of seconds that the API server waits: 10 by default, 30 at most. `match_conditions` are CEL
-    expressions by name; the webhook is asked only if all of them hold. `path` is where it is asked; by default it is
-    made of the type.
+    - `operations`: some of ``CREATE``, ``UPDATE``, ``DELETE``, ``CONNECT``, or ``*``; by default ``CREATE`` and
+      ``UPDATE``;
+    - `subresources`: names such as ``status``, ``""`` for the object itself, or ``*``; by default only the object
+      itself;
+    - `failure_policy`: what happens to a request if the webhook cannot be called or fails: ``Fail`` (the default) or
+      ``Ignore``;
+    - `side_effects`: ``None`` (the default), or ``NoneOnDryRun`` if the function changes something outside the cluster;
+    - `timeout`: the number of seconds that the API server waits; 10 by default, 30 at most;
+    - `match_conditions`: CEL expressions by name; the webhook is called only if all of them are true;
+    - `path`: the URL path of the webhook; by default it is made from the type.
     """
 
     operations: Sequence[str]
@@ -129,9 +137,10 @@ class HookOptions(TypedDict, total=False):
 @dataclass(frozen=True, slots=True)
 class Hook:
     """
-    A function, and what it is asked about.
+    A registered function; see :class:`HookOptions`.
 
-    :param path: where the API server asks it, by controller-runtime's rule: ``/validate-example-com-v1-webapp``
+    :param mutates: whether it may change the object
+    :param path: the URL path, by default as in controller-runtime: ``/validate-example-com-v1-webapp``
     """
 
     function: Function
@@ -151,7 +160,7 @@ class Webhooks:
     """
     The webhooks of one operator.
 
-    :param name: what their configurations are called: ``webapp-operator``
+    :param name: the name of their configurations: ``webapp-operator``
     """
 
     def __init__(self, name: str) -> None:
@@ -168,12 +177,12 @@ class Webhooks:
         **options: Unpack[HookOptions],
     ) -> Callable[[Callable[[AdmissionRequest[T]], S]], Callable[[AdmissionRequest[T]], S]]:
         """
-        Register a function that says whether an object may be written: it raises :exc:`Denied` if not.
+        Register a function that decides whether an object may be written. It raises :exc:`Denied` if not.
 
-        :param type_: a model, a custom resource, or another type that says where its objects are served
+        :param type_: a model or a custom resource
         :param options: see :class:`HookOptions`
-        :raises ValueError: if there is a webhook at that path already, or an operation is none
-        :raises LookupError: if it is not known where objects of the type are served
+        :raises ValueError: if an option is not valid, or another webhook has the same path
+        :raises LookupError: if the type is not a known model or custom resource
         """
         return self._register(type_, False, options)
 
@@ -183,23 +192,24 @@ class Webhooks:
         **options: Unpack[HookOptions],
     ) -> Callable[[Callable[[AdmissionRequest[T]], S]], Callable[[AdmissionRequest[T]], S]]:
         """
-        Register a function that returns the object as it is to be, or None to leave it as it is.
+        Register a function that returns the changed object, or None if it does not change the object.
 
-        It may change ``request.object`` and return that. Fields that its type does not know stay as they are. It may be
-        asked again for what it has changed already, and then has to change nothing.
+        The function may change ``request.object`` and return it. Fields that the type does not have stay as they are.
+        The API server may call the function again with the changed object; then it must not change anything more.
 
-        The parameters are those of :meth:`validating`.
+        The parameters and exceptions are those of :meth:`validating`.
         """
         return self._register(type_, True, options)
 
     def converting(self, from_type: type[T], to_type: type[S]) -> Callable[[Callable[[T], S]], Callable[[T], S]]:
         """
-        Register a function that makes an object of one version of its kind from one of another.
+        Register a function that converts an object from one version of its kind to another.
 
-        Versions without a function of their own are reached over others: with functions to and from the newest version,
-        each version can be had from each. The metadata is taken over; a function may change labels and annotations.
+        If two versions have no function between them, other versions are used as steps. So functions to and from one
+        version are enough to convert between all versions. The metadata is kept, but a function may change labels and
+        annotations.
 
-        :raises ValueError: if the two are not versions of one kind
+        :raises ValueError: if the types are not two versions of one kind
         """
         source, target = resource_for(from_type), resource_for(to_type)
         if (source.group, source.kind) != (target.group, target.kind) or source.version == target.version:
@@ -218,12 +228,12 @@ class Webhooks:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Where the functions are asked."""
+        """The URL paths of the functions."""
         return tuple(self.hooks)
 
     @property
     def converts(self) -> bool:
-        """Whether there is something to convert."""
+        """Whether there are conversions."""
         return bool(self._conversions)
 
     def _register(
@@ -235,13 +245,13 @@ class Webhooks:
         failure_policy = options.get("failure_policy", "Fail")
         side_effects = options.get("side_effects", "None")
         if unknown := [operation for operation in operations if operation not in _OPERATIONS]:
-            raise ValueError(f"{unknown[0]!r} is no operation: want some of {', '.join(sorted(_OPERATIONS))}")
+            raise ValueError(f"{unknown[0]!r} is not an operation: want some of {', '.join(sorted(_OPERATIONS))}")
         for value, known, what in (
             (failure_policy, ("Fail", "Ignore"), "failure policy"),
             (side_effects, ("None", "NoneOnDryRun"), "side effect"),
         ):
             if value not in known:
-                raise ValueError(f"{value!r} is no {what}: want {' or '.join(known)}")
+                raise ValueError(f"{value!r} is not a {what}: want {' or '.join(known)}")
         if not 1 <= timeout <= 30:
             raise ValueError(f"the timeout is {timeout} s: want 1 to 30")
         at = options.get("path") or _path_of(resource, "mutate" if mutates else "validate")
@@ -270,11 +280,14 @@ class Webhooks:
 
     async def answer_admission(self, path: str, asked: RawRequest, seconds: float = 0.0) -> bytes:
         """
-        Have the function at a path decide.
+        Answer an admission review with the function at a path.
 
-        :param seconds: how long the API server waits; functions are not told, but cancelled by the server
-        :raises KeyError: if there is none
-        :raises Exception: whatever the function raises, :exc:`Denied` aside
+        :param path: the path of the function
+        :param asked: the request
+        :param seconds: how long the API server waits. It is not used here: the webhook server cancels the call then
+        :return: the body of the answer
+        :raises KeyError: if there is no function at the path
+        :raises Exception: any exception that the function raises, except :exc:`Denied`
         """
         hook = self.hooks[path]
         try:
@@ -293,7 +306,7 @@ class Webhooks:
         return allowed(asked.uid, create_json_patch(before, to_dict(result)), request.warnings)
 
     def answer_conversion(self, asked: ConversionRequest) -> bytes:
-        """Convert objects; one that cannot be is the answer for all."""
+        """Answer a conversion review. If one object cannot be converted, none is."""
         try:
             return converted(asked.uid, [self._converted(obj, asked.desired) for obj in asked.objects])
         except Exception as error:
@@ -320,7 +333,7 @@ class Webhooks:
             raise LookupError(f"there is no conversion of {version[1]} of {version[0]}") from None
 
     def _way(self, here: tuple[str, str], there: tuple[str, str]) -> list[Callable[[Any], Any]]:
-        """The functions to go through, as few as may be."""
+        """The shortest sequence of functions between two versions."""
         ways: dict[tuple[str, str], list[Callable[[Any], Any]]] = {here: []}
         line = [here]
         for version in line:
@@ -354,7 +367,7 @@ def _decoded(type_: type[T], obj: dict[str, Any]) -> T:
 
 
 def _metadata(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
-    """What the API server takes: all as it was, but for labels and annotations."""
+    """The old metadata with the new labels and annotations. The API server accepts no other change in a conversion."""
     kept = {name: value for name, value in before.items() if name not in ("labels", "annotations")}
     return kept | {name: after[name] for name in ("labels", "annotations") if after.get(name)}
 

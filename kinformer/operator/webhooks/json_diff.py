@@ -1,4 +1,4 @@
-"""JSON patches that make one object of another: what a mutating webhook answers."""
+"""JSON patches for the answers of mutating webhooks."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ __all__ = ("create_json_patch",)
 
 def create_json_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[dict[str, Any]]:
     """
-    The operations (RFC 6902) that make `after` of `before`.
+    Make the operations (RFC 6902) that turn `before` into `after`.
 
-    Fields that neither has stay as they are wherever the patch is applied, so both may be a part of the whole object.
-    Lists of one length are compared item by item; where the length differs, the list is replaced.
+    The patch does not touch fields that neither object has, so both may have only some fields of the whole object.
+    Lists of the same length are compared item by item. Otherwise the whole list is replaced.
     """
     return list(_operations(before, after, ""))
 

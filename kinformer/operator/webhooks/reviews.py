@@ -1,7 +1,7 @@
-"""Reviews: what an API server asks a webhook, and what it is answered.
+"""Reviews: reads the requests of API servers to webhooks, and writes the answers.
 
-Bytes of an AdmissionReview or a ConversionReview come in; the request in them goes out, or one error that says what is
-wrong with the body. The answers are bytes again. Objects stay as JSON has them here: who decides gives them a type.
+The body of a request is an AdmissionReview or a ConversionReview. It is decoded to a request, or an error says what is
+wrong with it. Objects in a request stay dicts here.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ __all__ = (
 _ADMISSION: Final = ("AdmissionReview", "admission.k8s.io/v1")
 _CONVERSION: Final = ("ConversionReview", "apiextensions.k8s.io/v1")
 
-#: How API servers write a time, as Go does.
+#: A duration in Go's format, which API servers use.
 _PART: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)(h|ms|m|s)")
 _DURATION: Final = re.compile(rf"(?:{_PART.pattern})+")
 _UNITS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
-#: Of webhooks' timeoutSeconds, as Kubernetes checks it.
+#: The greatest ``timeoutSeconds`` of a webhook that Kubernetes accepts.
 _LONGEST: Final = 30.0
 
 
 class BadReview(ValueError):
-    """A body is not a review that can be answered."""
+    """The body of a request is not a valid review."""
 
 
 class Resource(msgspec.Struct, frozen=True):
-    """Group, version and plural of what is written."""
+    """The group, version and plural of a resource."""
 
     group: str = ""
     version: str = ""
@@ -56,7 +56,7 @@ class Resource(msgspec.Struct, frozen=True):
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """Group, version and kind of what is written."""
+    """The group, version and kind of an object."""
 
     group: str = ""
     version: str = ""
@@ -64,7 +64,7 @@ class Kind(msgspec.Struct, frozen=True):
 
 
 class UserInfo(msgspec.Struct, frozen=True):
-    """Who asks."""
+    """The user who makes a request."""
 
     username: str = ""
     uid: str = ""
@@ -73,7 +73,7 @@ class UserInfo(msgspec.Struct, frozen=True):
 
 
 class RawRequest(msgspec.Struct, rename="camel"):
-    """What is to be decided about, with objects as JSON has them."""
+    """The request of an AdmissionReview, with objects as dicts."""
 
     uid: str
     operation: str
@@ -90,7 +90,7 @@ class RawRequest(msgspec.Struct, rename="camel"):
 
 
 class ConversionRequest(msgspec.Struct):
-    """What is to be converted."""
+    """The request of a ConversionReview: the objects to convert."""
 
     uid: str
     desired: str = msgspec.field(name="desiredAPIVersion")
@@ -118,7 +118,9 @@ R = TypeVar("R", RawRequest, ConversionRequest)
 
 def read_admission(body: bytes) -> RawRequest:
     """
-    :raises BadReview: says what is wrong with it
+    Decode an AdmissionReview.
+
+    :raises BadReview: if the body is not valid; the text says why
     """
     review: _AdmissionReview = _read(body, _read_admission, *_ADMISSION)
     return _asked(review.request, _ADMISSION[0])
@@ -126,7 +128,9 @@ def read_admission(body: bytes) -> RawRequest:
 
 def read_conversion(body: bytes) -> ConversionRequest:
     """
-    :raises BadReview: says what is wrong with it
+    Decode a ConversionReview.
+
+    :raises BadReview: if the body is not valid; the text says why
     """
     review: _ConversionReview = _read(body, _read_conversion, *_CONVERSION)
     return _asked(review.request, _CONVERSION[0])
@@ -140,7 +144,7 @@ def _asked(request: R | None, kind: str) -> R:
 
 def _read(body: bytes, decode: Any, kind: str, api_version: str) -> Any:
     try:
-        # The decoder looks only at what it keeps: a name of a field that is no text would be one that nobody asked for.
+        # The decoder does not check field names that it skips, so the whole body is checked for UTF-8 first.
         body.decode()
         review = decode(body)
     except msgspec.DecodeError as error:
@@ -163,9 +167,10 @@ def _a(kind: str) -> str:
 
 def read_timeout(text: str, default: float) -> float:
     """
-    The seconds that an API server says it waits (``10s``, ``1m0s``); `default` if it does not, or nobody can read it.
+    Read the seconds that an API server waits, from the parameter ``timeout`` of its request (``10s``, ``1m0s``).
 
-    More than an API server may be told to wait, 30 seconds, is not believed.
+    :param default: the result if there is no such parameter, or it is not valid
+    :return: 30 at most, which is the longest timeout that Kubernetes accepts for a webhook
     """
     if not _DURATION.fullmatch(text):
         return default
@@ -175,10 +180,11 @@ def read_timeout(text: str, default: float) -> float:
 
 def allowed(uid: str, patch: Sequence[Any] = (), warnings: Sequence[str] = ()) -> bytes:
     """
-    Yes.
+    The answer that allows a request.
 
-    :param patch: a JSON patch of the object
-    :param warnings: for the user, a line each
+    :param uid: the UID of the request
+    :param patch: a JSON patch for the object
+    :param warnings: warnings for the user, each one line
     """
     response: dict[str, Any] = {"uid": uid, "allowed": True}
     if patch:
@@ -188,10 +194,15 @@ def allowed(uid: str, patch: Sequence[Any] = (), warnings: Sequence[str] = ()) -
 
 def denied(uid: str, code: int, reason: str, message: str, warnings: Sequence[str] = (), retry_after: int = 0) -> bytes:
     """
-    No, and why.
+    The answer that refuses a request.
 
-    :param retry_after: seconds after which the request may be made again. An API server passes them on as Retry-After,
-        and client-go then makes it again
+    :param uid: the UID of the request
+    :param code: the HTTP status for the user
+    :param reason: the reason in the API's words
+    :param message: the message for the user
+    :param warnings: warnings for the user, each one line
+    :param retry_after: seconds after which the client may repeat the request; 0: it is not told. The API server sends
+        them as ``Retry-After``, and client-go then repeats the request
     """
     refusal: dict[str, Any] = {"status": "Failure", "code": code, "reason": reason, "message": message}
     if retry_after:
@@ -200,7 +211,7 @@ def denied(uid: str, code: int, reason: str, message: str, warnings: Sequence[st
 
 
 def status(code: int, reason: str, message: str) -> bytes:
-    """A Status, for what is no review, and for a webhook that has failed."""
+    """A Status, as the answer to a body that is not a review, or when a webhook has failed."""
     said = {"status": "Failure", "code": code, "reason": reason, "message": message}
     return _encode({"apiVersion": "v1", "kind": "Status", **said})
 
@@ -212,12 +223,12 @@ def _admission(response: dict[str, Any], warnings: Sequence[str]) -> bytes:
 
 
 def converted(uid: str, objects: Sequence[Any]) -> bytes:
-    """The objects at the version that was asked for, in the order in which they came."""
+    """The answer with the converted objects, in the order of the request."""
     return _conversion({"uid": uid, "convertedObjects": list(objects), "result": {"status": "Success"}})
 
 
 def not_converted(uid: str, message: str) -> bytes:
-    """No object is converted, and why."""
+    """The answer that the objects cannot be converted."""
     return _conversion({"uid": uid, "result": {"status": "Failure", "message": message}})
 
 

@@ -1,9 +1,9 @@
-"""The HTTPS server that API servers send their reviews to.
+"""The HTTPS server that answers the reviews of API servers.
 
-Each webhook is asked at its own path, conversions at ``/convert``. ``/livez`` answers as long as the event loop turns;
-``/readyz`` and ``/healthz`` say 200, or 503 and why. A body that is no review gets a Status, which an API server takes
-for a failure of the webhook: its failure policy then decides. So it is with a function that raises something else than
-:exc:`Denied`, or that takes longer than the API server waits.
+Each webhook has its own path, and conversions are at ``/convert``. ``/livez`` answers as long as the event loop runs.
+``/readyz`` and ``/healthz`` answer with 200, or with 503 and the reason. If the body of a request is not a review, the
+answer is a Status. For the API server this is a failure of the webhook, so the failure policy decides. The same happens
+if a function raises anything other than :exc:`Denied`, or takes longer than the API server waits.
 """
 
 from __future__ import annotations
@@ -33,12 +33,13 @@ __all__ = ("BODY_LIMIT", "CONVERT_PATH", "Answers", "WebhookServer", "WebhookSer
 
 log = get_logger(__name__)
 
-#: Bytes of a review at most: what kube-apiserver itself takes of an object, twice, and what is around it.
+#: The most bytes of a review: twice the largest object that kube-apiserver accepts (the old and the new one), and the
+#: rest.
 BODY_LIMIT: Final = 7 * 1024 * 1024
 
 CONVERT_PATH: Final = "/convert"
 
-#: Seconds that an API server waits if it does not say so, and in which a body has to come.
+#: Seconds for a decision if the API server does not say how long it waits, and seconds to receive the body.
 _TIMEOUT, _BODY_TIMEOUT = 10.0, 10.0
 
 _JSON: Final = "application/json"
@@ -49,25 +50,25 @@ class WebhookServerError(Exception):
 
 
 class Answers(Protocol):
-    """What decides about reviews: :class:`~kinformer.operator.webhooks.Webhooks`, or something like it."""
+    """Answers reviews: a :class:`~kinformer.operator.webhooks.Webhooks`, or an object with the same methods."""
 
     @property
     def paths(self) -> Collection[str]:
-        """Where it is asked."""
+        """The URL paths of admission reviews."""
 
     @property
     def converts(self) -> bool:
-        """Whether there is something to convert."""
+        """Whether it answers conversion reviews."""
 
     async def answer_admission(self, path: str, asked: RawRequest, seconds: float = ..., /) -> bytes:
         """
-        Decide.
+        Answer an admission review.
 
         :param seconds: how long the API server waits
         """
 
     def answer_conversion(self, asked: ConversionRequest, /) -> bytes:
-        """Convert objects."""
+        """Answer a conversion review."""
 
 
 async def _nothing_wrong() -> str:
@@ -76,13 +77,18 @@ async def _nothing_wrong() -> str:
 
 class WebhookServer:
     """
-    :param certificate: what API servers are shown; None for plain HTTP, behind a proxy or in tests
-    :param port: 0 for any that is free; :attr:`port` has it once the server listens
-    :param trouble: says why nothing can be decided now, ``""`` if all is well: what ``/readyz`` tells
-    :ivar listening: is set once it does
+    Serves webhooks over HTTPS.
+
+    :param webhooks: answers the reviews
+    :param certificate: the serving certificate; None for plain HTTP, behind a proxy or in tests
+    :param host: the address to listen on
+    :param port: 0 for any free port. :attr:`port` has its number once the server listens
+    :param trouble: returns why the server is not ready, for ``/readyz``; empty if it is
+    :param clock: for time limits
+    :ivar listening: is set once the server listens
     """
 
-    #: Bytes of a review at most.
+    #: The most bytes of a review.
     body_limit: int = BODY_LIMIT
 
     def __init__(
@@ -105,10 +111,10 @@ class WebhookServer:
 
     async def run(self) -> None:
         """
-        Serve until cancelled. A request whose API server has gone away is cancelled.
+        Serve until cancelled. If an API server closes its connection, its request is cancelled.
 
-        :raises WebhookServerError: if the port is taken or not to be had
-        :raises CertificateError: if there is no certificate to serve with
+        :raises WebhookServerError: if the server cannot listen on the port
+        :raises CertificateError: if there is no usable certificate
         """
         from aiohttp import web
 
@@ -120,7 +126,7 @@ class WebhookServer:
         app.add_routes([web.get("/livez", self._live)])
         if self._webhooks.converts:
             app.add_routes([web.post(CONVERT_PATH, self._convert)])
-        # No API server compresses a review: one that is compressed is refused, and not unpacked.
+        # API servers do not compress reviews. A compressed body is refused without unpacking it.
         async with app_runner(app, auto_decompress=False) as runner:
             await self.serve(runner)
 
@@ -128,7 +134,7 @@ class WebhookServer:
         """
         Listen, and keep the certificate up to date, until cancelled.
 
-        To be overridden by a server that has a port or certificates of its own kind.
+        A subclass may override this to listen in another way, or with another kind of certificate.
         """
         from kinformer.manager.serving.listening import listen
 
@@ -143,15 +149,15 @@ class WebhookServer:
         await anyio.sleep_forever()
 
     def tell_listening(self) -> None:
-        """Set :attr:`listening`, and write it to the log."""
+        """Set :attr:`listening`, and log it."""
         self.listening.set()
         log.info("webhooks_listening", host=self.host, port=self.port, paths=sorted(self._webhooks.paths))
 
     def refusal(self, client: Mapping[str, Any] | None) -> str:
         """
-        Why somebody may not ask; empty for who may. A server that knows its clients overrides it.
+        Why a client is not allowed to send requests; empty if it is. A subclass that checks its clients overrides this.
 
-        :param client: their certificate, as :meth:`ssl.SSLSocket.getpeercert` gives it; None without one
+        :param client: the client's certificate, as :meth:`ssl.SSLSocket.getpeercert` returns it; None if it has none
         """
         return ""
 
@@ -174,7 +180,9 @@ class WebhookServer:
             return _status(403, "Forbidden", why)
         encoding = http.headers.get("Content-Encoding", "identity")
         if encoding.lower() != "identity":
-            return _status(415, "UnsupportedMediaType", f"the body is encoded ({encoding[:40]!r}): want it as it is")
+            return _status(
+                415, "UnsupportedMediaType", f"the body is encoded ({encoding[:40]!r}): want it without encoding"
+            )
         try:
             body = await self._body(http)
             if body is None:
@@ -197,7 +205,7 @@ class WebhookServer:
 
     async def _body(self, http: web.Request) -> bytes | None:
         """
-        The body; None if it does not come in time.
+        Read the body of a request; None if it does not arrive in time.
 
         :raises HTTPRequestEntityTooLarge: if it is too large
         """

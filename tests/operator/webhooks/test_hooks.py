@@ -147,9 +147,9 @@ async def test_what_else_a_function_raises_comes_out() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"operations": ("WRITE",)}, "'WRITE' is no operation: want some of"),
-        ({"failure_policy": "Maybe"}, "'Maybe' is no failure policy: want Fail or Ignore"),
-        ({"side_effects": "Some"}, "'Some' is no side effect: want None or NoneOnDryRun"),
+        ({"operations": ("WRITE",)}, "'WRITE' is not an operation: want some of"),
+        ({"failure_policy": "Maybe"}, "'Maybe' is not a failure policy: want Fail or Ignore"),
+        ({"side_effects": "Some"}, "'Some' is not a side effect: want None or NoneOnDryRun"),
         ({"timeout": 60}, "the timeout is 60 s: want 1 to 30"),
         ({"path": "/taken"}, "there is a webhook at /taken already"),
     ],

@@ -242,7 +242,7 @@ async def test_a_review_that_is_compressed_is_refused_and_not_unpacked() -> None
             session.post(url, data=gzip.compress(b"{}"), headers={"Content-Encoding": "gzip"}) as answer,
         ):
             said = await answer.json()
-    assert (answer.status, said["message"]) == (415, "the body is encoded ('gzip'): want it as it is")
+    assert (answer.status, said["message"]) == (415, "the body is encoded ('gzip'): want it without encoding")
 
 
 @pytest.mark.parametrize(
@@ -353,7 +353,7 @@ def test_a_configuration_says_what_each_function_is_asked_about() -> None:
     [
         ({}, "want one of the two"),
         ({"service": ("a", "b"), "url": "https://c"}, "want one of the two"),
-        ({"url": "http://c"}, "http://c is no address of webhooks: API servers ask over https:// only"),
+        ({"url": "http://c"}, "http://c is not an address of webhooks: want a URL that begins with https"),
     ],
     ids=["none", "both", "plain"],
 )

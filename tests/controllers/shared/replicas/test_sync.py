@@ -411,7 +411,7 @@ async def test_a_status_is_never_written_onto_a_namesake() -> None:
     world.server.fresh = make_owner(0, uid="anew")
     world.server.update_errors = [conflict()]
 
-    with pytest.raises(ObjectReplaced, match="ns/web was made anew: got uid anew, want uid-web"):
+    with pytest.raises(ObjectReplaced, match="ns/web was deleted and created again: got uid anew, want uid-web"):
         await world.sync()
 
     assert len(world.server.updated) == 1
