@@ -1,4 +1,4 @@
-"""Field ownership: who has set which field of an object, and server-side apply, which is built on it."""
+"""Managed fields (which field manager has set which field of an object) and server-side apply, which uses them."""
 
 from __future__ import annotations
 

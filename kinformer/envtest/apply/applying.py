@@ -1,7 +1,8 @@
-"""Server-side apply: what an applied configuration makes of an object, and when it may not.
+"""Server-side apply.
 
-A configuration sets what it mentions, takes away what its manager has applied before and nobody else has set, and is
-refused where it wants to change what somebody else has set, unless it is forced: then it takes that over.
+An applied configuration sets the fields that it contains. A field that its manager applied before, and that is no
+longer in it, is removed, unless another manager owns it too. If the configuration changes a field that another manager
+owns, the request is refused with a conflict. With `force`, the manager takes over the field instead.
 """
 
 from __future__ import annotations
@@ -40,10 +41,10 @@ _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 @dataclass(frozen=True, slots=True)
 class Applied:
     """
-    What came of it.
+    The result of an apply.
 
-    :param obj: the object; may share parts with what was there
-    :param managed: who owns what of it
+    :param obj: the object. It may share parts with the object before the apply
+    :param managed: its managed fields
     """
 
     obj: dict[str, Any]
@@ -60,16 +61,18 @@ def apply_configuration(
     force: bool,
 ) -> Applied:
     """
-    What an object is after a manager has applied its configuration.
+    Apply a manager's configuration to an object.
 
-    :param live: the object, None if it is new
-    :param managed: who owns what of it
+    :param live: the object. None if it does not exist yet
+    :param managed: the managed fields of `live`
     :param wanted: the configuration, with kind and apiVersion
-    :raises StatusError: Conflict, if another manager has set a field to something else, and `force` is not set
+    :param now: the time for the managed fields
+    :param force: take over fields that other managers own
+    :raises StatusError: Conflict if another manager owns a field with another value, and `force` is not set
     """
     before = live if live is not None else {"kind": wanted["kind"], "apiVersion": wanted["apiVersion"], "metadata": {}}
     if managed is None and live is not None:
-        # What was there before anybody kept account of it.
+        # The object has no managed fields yet, so one manager owns all its fields.
         managed = note_new(live, scope, _FIRST, now)
     try:
         applied = _apply(before, managed, wanted, scope, manager, now, force)
@@ -116,24 +119,20 @@ def _apply(
         _check_conflicts(others, changed)
     left = list(others)
     if others and (changed or removed):
-        # Nobody is the one who takes: what is taken from the others goes to who applies.
+        # The other managers lose these fields to the one that applies, which gets its own entry below.
         nobody = Manager("", "", "", "")
         taken = note_change(Managed(others), changed, removed, nobody, now)
         left = [entry for entry in taken.entries if entry.manager != nobody] if taken is not None else []
     mine = scope.owned(mine)
-    is_same = live.get("metadata", {}).get("uid") and _same(live, merged)
+    is_same = live.get("metadata", {}).get("uid") and live == merged
     if mine:
         time = (last.time if last is not None else "") if is_same else now
         left.append(Entry(me, time, Fields.of_tree(mine)))
     return Applied(merged, Managed(left) if left else None)
 
 
-def _same(one: Any, other: Any) -> bool:
-    return bool(one == other)
-
-
 def _pruned(merged: Any, last: Tree, owned: Tree, shape: Shape) -> Any:
-    """The object without what was applied last time and nobody has set."""
+    """The object without the fields that were applied last time and have no owner now."""
     last, owned = named(last, shape), named(owned, shape)
     everything = named(mentioned(merged, shape), shape)
     without_last = remove(merged, last, shape)
@@ -183,7 +182,7 @@ def _has(tree: Tree, path: Path) -> bool:
 
 
 def _last_applied(live: Mapping[str, Any], scope: Scope) -> Tree:
-    """What kubectl has applied by itself, and has been left so since: that, it may change."""
+    """The fields of kubectl's last client-side apply that are unchanged since. kubectl may change them."""
     text = ((live.get("metadata") or {}).get("annotations") or {}).get(_LAST_APPLIED)
     try:
         applied = msgspec.json.decode(text or "null")
@@ -196,7 +195,7 @@ def _last_applied(live: Mapping[str, Any], scope: Scope) -> Tree:
 
 
 def _follow_annotation(obj: dict[str, Any], wanted: dict[str, Any]) -> None:
-    """Where kubectl has noted what it applied, it goes on to be noted."""
+    """If the object has kubectl's last-applied annotation, update it."""
     metadata = obj["metadata"]
     annotations = metadata.get("annotations") or {}
     if not annotations.get(_LAST_APPLIED):

@@ -1,7 +1,7 @@
 """Which fields an object sets, and which ones differ between two versions of it.
 
-What a write adds includes the objects and lists that it makes, where a set of what an applied configuration mentions
-has only what is in them.
+If a write adds an object or a list, the set of fields includes the object or list itself. The set of an applied
+configuration includes only the fields in it.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from typing import Any
 import msgspec
 
 from kinformer.envtest.apply.shapes import LEAF, Shape
-from kinformer.envtest.apply.trees import Fields, Tree, _order, is_member
+from kinformer.envtest.apply.trees import Tree, element_order, is_member
 
 __all__ = ("compare", "everything", "mentioned", "named", "text_of_new")
 
 _encode = msgspec.json.Encoder().encode
 _MISSING: Any = object()
 _EMPTY: Tree = {}
-#: How many different sets of keys are remembered of one shape: of a map, whose keys are data, there may be many.
+#: How many different sets of keys are cached for one shape. A map has data as keys, so it may have very many.
 _REMEMBERED = 500
 
-#: ``"f:name":`` of every field name that came by.
+#: A cache of ``"f:name":`` by field name.
 _pieces: dict[str, str] = {}
 
 
@@ -39,11 +39,11 @@ def _piece(name: str) -> str:
 
 def text_of_new(value: Any, shape: Shape, zero: Any = _MISSING) -> str:
     """
-    The fields of a new object, as JSON; empty if there are none.
+    The fields of a new object, as JSON. ``""`` if there are none.
 
-    This runs for every create, and is written for speed: the text is put together without making the tree.
+    This runs for every create and is written for speed: it makes the text without making the tree.
 
-    :param zero: what an object of the kind has that has nothing
+    :param zero: the empty object of the kind. Its values are not counted as set
     """
     if type(value) is dict:
         if not value or shape.is_leaf:
@@ -74,12 +74,12 @@ def _text(item: Any, shape: Shape) -> str:
     return _text_of_list(item, shape, marked=True) if shape.is_list else "{}"
 
 
-#: A field's name, how its text begins, and its text if nothing is below.
+#: A field's name, the beginning of its text, and its whole text if it has no fields of its own.
 _Piece = tuple[str, str, str]
 
 
 def _pieces_of(names: tuple[str, ...], shape: Shape) -> tuple[list[_Piece], str]:
-    """The parts of the text of an object with such fields, in order, and the text if nothing is below any of them."""
+    """The parts of the text of an object with these fields, and its whole text if none has fields of its own."""
     found = shape.pieces.get(names)
     if found is None:
         pieces = [(name, piece, f"{piece}{{}}") for name in sorted(names) for piece in (_piece(name),)]
@@ -122,13 +122,13 @@ def _text_of_list(value: list[Any], shape: Shape, marked: bool) -> str:
         except ValueError:
             continue
         parts[element] = "{}" if element in parts or not shape.keys else _text_of_map(entry, shape.entry)
-    names = sorted(parts, key=_order) if len(parts) > 1 else parts
+    names = sorted(parts, key=element_order) if len(parts) > 1 else parts
     told = ",".join([f"{_encode(name).decode()}:{parts[name]}" for name in names])
     return f"{{{mark}{told}}}" if told else "{}"
 
 
 def everything(value: Any, shape: Shape) -> Tree:
-    """The same as a tree, for a part of an object that was not there before."""
+    """The fields of a new part of an object, as a tree."""
     if type(value) is dict:
         if shape.is_leaf or not value:
             return {}
@@ -139,7 +139,7 @@ def everything(value: Any, shape: Shape) -> Tree:
 
 
 def _entry(entries: list[Any], shape: Shape) -> Tree:
-    # Of entries that have the same key nothing more is told than that they are there.
+    # If several entries have the same key, the set has only the key, and not their fields.
     return everything(entries[0], shape.entry) if len(entries) == 1 and shape.keys else {}
 
 
@@ -158,10 +158,10 @@ def _grouped(value: Any, shape: Shape) -> dict[str, list[Any]]:
 
 def compare(old: Any, new: Any, shape: Shape) -> tuple[Tree | None, Tree | None]:
     """
-    How two values differ that are both there and are not equal.
+    The differences of two values that both exist and are not equal.
 
-    :return: what was set to something else or added, and what was removed. An empty set stands for the place itself,
-        None for nothing
+    :return: the fields that were changed or added, and the fields that were removed. An empty set means the value
+        itself. None means nothing
     """
     if shape.is_leaf:
         return {}, None
@@ -232,7 +232,7 @@ def _compare_lists(old: Any, new: Any, shape: Shape) -> tuple[Tree | None, Tree 
 
 
 def mentioned(value: Any, shape: Shape) -> Tree:
-    """The fields that a configuration mentions: what is at the ends, and entries of lists and maps."""
+    """The fields in a configuration: the innermost ones, and the entries of lists and maps."""
     tree: Tree = {}
     if type(value) is dict and not shape.is_leaf:
         for name, item in value.items():
@@ -255,12 +255,12 @@ def _is_end(item: Any, shape: Shape) -> bool:
         return True
     if type(item) is dict:
         return not item
-    # Without a schema a list is one piece.
+    # Without a schema, a list is atomic.
     return type(item) is not list or not shape.is_list
 
 
 def named(tree: Tree, shape: Shape) -> Tree:
-    """The set together with the fields of types that are on the way to what is in it."""
+    """The set, together with the fields of the types that contain its fields."""
     made: Tree = {}
     for name, node in tree.items():
         if name == ".":
@@ -272,8 +272,3 @@ def named(tree: Tree, shape: Shape) -> Tree:
             inner = {".": {}, **inner}
         made[name] = inner
     return made
-
-
-def fields_of_new(value: Any, shape: Shape, zero: Any) -> Fields | None:
-    text = text_of_new(value, shape, zero)
-    return Fields.of_text(text) if text else None

@@ -1,9 +1,9 @@
-"""Managed fields: who has set which fields of an object.
+"""Managed fields: which manager has set which fields of an object.
 
-Every write is noted: a create owns what it sets, an update or a patch what it changes, and whoever owned that before
-does not any more. Objects are stored with what came of it, as bytes; the sets are read back only when they are needed.
-Both are shared between objects: of a thousand pods that one controller has made of a template, all have the same set of
-fields, and those of one second the same managed fields.
+Each write changes them. The manager of a create owns the fields that it sets. The manager of an update or a patch owns
+the fields that it changes, and the earlier owners lose them. Objects are stored with their managed fields as bytes. The
+sets are decoded only when they are needed. Both are shared between objects: a thousand pods that one controller makes
+from a template have the same set of fields, and those of one second have the same managed fields.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _decode = msgspec.json.Decoder().decode
 
 
 class Manager(NamedTuple):
-    """Whose an entry is. Who applies is the same in every version of the API."""
+    """The manager of an entry. The manager of an apply is the same in all versions of the API."""
 
     name: str
     operation: str
@@ -35,7 +35,7 @@ class Manager(NamedTuple):
 
     @property
     def around(self) -> tuple[str, str]:
-        """The JSON of an entry, up to its time and after its fields."""
+        """The JSON of an entry: the part before its time, and the part after its fields."""
         found = _around.get(self)
         if found is None:
             name, operation, api_version, subresource = (_encode(part).decode() for part in self)
@@ -48,7 +48,7 @@ class Manager(NamedTuple):
 
     @property
     def order(self) -> str:
-        """By what managers are sorted in the text of a conflict."""
+        """The key by which managers are sorted in the text of a conflict."""
         parts = {"manager": self.name, "operation": self.operation}
         if self.operation != "Apply":
             parts["apiVersion"] = self.api_version
@@ -58,7 +58,7 @@ class Manager(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Who that is, in the text of a conflict."""
+        """The manager's name in the text of a conflict."""
         said = _encode(self.name).decode()
         if self.subresource:
             said += f" with subresource {_encode(self.subresource).decode()}"
@@ -78,7 +78,7 @@ class Entry(NamedTuple):
     """
     One of an object's managed fields.
 
-    :param time: when it was last written; empty if that is not known
+    :param time: when it was last written. Empty if this is not known
     """
 
     manager: Manager
@@ -99,10 +99,10 @@ class Entry(NamedTuple):
 
 class Managed:
     """
-    The managed fields of an object; never changed.
+    The managed fields of an object. They are immutable.
 
-    :ivar versions: the versions of the API in which somebody owns something
-    :ivar text: as they stand in the object's metadata, with their name
+    :ivar versions: the versions of the API that the entries have
+    :ivar text: ``"managedFields":[…]``, as in the object's metadata
     """
 
     __slots__ = ("entries", "text", "versions")
@@ -117,7 +117,7 @@ class Managed:
         return found
 
     def is_but_times(self, other: Managed) -> bool:
-        """Whether nothing but times differs."""
+        """Whether the two differ at most in times."""
         return len(self.entries) == len(other.entries) and all(
             one.manager == another.manager and one.fields is another.fields
             for one, another in zip(self.entries, other.entries, strict=True)
@@ -129,19 +129,19 @@ def _order(entry: Entry) -> tuple[str, ...]:
 
 
 class _Unreadable(Exception):
-    """Managed fields that are none: they are taken for not given."""
+    """Managed fields that are invalid. They are ignored."""
 
 
 def is_reset(given: Any) -> bool:
-    """Whether a request gives up all ownership, by an empty list or one empty entry."""
+    """Whether a request removes all managed fields, with an empty list or a list of one empty entry."""
     return isinstance(given, list) and (not given or given == [{}])
 
 
 def read_entries(given: Any) -> tuple[Entry, ...]:
     """
-    The entries that an object says it has; none if one of them cannot be read.
+    Decode the managed fields of an object. No entries are returned if one of them is invalid.
 
-    :param given: what stands in its metadata
+    :param given: ``managedFields`` of the object's metadata
     """
     try:
         return tuple(_read(one) for one in given or ())
@@ -182,7 +182,7 @@ def _check(tree: Any) -> None:
             _check(node)
 
 
-#: What was just written: many objects of one second have the same managed fields.
+#: A cache, because many objects that are written in one second have the same managed fields.
 _recent: dict[tuple[Entry, ...], Managed] = {}
 
 
@@ -196,7 +196,7 @@ def _managed(entries: tuple[Entry, ...]) -> Managed:
 
 
 def note_new(obj: Mapping[str, Any], scope: Scope, manager: str, now: str) -> Managed | None:
-    """What a create leaves behind: all that it has set is its own."""
+    """The managed fields after a create. The manager owns all fields that it has set."""
     fields = scope.of_new(obj)
     if fields is None:
         return None
@@ -213,17 +213,17 @@ def note_change(
     others: Mapping[str, tuple[Tree, Tree] | None] | None = None,
 ) -> Managed | None:
     """
-    What an update leaves behind.
+    The managed fields after an update.
 
-    :param changed: what it has set to something else, or added
-    :param removed: what it has taken away
-    :param others: the same two for entries of other versions of the API, None for a version that there is no more
+    :param changed: the fields that the update has changed or added
+    :param removed: the fields that it has removed
+    :param others: `changed` and `removed` in other versions of the API. None for a version that no longer exists
     """
     if not changed and not removed and others is None:
         return managed
     if others is not None:
         return _note(managed, changed, removed, manager, now, others)
-    # What is done to one object is mostly done to others like it as well.
+    # The result is cached, because similar objects mostly get the same change.
     key = (managed, _encode(changed), _encode(removed), manager, now)
     if key not in _noted:
         if len(_noted) > _REMEMBERED:
@@ -270,8 +270,8 @@ def _note(
 
 class _Change:
     """
-    What a write does to sets of fields. The same is done to the same sets again and again, by whoever keeps an object
-    up to date, so that it is remembered.
+    What a write does to sets of fields. The results are cached, because a client that keeps an object up to date makes
+    the same change again and again.
     """
 
     __slots__ = ("_changed", "_key", "_removed")
@@ -282,7 +282,7 @@ class _Change:
         self._key = _encode(changed), _encode(removed)
 
     def left_of(self, fields: Fields) -> Fields | None:
-        """What somebody else still has; None for nothing."""
+        """The fields that another manager still owns. None if it owns nothing any more."""
         key = (fields, *self._key)
         if key not in _left:
             tree = difference(difference(fields.tree, self._changed), self._removed)
@@ -292,7 +292,7 @@ class _Change:
         return _left[key]
 
     def joined(self, fields: Fields) -> Fields:
-        """What the one who writes has from now on."""
+        """The fields that the manager of the write owns now."""
         key = (fields, *self._key)
         found = _joined.get(key)
         if found is None:
@@ -309,7 +309,7 @@ _joined: dict[_Key, Fields] = {}
 
 
 def _capped(entries: Iterable[Entry]) -> Iterable[Entry]:
-    """Where too many have updated an object, the oldest of them become one, for each version of the API."""
+    """If an object has too many entries of updates, merge the oldest into one, for each version of the API."""
     updaters = [entry for entry in entries if entry.manager.operation == "Update"]
     too_many = len(updaters) - _MOST_UPDATERS
     if too_many <= 0:

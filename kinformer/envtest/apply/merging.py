@@ -1,4 +1,4 @@
-"""Putting a configuration into an object, and taking fields out of one."""
+"""Merge a configuration into an object, and remove fields from an object."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ __all__ = ("NotMergeable", "check_mergeable", "merge", "remove")
 
 
 class NotMergeable(Exception):
-    """A configuration is not of its type, or has entries that cannot be told apart; the text says where."""
+    """A configuration does not match its type, or two entries of a list have the same key. The text says where."""
 
 
 def check_mergeable(value: Any, shape: Shape, path: str = "") -> None:
     """
-    :raises NotMergeable: if a field is unknown, two entries of a list are the same, or one has no key
+    :raises NotMergeable: if a field is unknown, two entries of a list have the same key, or an entry has no key
     """
     if shape.is_closed and type(value) is dict:
         unknown = [f"{path}.{name}: field not declared in schema" for name in value if not shape.is_named(name)]
@@ -43,8 +43,8 @@ def check_mergeable(value: Any, shape: Shape, path: str = "") -> None:
 
 def merge(live: Any, wanted: Any, shape: Shape) -> Any:
     """
-    What a value is once it has what a configuration says. Entries come in the configuration's order, the others where
-    they were.
+    Merge a configuration into a value. The entries of a list are in the order of the configuration. Entries that are
+    not in the configuration keep their places.
     """
     if not shape.is_leaf and wanted is not None:
         if type(wanted) is dict and not shape.is_list:
@@ -101,7 +101,7 @@ def _merge_lists(live: list[Any], wanted: list[Any], shape: Shape) -> list[Any]:
                 here += 1
                 continue
             if there < len(right) and shared and shared[0] != name:
-                # It comes later in the configuration.
+                # The entry comes later in the configuration.
                 here += 1
                 continue
         if there < len(right):
@@ -112,7 +112,7 @@ def _merge_lists(live: list[Any], wanted: list[Any], shape: Shape) -> list[Any]:
 
 
 def remove(value: Any, tree: Tree, shape: Shape) -> Any:
-    """A value without the fields of a set; what is left of an object or a list is there even if it is empty."""
+    """Remove the fields of a set from a value. Objects and lists that become empty remain."""
     if not tree or shape.is_leaf:
         return value
     if type(value) is dict:

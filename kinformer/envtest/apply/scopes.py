@@ -1,7 +1,7 @@
-"""Scopes: which fields a request to a resource, or to one of its subresources, may come to own at all.
+"""Scopes: the fields that a request to a resource, or to one of its subresources, can own.
 
-A status that is sent with the whole object is not written, so nobody owns it for that; and so for what each subresource
-leaves alone. The real server's strategies call these their reset fields.
+A request to the main resource does not write the status, so its manager does not own it. The same is true of the fields
+that a subresource does not write. In Kubernetes, these are the reset fields of a strategy.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from kinformer.envtest.registry.schema import zero_of
 __all__ = ("Scope", "scope_of")
 
 _MISSING: Any = object()
-#: What identifies an object, or is written by the server alone, has no owner.
+#: Fields of the metadata without an owner: they identify the object, or only the server writes them.
 _OWNERLESS = frozenset(
     (
         *("name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName", "generation", "managedFields"),
         "resourceVersion",
     )
 )
-#: All else that is known of metadata.
+#: All other fields of the metadata.
 _OWNED = (
     *("generateName", "labels", "annotations", "ownerReferences", "finalizers"),
     *("deletionTimestamp", "deletionGracePeriodSeconds"),
@@ -35,7 +35,7 @@ _RESETS: dict[tuple[str, str], tuple[Path, ...]] = {
     ("certificatesigningrequests.certificates.k8s.io", "status"): (("f:spec",), ("f:status", "f:conditions")),
     ("certificatesigningrequests.certificates.k8s.io", "approval"): (("f:spec",), ("f:status", "f:certificate")),
 }
-#: Subresources that write one thing only, as paths with ``*`` for any element.
+#: The only fields that some subresources write, as paths. ``*`` means any element.
 _ONLY: dict[str, tuple[Path, ...]] = {
     "ephemeralcontainers": (("f:spec", "f:ephemeralContainers"),),
     "resize": tuple(
@@ -48,9 +48,9 @@ _ONLY: dict[str, tuple[Path, ...]] = {
 
 class Scope:
     """
-    What one request may own of an object.
+    The fields of an object that one request can own.
 
-    :ivar api_version: how its paths are meant
+    :ivar api_version: the version of the API in which the fields are named
     :ivar versions: the same, as a set
     """
 
@@ -69,7 +69,7 @@ class Scope:
         self._zero = {"metadata": {}, **zero_of(resource)}
 
     def of_new(self, obj: Mapping[str, Any]) -> Fields | None:
-        """The fields of a new object; None if it has none."""
+        """The fields of a new object. None if it has none."""
         metadata = obj.get("metadata")
         wanted = {name: value for name, value in obj.items() if name not in self._skipped}
         if metadata is not None and "metadata" in wanted:
@@ -86,8 +86,10 @@ class Scope:
         self, old: Mapping[str, Any], new: Mapping[str, Any], untouched: Collection[str] = ()
     ) -> tuple[Tree, Tree]:
         """
-        :param untouched: fields of which it is known that they are the same
-        :return: what was changed or added, and what was removed
+        The fields that a write changes.
+
+        :param untouched: top-level fields that are known to be equal
+        :return: the fields that were changed or added, and the fields that were removed
         """
         changed: Tree = {}
         removed: Tree = {}
@@ -119,7 +121,7 @@ class Scope:
     def _of_metadata(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Tree | None, Tree | None]:
         changed: Tree = {}
         removed: Tree = {}
-        # There are few fields that may be owned, and mostly none or one of them has changed.
+        # Few fields of the metadata can have owners, and mostly at most one of them has changed.
         for name in _OWNED:
             before, after = old.get(name), new.get(name)
             if before == after:
@@ -138,13 +140,13 @@ class Scope:
         return changed or None, removed or None
 
     def limited(self, tree: Tree) -> Tree:
-        """What of a set may be owned."""
+        """The fields of a set that the request can own."""
         for path in self._resets:
             tree = without(tree, path)
         return _matching(tree, self._only) if self._only else tree
 
     def owned(self, tree: Tree) -> Tree:
-        """A set without what nobody owns."""
+        """The set without the fields that never have owners."""
         metadata = tree.get("f:metadata")
         tree = {name: node for name, node in tree.items() if name not in ("f:kind", "f:apiVersion", "f:metadata")}
         if metadata:
@@ -169,7 +171,7 @@ def _resets_of(resource: Resource, subresource: str) -> tuple[Path, ...]:
 
 
 def _matching(tree: Tree, patterns: tuple[Path, ...]) -> Tree:
-    """What of a set is below one of some paths, or there."""
+    """The fields of a set that are at one of the paths, or below it."""
     made: Tree = {}
     for name, node in tree.items():
         rest = tuple(pattern[1:] for pattern in patterns if pattern[0] in (name, "*"))
@@ -188,6 +190,6 @@ def scope_of(resource: Resource, subresource: str) -> Scope:
     key = (id(resource), subresource)
     found = _scopes.get(key)
     if found is None or found[0] is not resource:
-        # The resource is kept along, so that its id is not given to another one.
+        # The resource is kept too, so that its id cannot become the id of another one.
         found = _scopes[key] = (resource, Scope(resource, subresource))
     return found[1]

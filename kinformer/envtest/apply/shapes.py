@@ -1,7 +1,7 @@
-"""Shapes: where an object is merged field by field or entry by entry, and where a value is one piece.
+"""Shapes: which values are merged field by field or entry by entry, and which are atomic.
 
-For built-in kinds they follow from their types (:mod:`.topology`), for custom ones from the schema's
-``x-kubernetes-list-type`` and ``x-kubernetes-map-type``. A shape is made when it is first asked for, and kept.
+For built-in kinds they come from the types (:mod:`.topology`). For custom kinds they come from the schema's
+``x-kubernetes-list-type`` and ``x-kubernetes-map-type``. A shape is made when it is first needed, and is cached.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _sorted = msgspec.json.Encoder(order="sorted").encode
 
 class Shape:
     """
-    How one place of an object is merged.
+    How a value in an object is merged.
 
-    :ivar is_leaf: whether it is one piece: a plain value, or something atomic
-    :ivar is_list: whether it is a list whose entries are told apart
-    :ivar keys: the fields by which they are; empty for a list of plain values
-    :ivar known: the fields that the type has; None for a map, whose keys are data
-    :ivar is_closed: whether it has no others
+    :ivar is_leaf: whether the value is atomic. Numbers, texts and so on are atomic too
+    :ivar is_list: whether it is a list whose entries are merged one by one
+    :ivar keys: the fields that identify an entry of a list. Empty for a list of plain values
+    :ivar known: the fields of the type. None for a map, which has data as keys
+    :ivar is_closed: whether the value can have no other fields
     """
 
     __slots__ = (
@@ -62,7 +62,7 @@ class Shape:
         self._defaults = defaults or {}
         self._fields: dict[str, Shape] = {}
         self._make = make
-        #: How fields of objects of this shape are written, by the fields that they have.
+        #: A cache of the texts of the fields of objects of this shape, by the names of their fields.
         self.pieces: dict[tuple[str, ...], tuple[list[tuple[str, str, str]], str]] = {}
         self._elements: dict[str, str] = {}
         self._element_pieces: dict[str, str] = {}
@@ -72,20 +72,20 @@ class Shape:
         found = self._fields.get(name)
         if found is None:
             found = self._make(name) if self._make is not None else LEAF
-            # What the type does not have are the keys of somebody's map: there may be any number of them.
+            # Names that the type does not have are keys of a map. There may be very many, so they are not cached.
             if self.known is None or name in self.known:
                 self._fields[name] = found
         return found
 
     def is_named(self, name: str) -> bool:
-        """Whether that is a field of the type, not a key of a map."""
+        """Whether `name` is a field of the type, and not a key of a map."""
         return self.known is not None and name in self.known
 
     def element(self, entry: Any) -> str:
         """
-        How a path calls an entry of a list.
+        The path element of an entry of a list.
 
-        :raises ValueError: for one that is not told apart from others
+        :raises ValueError: if the entry has no key
         """
         if not self.keys:
             if isinstance(entry, dict | list) or entry is None:
@@ -107,7 +107,7 @@ class Shape:
             raise ValueError(f"an entry has none of {', '.join(self.keys)}")
         element = f"k:{_sorted(key).decode()}"
         if len(self.keys) == 1 and type(value) is str:
-            # Entries mostly have the same few names.
+            # Cached, because the entries of most lists have the same few names.
             if len(self._elements) > _REMEMBERED:
                 self._elements.clear()
             self._elements[value] = element
@@ -115,9 +115,9 @@ class Shape:
 
     def element_piece(self, entry: dict[str, Any]) -> str:
         """
-        The same as the beginning of JSON.
+        The path element of an entry, as the name of a JSON member.
 
-        :raises ValueError: for one that is not told apart from others
+        :raises ValueError: if the entry has no key
         """
         element = self.element(entry)
         found = self._element_pieces.get(element)
@@ -135,7 +135,7 @@ def _deduced(_: str) -> Shape:
     return DEDUCED
 
 
-#: Data without a schema: maps are merged, lists are one piece.
+#: Data without a schema: maps are merged, lists are atomic.
 DEDUCED: Final = Shape(make=_deduced)
 
 

@@ -1,14 +1,14 @@
-"""Which lists and objects of the built-in types are merged piece by piece, and which are one piece.
+"""Which lists and objects of the built-in types are merged, and which are atomic.
 
-Facts of the API's Go types at Kubernetes 1.36, by kubernetes_asyncio's names of the types. A list that is not named
-here is one piece, an object that is not is merged field by field:
+The facts come from the API's Go types at Kubernetes 1.36. The types have the names of kubernetes_asyncio. A list that
+is not in the table is atomic. An object that is not in it is merged field by field:
 
 ==============  ====================================================================================
-``f=a,b``       a list of objects that are the same where their fields `a` and `b` are
-``f=``          a list of plain values, each of which has owners of its own
-``f!``          a map that is one piece
-``f*``          an object that is merged here, although its type is one piece
-``!``           the type itself is one piece
+``f=a,b``       a list of objects, which are identified by their fields `a` and `b`
+``f=``          a list of plain values, each of which has its own owners
+``f!``          a map that is atomic
+``f*``          an object that is merged in this field, although its type is atomic
+``!``           the type itself is atomic
 ==============  ====================================================================================
 """
 
@@ -18,8 +18,9 @@ from functools import cache
 
 __all__ = ("DEFAULT_KEYS", "NO_DEFAULT", "topology_of")
 
-#: What an entry that leaves out a field of its key has there; others have an empty text, or nothing.
+#: The defaults of the fields of keys. The default of any other field is ``""``.
 DEFAULT_KEYS = {"protocol": "TCP", "containerPort": 0, "port": 0}
+#: The fields of keys without a default.
 NO_DEFAULT = frozenset(("shareID",))
 
 _TOPOLOGY = """\
@@ -121,5 +122,5 @@ def _table() -> dict[str, dict[str, str]]:
 
 
 def topology_of(model: str) -> dict[str, str]:
-    """Field name to mark, the type itself under the empty name."""
+    """The marks of a type's fields, by name. The mark of the type itself has the name ``""``."""
     return _table().get(model, {})

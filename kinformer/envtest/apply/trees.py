@@ -1,8 +1,8 @@
-"""Sets of fields, as ``fieldsV1`` writes them: trees of path elements.
+"""Sets of fields, as in ``fieldsV1``: trees of path elements.
 
-A path element is ``f:name`` for a field, ``k:{…}`` for an entry by its key, ``v:…`` for a value of a set. A node that
-is empty, or has ``"."``, is in the set itself; any other is only on the way to what is below. Trees are never changed:
-what differs is made anew, the rest is shared.
+A path element is ``f:name`` for a field, ``k:{…}`` for an entry by its key, or ``v:…`` for a value of a set. A node
+that is empty, or contains ``"."``, is in the set itself. Any other node only leads to the nodes below it. Trees are
+immutable: a changed tree is a new one that shares the unchanged parts.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ __all__ = (
     "Path",
     "Tree",
     "difference",
+    "element_order",
     "intersection",
     "is_member",
     "iterate",
@@ -35,9 +36,9 @@ _canonical = msgspec.json.Encoder(order="sorted").encode
 
 class Fields:
     """
-    One set of fields, in its two forms. There is one object for each set: equal sets are the same object.
+    A set of fields, as text and as a tree. Equal sets are mostly the same object, because they are cached.
 
-    :ivar text: as JSON, its elements in their order
+    :ivar text: the set as JSON, with its elements in order
     """
 
     __slots__ = ("_tree", "text")
@@ -75,11 +76,11 @@ class Fields:
         return found
 
 
-#: Objects of one kind mostly have the same fields, and so do their managers.
+#: A cache by the text. Objects of one kind mostly have the same fields, and their managers own the same ones.
 _fields: dict[str, Fields] = {}
-#: The same by their trees as they come, whose elements are in any order.
+#: A cache by the encoded tree, whose elements may be in any order.
 _by_tree: dict[bytes, Fields] = {}
-#: Elements as they stand before what is below them.
+#: A cache of path elements as names of JSON members.
 _pieces: dict[str, str] = {}
 _REMEMBERED = 5000
 
@@ -89,8 +90,8 @@ def _text(tree: Tree) -> str:
         return "{}"
     names = sorted(tree)
     if len(names) > 1 and names[-2][0] in "kv":
-        # Keys and values that are numbers are not in the order of their texts.
-        names.sort(key=_order)
+        # Numbers in keys and values are not in the order of their texts.
+        names.sort(key=element_order)
     parts = []
     for name in names:
         piece = _pieces.get(name)
@@ -103,8 +104,8 @@ def _text(tree: Tree) -> str:
     return "{" + ",".join(parts) + "}"
 
 
-def _order(element: str) -> tuple[Any, ...]:
-    """Names first, then keys, then values; what keys say is compared as what it is."""
+def element_order(element: str) -> tuple[Any, ...]:
+    """The sort key of a path element: fields first, then keys, then values. The values in keys are compared by type."""
     kind = element[:2]
     if kind == "k:":
         key = msgspec.json.decode(element[2:])
@@ -117,7 +118,7 @@ def is_member(node: Tree) -> bool:
 
 
 def union(one: Tree, other: Tree) -> Tree:
-    """What is in either. The first one itself, if the other adds nothing."""
+    """The fields that are in either set. It returns `one` itself if `other` adds nothing."""
     made = None
     for name, node in other.items():
         here = one.get(name)
@@ -146,7 +147,7 @@ def _join(one: Tree, other: Tree) -> Tree:
 
 
 def difference(one: Tree, other: Tree) -> Tree:
-    """What is in the first and not in the other. The first one itself, if that is all of it."""
+    """The fields that are in `one` and not in `other`. It returns `one` itself if nothing is removed."""
     made = None
     for name, node in other.items():
         here = one.get(name)
@@ -165,7 +166,7 @@ def difference(one: Tree, other: Tree) -> Tree:
 
 
 def _subtract(one: Tree, other: Tree) -> Tree | None:
-    """What is left of a node; None for nothing."""
+    """What remains of a node. None if nothing remains."""
     if not one:
         return None if is_member(other) else one
     left = difference(one, other)
@@ -179,7 +180,7 @@ def _subtract(one: Tree, other: Tree) -> Tree | None:
 
 
 def without(one: Tree, path: Path) -> Tree:
-    """The set without anything at a path and below."""
+    """The set without the fields at a path and below it."""
     name, *rest = path
     here = one.get(name)
     if here is None:
@@ -197,7 +198,7 @@ def without(one: Tree, path: Path) -> Tree:
 
 
 def intersection(one: Tree, other: Tree) -> Tree:
-    """What is in both."""
+    """The fields that are in both sets."""
     made: Tree = {}
     for name, node in other.items():
         here = one.get(name)
@@ -212,15 +213,15 @@ def intersection(one: Tree, other: Tree) -> Tree:
 
 
 def iterate(tree: Tree, path: Path = ()) -> Iterator[Path]:
-    """Every path that is in the set: at each place what is there itself, then what is below."""
-    names = sorted((name for name in tree if name != "."), key=_order)
+    """All paths in the set. At each node, the paths that end there come before the longer ones."""
+    names = sorted((name for name in tree if name != "."), key=element_order)
     yield from ((*path, name) for name in names if is_member(tree[name]))
     for name in names:
         yield from iterate(tree[name], (*path, name))
 
 
 def path_text(path: Path) -> str:
-    """A path as people read it: ``.spec.containers[name="c"].image``."""
+    """A path as in error texts: ``.spec.containers[name="c"].image``."""
     parts = []
     for element in path:
         kind, rest = element[:2], element[2:]
