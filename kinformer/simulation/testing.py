@@ -66,7 +66,7 @@ def simulate(
     be had, since a world has an event loop of its own.
 
     :param seeds: how many random runs
-    :param faults: how often what goes wrong in them
+    :param faults: how often what goes wrong in them; rates that come to two faults in a run of this scenario, if None
     :param plans: plans that are played first: those that once failed, for example
     :param one_by_one: play each single deviation, too: of these kinds, or crashes, hidden events and restarts for True
     :param checks: which oracles are on, and how strict they are
@@ -112,6 +112,8 @@ def _failures(
     if kinds:
         yield from systematic(trial, kinds=kinds).failures
     count = seeds if asked.seeds is None else asked.seeds
+    if count:
+        faults = faults or Faults().spread(trial.undisturbed.counts)
     yield from explore(trial, range(asked.first_seed, asked.first_seed + count), faults=faults).failures
 
 

@@ -11,6 +11,7 @@ from kinformer.manager import Controller, ControllerContext
 from kinformer.models import V1ConfigMap, V1ObjectMeta
 from kinformer.simulation import Plan, RunResult, World, WorldOptions, run_world
 from tests.simulation.scenarios import replication_controller
+from tests.simulation.worlds import trial_of_case
 
 
 def configmap(name: str, **data: str) -> dict[str, Any]:
@@ -138,6 +139,12 @@ def test_a_gap_ends_with_the_objects_next_event() -> None:
     assert [r.detail.partition(" ")[0] for r in events] == ["add"]
     assert 60 < result.seconds < 92
     assert not result.violations
+
+
+def test_a_gap_that_closes_while_the_watch_is_silent_is_closed_in_the_watch_that_takes_its_place() -> None:
+    line = "seed=0 silent(manager,pods,event=1,seconds=300) hide(manager,pods/case/b,event=1,seconds=1)"
+
+    assert trial_of_case("taint_evict").play(Plan.parse(line)).violations == ()
 
 
 def test_a_silent_watch_is_open_and_brings_nothing_for_so_long() -> None:

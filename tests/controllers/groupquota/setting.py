@@ -106,10 +106,10 @@ async def setting() -> AsyncIterator[Setting]:
 
 
 @asynccontextmanager
-async def through(place: Setting, **options: Any) -> AsyncIterator[Any]:
+async def through(place: Setting) -> AsyncIterator[Any]:
     """Pods, as they are created through API servers that ask the webhook."""
     async with (
-        proxy(place.server.url, place.server.token, lambda: place.url, **options) as url,
+        proxy(place.server.url, place.server.token, lambda: place.url) as url,
         connect(url=url, token="any", clock=place.clock) as client,
     ):
         yield client.resource(dict, ("", "v1", "pods"))

@@ -3,73 +3,82 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
 
 from kinformer.cache.tasks import plain_task_group
 from kinformer.operator.webhooks.reviews import read_admission
+from kinformer.simulation import Plan, World, run_world
+from kinformer.simulation.network import NetworkOptions
 from kinformer_controllers.groupquota.turns import Turns
 from kinformer_controllers.groupquota.webhook import Decision, QuotaWebhook
-from tests.controllers.groupquota.replicas import Store, World, _Driver, _until
 from tests.controllers.groupquota.setting import Setting, group_quota, setting
 from tests.controllers.groupquota.webhook_proxy import review
+from tests.controllers.groupquota.worlds import CHECKS, OPTIONS, Replicas
 from tests.controllers.objects import conflict
 from tests.controllers.shared.quota.serving import make_pod
+
+pytestmark = pytest.mark.timeout(300)
+
+# What is written takes 2 to 40 ms.
+SLOW = replace(OPTIONS, network=NetworkOptions(latency=(0.001, 0.02)))
+CLIENTS, REQUESTS = 16, 6
 
 
 @dataclass
 class Busy:
-    """What came of it: seconds until each answer, and what was written."""
+    """What came of it: seconds until each answer, and how often the quota was written."""
 
     seconds: list[float] = field(default_factory=list)
     admitted: int = 0
     writes: int = 0
 
 
-async def busy(seed: int, clients: int = 24, requests: int = 12) -> Busy:
-    """Clients that ask three replicas again and again, as soon as they have their answers."""
-    world = World(seed, Store(clients * requests), lost=0.0)
-    driver, found, done = _Driver(world, gentle=True), Busy(), 0
+def busy(seed: int) -> Busy:
+    """Clients that ask for pods again and again, as soon as they have their answers."""
+    found = Busy()
 
-    async def client() -> None:
-        nonlocal done
-        for _ in range(requests):
-            began = world.clock.monotonic()
-            if await driver.one():
-                found.admitted += 1
-            found.seconds.append(world.clock.monotonic() - began)
-        done += 1
+    async def scenario(world: World) -> None:
+        replicas = Replicas(world, CLIENTS * REQUESTS, gentle=True)
+        await replicas.open()
 
-    async with plain_task_group() as tasks:
-        driver.tasks = tasks
-        for _ in range(3):
-            driver.start()
-        await world.clock.advance(0.2)
-        tasks.start_soon(world.replicas[0].lead, 1000.0)
-        await _until(world, lambda: "used" in (world.store.quota.get("status") or {}))
-        before = world.store.writes
-        for _ in range(clients):
-            tasks.start_soon(client)
-        await _until(world, lambda: done == clients, 60.0)
-        found.writes = world.store.writes - before
-        tasks.cancel_scope.cancel()
+        async def client() -> None:
+            for _ in range(REQUESTS):
+                began = world.loop.now
+                code = await replicas.create()
+                found.admitted += code == 201
+                found.seconds.append(world.loop.now - began)
+
+        before = len(world.history)
+        async with plain_task_group() as tasks:
+            for _ in range(CLIENTS):
+                tasks.start_soon(client)
+        found.writes = sum(
+            record.what == "write" and record.object.startswith("groupquotas")
+            for record in world.history.records[before:]
+        )
+
+    result = run_world(scenario, Plan(seed), options=SLOW, checks=CHECKS)
+    assert result.error is None
+    assert not result.violations
     return found
 
 
-@pytest.mark.parametrize("seed", range(4))
-async def test_three_busy_replicas_admit_all_that_fits_and_keep_nobody_waiting_for_long(
+@pytest.mark.usefixtures("only_pods_are_followed")
+@pytest.mark.parametrize("seed", range(2))
+def test_three_busy_replicas_admit_all_that_fits_and_keep_nobody_waiting_for_long(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = await busy(seed)
+    found = busy(seed)
     monkeypatch.setattr(Turns, "pause", lambda *_: 0.0)
-    without_turns = await busy(seed)
+    without_turns = busy(seed)
 
-    assert found.admitted == without_turns.admitted == 24 * 12
-    # A write takes up to 40 ms here. Without turns those who lose try again, and each write charges fewer requests.
-    assert max(found.seconds) < 0.25
-    assert found.writes < 0.8 * without_turns.writes
+    assert found.admitted == without_turns.admitted == CLIENTS * REQUESTS
+    # Without turns those who lose try again, and each write charges fewer requests.
+    assert max(found.seconds) < 0.5
+    assert found.writes < 0.9 * without_turns.writes
 
 
 # --- where time runs out all the same

@@ -1,4 +1,4 @@
-"""Several replicas: no more is admitted than the limits allow, whoever dies and whatever is late; no less than fits."""
+"""Several replicas with the embedded server and a real election, one situation at a time."""
 
 from __future__ import annotations
 
@@ -15,52 +15,10 @@ from kinformer.client import Client, Forbidden
 from kinformer.manager import LeaderElection
 from kinformer.operator.webhooks.reviews import read_admission
 from kinformer_controllers.groupquota import QuotaWebhook
-from kinformer_controllers.groupquota.recount import GroupRecounter
 from kinformer_controllers.groupquota.webhook import Decision
-from tests.controllers.groupquota.replicas import OverCommitted, Refused, run_schedule
 from tests.controllers.groupquota.setting import CRD, Setting, group_quota, setting, through
 from tests.controllers.groupquota.webhook_proxy import review
 from tests.controllers.shared.quota.serving import make_pod, quota_server
-
-
-@pytest.mark.parametrize("seed", range(30))
-async def test_three_replicas_of_which_any_may_die_admit_no_more_than_the_limit_and_all_that_fits(seed: int) -> None:
-    outcome = await run_schedule(seed)
-    assert outcome.admitted > 0
-    assert outcome.writes > 0
-
-
-async def over_committed(seeds: range, **options: Any) -> list[int]:
-    """The seeds whose schedules end with more than the limit."""
-    found = []
-    for seed in seeds:
-        try:
-            await run_schedule(seed, gentle=False, **options)
-        except OverCommitted:
-            found.append(seed)
-        except Refused:
-            continue
-    return found
-
-
-@pytest.mark.timeout(300)
-async def test_without_the_comparison_of_versions_schedules_find_more_than_the_limit() -> None:
-    assert len(await over_committed(range(20), compares=False)) > 3
-
-
-@pytest.mark.timeout(300)
-async def test_without_the_versions_that_a_cache_must_have_come_to_schedules_find_more_than_the_limit(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    async def no_check(*_: Any) -> None:
-        """Any cache is believed."""
-
-    assert await over_committed(range(42, 50)) == []
-    monkeypatch.setattr(GroupRecounter, "_check_versions", no_check)
-    assert await over_committed(range(42, 50))
-
-
-# --- with the embedded server, and a real election
 
 
 @asynccontextmanager

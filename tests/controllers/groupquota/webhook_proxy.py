@@ -1,15 +1,14 @@
 """What kube-apiserver does and the embedded server does not: ask a webhook before an object is stored.
 
-It stands in front of the embedded server and asks about each create in a namespace. Between the webhook's answer and
-the write it takes its time, which is where quotas can go wrong. As kube-apiserver, it gives an object its uid before it
-asks; the embedded server takes it over by :class:`GivenUids`.
+It stands in front of the embedded server and asks about each create in a namespace. As kube-apiserver, it gives an
+object its uid before it asks; the embedded server takes it over by :class:`GivenUids`.
 """
 
 from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -52,17 +51,10 @@ def review(resource: str, namespace: str, obj: Any, *, operation: str = "CREATE"
     return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
 
 
-async def _nothing() -> None:
-    """The object is stored at once."""
-
-
 @asynccontextmanager
-async def proxy(
-    server: str, token: str, webhook: Callable[[], str], in_between: Callable[[], Awaitable[object]] = _nothing
-) -> AsyncIterator[str]:
+async def proxy(server: str, token: str, webhook: Callable[[], str]) -> AsyncIterator[str]:
     """
     :param webhook: its URL at the moment
-    :param in_between: what happens between admission and storage
     """
 
     async def handle(request: web.Request) -> web.Response:
@@ -85,7 +77,6 @@ async def proxy(
                 status = response["status"]
                 message = f'admission webhook "quota" denied the request: {status["message"]}'
                 return refusal(status["code"], status["reason"], message)
-            await in_between()
         async with session.request(request.method, server + request.path_qs, data=body, headers=headers) as got:
             return web.Response(body=await got.read(), status=got.status, content_type=got.content_type)
 
