@@ -1,4 +1,4 @@
-"""Mirrors: the histories of custom resources at the versions that they are not stored at."""
+"""Mirrors: the histories of custom resources at versions other than the storage version."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class VersionMirror:
     """
     A custom resource at one version.
 
-    :ivar resource: the resource, whose objects are here
-    :ivar log: its history; it has the versions of the storage, and may be a little behind
+    :ivar resource: the resource at this version
+    :ivar log: its history. It has the resource versions of the storage, and may be a little behind
     """
 
     def __init__(self, owner: Conversions, source: Resource):
@@ -56,7 +56,7 @@ class VersionMirror:
         self.follow(source)
 
     def follow(self, source: Resource) -> None:
-        """Take note that the definition was written anew."""
+        """Use a changed definition."""
         self.source = source
         self.resource = replace(source)
         place = GroupResource(source.group, f"{source.plural}@{source.version}")
@@ -71,7 +71,7 @@ class VersionMirror:
 
     async def catch_up(self) -> None:
         """
-        Have everything that is stored.
+        Take over all changes in the storage.
 
         :raises StatusError: if an object cannot be converted
         """
@@ -91,7 +91,7 @@ class VersionMirror:
             self.log.wake()
 
     async def _begin(self, primary: ResourceLog) -> None:
-        """Start with what there is, as a history that begins now, unless all of it is still known."""
+        """Begin the history: with the first change if the storage has all changes, else with the current objects."""
         self.log = log = ResourceLog()
         known = sum((change.type == ADDED) - (change.type == DELETED) for change in primary.changes)
         if not primary.offset and known == len(primary.objects):
@@ -121,7 +121,7 @@ class VersionMirror:
                 self.log.append(Change(change.type, change.number, now, before))
 
     async def _converted(self, versions: Sequence[Version]) -> list[Version]:
-        """Stored objects at this version, in the same order."""
+        """Convert stored objects to this version. The order stays the same."""
         objects: list[Obj] = []
         for version in versions:
             name = self._owner.definitions.stored_as(self.primary, version.number) or self.source.version
@@ -165,7 +165,7 @@ class VersionMirror:
         """
         Store an object of this version, in the form in which the resource is stored.
 
-        :raises WebhooksPending: if it is not known yet what that is, or what is there
+        :raises WebhooksPending: if the object must be converted first, or the mirror is behind
         """
         storage, primary = self._storage, self._storage.log(self.primary)
         if not self.is_current:
@@ -193,14 +193,16 @@ class VersionMirror:
 
     def _form(self, obj: Obj, version: str) -> Obj:
         """
-        :raises WebhooksPending: if that has to be asked first
+        The object at the storage version.
+
+        :raises WebhooksPending: if the webhook must convert it first
         """
         if version == self.source.version:
             return obj
         text = _encode({**obj, "metadata": {**obj["metadata"], "resourceVersion": ""}})
         if text not in self._results:
             raise WebhooksPending(lambda: self._ask(text, obj, version))
-        # The metadata is what it is now: only the number may have changed.
+        # The metadata is up to date: at most the resource version has changed since the conversion.
         return self._results.pop(text)
 
     async def _ask(self, text: bytes, obj: Obj, version: str) -> None:
@@ -222,7 +224,7 @@ class Conversions:
         storage.listeners.append(self._note)
 
     def mirror_of(self, resource: Resource) -> VersionMirror | None:
-        """Where objects of a resource are kept at its version; None if they are stored as they are."""
+        """The mirror of a resource at its version. None if its objects need no conversion by a webhook."""
         definition = resource.definition
         if definition is None or not definition.get("several"):
             return None
@@ -238,7 +240,9 @@ class Conversions:
 
     async def call(self, resource: Resource, objects: Sequence[Obj], wanted: GroupVersionKind) -> list[Obj]:
         """
-        :raises ConversionFailed: if the webhook cannot be asked, or does not answer
+        Have the webhook convert objects.
+
+        :raises ConversionFailed: if the call fails, or the response is invalid
         """
         webhook = ((resource.definition or {}).get("conversion") or {}).get("webhook") or {}
         versions, uid = webhook.get("conversionReviewVersions") or (), self._new_uid()
@@ -258,7 +262,7 @@ class Conversions:
             self._news.set()
 
     async def run(self) -> None:
-        """Keep the mirrors that somebody watches up with the storage, until cancelled."""
+        """Keep the mirrors that are watched up to date, until cancelled."""
         while True:
             await self._news.wait()
             self._news = anyio.Event()
@@ -267,5 +271,5 @@ class Conversions:
                     try:
                         await mirror.catch_up()
                     except status.StatusError as error:
-                        # Whoever watches sees it when the next change brings better luck.
+                        # The conversion is tried again at the next change, so watches get this change late.
                         log.warning("conversion_failed", resource=str(mirror.primary), error=error.message)

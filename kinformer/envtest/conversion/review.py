@@ -1,4 +1,4 @@
-"""ConversionReviews: what a webhook is sent, and what may be read from its answer."""
+"""ConversionReviews: make the request for a webhook, and check its response."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _GROUP = "apiextensions.k8s.io"
 
 
 class ConversionFailed(Exception):
-    """A webhook could not convert an object, or what it answered is none; the text is the API's."""
+    """A webhook could not convert an object, or its response is invalid. The text is kube-apiserver's."""
 
 
 def make_review(versions: Sequence[str], uid: str, objects: Sequence[Obj], wanted: str) -> bytes:
     """
-    :param versions: those of reviews that the webhook understands
-    :param wanted: the apiVersion that the objects are to have
-    :raises ConversionFailed: if none of them is known here
+    :param versions: the versions of ConversionReview that the webhook accepts
+    :param wanted: the apiVersion to convert the objects to
+    :raises ConversionFailed: if this server knows none of the versions
     """
     version = next((one for one in versions if one in _KNOWN), None)
     if version is None:
@@ -42,9 +42,9 @@ def read_review(
     versions: Sequence[str], uid: str, body: bytes, objects: Sequence[Obj], wanted: GroupVersionKind
 ) -> list[Obj]:
     """
-    The objects as they were converted, with the metadata that they had.
+    The converted objects, with their original metadata. Only labels and annotations may have changed in it.
 
-    :raises ConversionFailed: says what is wrong with the answer
+    :raises ConversionFailed: if the webhook reports a failure, or the response is invalid
     """
     shown = _shown(objects[0])
     converted = _answered(versions, uid, body, shown)
@@ -113,7 +113,7 @@ def _check_identity(original: Obj, converted: Obj, shown: str) -> None:
 
 
 def _restored(original: Obj, converted: Obj, shown: str) -> Obj:
-    """A webhook changes labels and annotations, and nothing else of the metadata."""
+    """The converted object with its original metadata, except that the webhook may change labels and annotations."""
 
     def wrong(why: str) -> ConversionFailed:
         return ConversionFailed(f"conversion webhook for {shown} returned invalid metadata: {why}")

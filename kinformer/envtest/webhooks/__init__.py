@@ -1,9 +1,9 @@
 """Admission webhooks, called as kube-apiserver calls them.
 
-A write is one step of the event loop and cannot wait for anybody. So a request that a webhook is to be asked about runs
-up to there, stops with :exc:`WebhooksPending`, and runs again from the beginning once the answers are there. They count
-if the object is still the very one that was shown; if somebody else has changed what it comes from meanwhile, they are
-asked about the new one, as the real server does when its write to etcd finds the object modified.
+A write is one step of the event loop and cannot wait for a webhook. So a request that needs a webhook stops there with
+:exc:`WebhooksPending`. The webhooks are called, and the request runs again from the beginning. It uses their answers if
+the object is still equal to the one that they were sent. If another write has changed the object in between, the
+webhooks are called with the new one. The real server does the same when its write to etcd finds the object modified.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Calls of webhooks over HTTPS, and what Go's client says of those that fail."""
+"""Calls of webhooks over HTTPS. Failures have the error texts of Go's client."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kinformer.envtest.webhooks.review import CallFailed
 
 __all__ = ("Callee", "Caller", "ServiceResolver")
 
-#: Gives host and port at which a service (namespace, name, port) is to be had; raises LookupError if nowhere.
+#: Returns the host and port of a service (namespace, name, port). Raises LookupError if there is none.
 ServiceResolver = Callable[[str, str, int], tuple[str, int]]
 
 _LARGEST_ANSWER = 8 * 1024 * 1024
@@ -32,7 +32,7 @@ _GENERIC = {
 
 
 class _Callee(Protocol):
-    """Whoever is called."""
+    """A webhook to call: its ``clientConfig``, and the timeout in seconds."""
 
     @property
     def client(self) -> dict[str, Any]: ...
@@ -44,7 +44,7 @@ class _Callee(Protocol):
 @dataclass(frozen=True, slots=True)
 class Callee:
     """
-    Somebody behind an URL or a service.
+    A webhook at a URL or a service.
 
     :param client: the ``clientConfig``
     :param timeout: in seconds
@@ -57,9 +57,11 @@ class Callee:
 @dataclass(frozen=True, slots=True)
 class _Target:
     """
-    :param shown: the URL as errors have it
-    :param url: the one that is dialled
-    :param name: whose certificate the server is to show, and the Host header
+    :param shown: the URL in error texts
+    :param url: the URL that is called
+    :param name: the name that the server's certificate must be for
+    :param host: the Host header
+    :param address: ``host:port`` in error texts
     """
 
     shown: str
@@ -70,7 +72,7 @@ class _Target:
 
 
 class Caller:
-    """Connections to webhooks; they are kept until :meth:`close`."""
+    """Connections to webhooks. They stay open until :meth:`close`."""
 
     def __init__(self, clock: Clock, resolve: ServiceResolver):
         self._clock = clock
@@ -86,7 +88,10 @@ class Caller:
 
     async def post(self, callee: _Callee, body: bytes) -> bytes:
         """
-        :raises CallFailed: for whatever is no answer
+        Send a body to a webhook.
+
+        :return: the body of the answer
+        :raises CallFailed: if there is no answer in time, or the answer is an error or too large
         """
         target = self._target(callee)
         with anyio.CancelScope() as scope:
@@ -110,7 +115,7 @@ class Caller:
 
     async def _post(self, callee: _Callee, target: _Target, body: bytes) -> bytes:
         if self._session is None:
-            # Webhooks have time-outs of their own, on the server's clock.
+            # Each webhook has its own timeout, by the server's clock.
             self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=None, sock_connect=None))
         headers = {"Content-Type": "application/json", "Accept": "application/json", "Host": target.host}
         context = self._context(callee.client.get("caBundle") or "")
@@ -157,7 +162,7 @@ class Caller:
         except (ValueError, ssl.SSLError):
             text = "unable to load root certificates: unable to parse bytes as PEM block"
             raise CallFailed(f"could not get REST client: {text}") from None
-        # As strict as Go's: a certificate that is trusted itself needs no authority, nor extensions to name one.
+        # Like Go: a certificate that is itself trusted needs no CA, and no extensions that identify a CA.
         context.verify_flags = (context.verify_flags | ssl.VERIFY_X509_PARTIAL_CHAIN) & ~ssl.VERIFY_X509_STRICT
         self._contexts[bundle] = context
         return context
@@ -178,7 +183,7 @@ def _certificate_complaint(error: aiohttp.ClientConnectorCertificateError) -> st
 
 
 def _complaint(code: int, body: bytes) -> str:
-    """What client-go makes of an answer that is an error: the Status's message, or a sentence for the code."""
+    """client-go's text for an error response: the Status's message, or a text for the HTTP status."""
     try:
         status = decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, TooDeep):

@@ -1,4 +1,4 @@
-"""The webhooks that are configured at the moment, read from the stored configurations whenever those have changed."""
+"""The configured webhooks. They are read from the stored configurations again when those have changed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Hook:
     """
     One webhook of a configuration.
 
-    :param identity: tells it from all others, also from those of the same name
+    :param identity: unique, also among webhooks of the same name
     """
 
     identity: str
@@ -41,7 +41,7 @@ class Hook:
 
 
 class HookList:
-    """All webhooks of one sort, in the order of their configurations' names."""
+    """All mutating or all validating webhooks, in the order of their configurations' names."""
 
     def __init__(self, storage: Storage, resource: GroupResource):
         self._log = storage.log(resource)
@@ -79,7 +79,7 @@ def _hooks_of(configuration: dict[str, Any]) -> Iterator[Hook]:
 
 def _conditions_of(webhook: dict[str, Any]) -> Conditions | None:
     conditions = webhook.get("matchConditions")
-    # Where expressions cannot be compiled, none is stored either: data may come from a server that could.
+    # A server that cannot compile expressions stores none, but it may have the data of another server.
     if not conditions or not is_available():
         return None
     return Conditions(conditions, ignores_failure=webhook.get("failurePolicy") == "Ignore")

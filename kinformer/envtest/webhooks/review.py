@@ -1,4 +1,4 @@
-"""AdmissionReviews: the question that a webhook is sent, and what may be read from its answer."""
+"""AdmissionReviews: make the request for a webhook, and check its response."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ _KNOWN = ("v1", "v1beta1")
 
 
 class CallFailed(Exception):
-    """A webhook could not be asked, or what it said is no answer; the text says why."""
+    """A webhook could not be called, or its response is invalid. The text says why."""
 
 
 @dataclass(slots=True)
 class Verdict:
     """
-    What a webhook said.
+    The response of a webhook.
 
     :param patch: JSON patch operations
-    :param status: the Status of a refusal, as far as the webhook gave one
+    :param status: the Status of a refusal, with the fields that the webhook has set
     """
 
     allowed: bool
@@ -45,9 +45,9 @@ class Verdict:
 
 def make_review(hook: Hook, uid: str, attributes: Attributes, resource: Resource, object_: Any) -> bytes:
     """
-    :param resource: as which the webhook sees the object
-    :param object_: the object, with kind and apiVersion; None for a delete
-    :raises CallFailed: if the webhook knows no version of the review that is known here
+    :param resource: the resource, at the version that the webhook is sent
+    :param object_: the object, with kind and apiVersion. None for a delete
+    :raises CallFailed: if the webhook accepts no version of AdmissionReview that this server knows
     """
     version = next((version for version in hook.versions if version in _KNOWN), None)
     if version is None:
@@ -91,7 +91,7 @@ def _kind(attributes: Attributes, resource: Resource) -> dict[str, str]:
 
 def read_review(hook: Hook, uid: str, body: bytes, mutating: bool) -> Verdict:
     """
-    :raises CallFailed: says what is wrong with the answer
+    :raises CallFailed: if the response is invalid
     """
     try:
         review = decode(body)
@@ -148,7 +148,7 @@ def _bad(why: str) -> CallFailed:
 
 
 def denial(hook: Hook, result: Mapping[str, Any]) -> StatusError:
-    """What the client is answered when a webhook says no."""
+    """The error for the client when a webhook refuses a request."""
     denied = f'admission webhook "{hook.name}" denied the request'
     code = result.get("code")
     reason, message = str(result.get("reason") or ""), str(result.get("message") or "")

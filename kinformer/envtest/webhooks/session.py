@@ -1,4 +1,4 @@
-"""One request and the webhooks it has to do with, over all the times that it runs until it has every answer."""
+"""A request and the answers of its webhooks. The request runs several times until it has all answers."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class _Webhooks(Protocol):
 
 class WebhooksPending(Exception):
     """
-    The request cannot go on without an answer: await :attr:`ask`, and run it again.
+    A request needs answers of webhooks. Await :attr:`ask`, and run the request again.
 
-    Nothing has been written.
+    The request has written nothing yet.
     """
 
     def __init__(self, ask: Callable[[], Awaitable[None]]):
@@ -35,7 +35,7 @@ class WebhooksPending(Exception):
 
 @dataclass(slots=True)
 class _Answer:
-    """What webhooks were shown, and what came of it."""
+    """The objects that the webhooks were sent, and the result."""
 
     shown: Any
     shown_old: Any
@@ -54,11 +54,11 @@ class WebhookSession:
 
     @property
     def warnings(self) -> list[str]:
-        """What the webhooks have to tell the client's user."""
+        """The webhooks' warnings for the client."""
         return [warning for answer in self._answers.values() for warning in answer.warnings]
 
     def once(self, what: str, make: Callable[[], Any]) -> Any:
-        """What is made up for a request stays the same when it runs again."""
+        """Call `make` at the first run of the request, and return the same value at later runs."""
         if what not in self._made:
             self._made[what] = make()
         return self._made[what]
@@ -67,8 +67,8 @@ class WebhookSession:
         """
         Let the webhooks change the object.
 
-        :raises WebhooksPending: if they have not been asked yet
-        :raises StatusError: if one refuses
+        :raises WebhooksPending: if they have not been called yet
+        :raises StatusError: if one of them refuses the request, or fails
         """
         answer = self._answer(attributes, mutating=True)
         if answer is not None and attributes.object is not None:
@@ -77,15 +77,15 @@ class WebhookSession:
 
     def validate(self, attributes: Attributes) -> None:
         """
-        Let the webhooks refuse.
+        Let the webhooks check the object.
 
-        :raises WebhooksPending: if they have not been asked yet
-        :raises StatusError: if one refuses
+        :raises WebhooksPending: if they have not been called yet
+        :raises StatusError: if one of them refuses the request, or fails
         """
         self._answer(attributes, mutating=False)
 
     def _answer(self, attributes: Attributes, *, mutating: bool) -> _Answer | None:
-        # A request may be about many objects: a collection that is deleted.
+        # A request can have many objects, e.g. if it deletes a collection.
         group, plural = attributes.resource.group_resource
         what = (str(mutating), attributes.operation, group, plural, attributes.subresource)
         key = (*what, attributes.namespace, attributes.name)

@@ -1,4 +1,4 @@
-"""Asking the webhooks of one server about a write: the mutating ones in turn, the validating ones all at once."""
+"""Call a server's webhooks for a write: the mutating ones one after the other, the validating ones concurrently."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ("ServiceResolver", "Webhooks")
 
 log = get_logger(__name__)
 
-#: What decides who is asked is not itself asked about: nobody could take back a webhook that refuses everything.
+#: Webhooks are not called for these. Otherwise a webhook that refuses everything could not be removed.
 _EXEMPT = frozenset(
     GroupResource(GROUP, plural)
     for plural in (
@@ -46,7 +46,7 @@ class Webhooks:
     """
     The webhooks of one server.
 
-    :param resolve: where services are
+    :param resolve: finds the address of a service
     """
 
     def __init__(self, operations: Operations, clock: Clock, resolve: ServiceResolver):
@@ -55,7 +55,7 @@ class Webhooks:
         self._validating = HookList(operations.storage, VALIDATING)
         self._matcher = Matcher(operations.storage, operations.registry)
         self._authorizer = Authorizer(operations.storage)
-        #: Who calls webhooks, also those of other sorts.
+        #: Calls the webhooks. Conversion webhooks are called through it too.
         self.caller = Caller(clock, resolve)
 
     async def close(self) -> None:
@@ -63,22 +63,23 @@ class Webhooks:
 
     def session(self, *, always: bool = False) -> WebhookSession | None:
         """
-        What one request needs to be admitted; None if there are no webhooks at all.
+        The session of one request. None if there are no webhooks.
 
-        :param always: whether the request may have to run again for other reasons
+        :param always: return a session even then, because the request may have to run again for another reason
         """
         return WebhookSession(self) if always or self._mutating.hooks or self._validating.hooks else None
 
     def concern(self, attributes: Attributes, *, mutating: bool) -> bool:
-        """Whether any of them is to be asked."""
+        """Whether any mutating (or validating) webhook must be called."""
         hooks = (self._mutating if mutating else self._validating).hooks
         return any(self._match(hook, attributes) is not None for hook in hooks)
 
     def _match(self, hook: Hook, attributes: Attributes) -> Resource | None:
         """
-        The resource, at the version, as which a webhook wants to see the object; None if it is not asked.
+        The resource at the version that a webhook wants. None if the webhook is not called.
 
-        :raises StatusError: NotFound for a namespace whose labels count; Forbidden for conditions without a value
+        :raises StatusError: NotFound if the webhook selects by namespace labels and the namespace is gone. Forbidden if
+            the match conditions cannot be evaluated
         """
         if attributes.resource.group_resource in _EXEMPT:
             return None
@@ -100,10 +101,10 @@ class Webhooks:
 
     async def mutate(self, attributes: Attributes, warnings: list[str]) -> dict[str, Any] | None:
         """
-        Ask those that may change the object.
+        Call the mutating webhooks.
 
-        :return: the object as they want it
-        :raises StatusError: if one refuses
+        :return: the object with their changes
+        :raises StatusError: if one of them refuses the request, or fails
         """
         hooks = self._mutating.hooks
         asked: set[str] = set()
@@ -121,9 +122,11 @@ class Webhooks:
         again: set[str],
     ) -> bool:
         """
-        :param asked: those that want to see what others change, and were asked
-        :param again: those of them that somebody has changed the object after
-        :return: whether it was changed
+        Call some mutating webhooks once.
+
+        :param asked: collects the called webhooks with ``reinvocationPolicy: IfNeeded``
+        :param again: collects those of them after which another webhook has changed the object
+        :return: whether the object was changed
         """
         changed = False
         for hook in hooks:
@@ -140,7 +143,7 @@ class Webhooks:
         return changed
 
     def _patch(self, hook: Hook, attributes: Attributes, shown: dict[str, Any] | None, patch: Any) -> bool:
-        """Make of the object what a webhook wants; whether that is any different."""
+        """Apply a webhook's patch to the object. Returns whether the object has changed."""
         if shown is None or attributes.object is None:
             text = f'admission webhook "{hook.name}" attempted to modify the object'
             raise _internal(f"{text}, which is not supported for this operation")
@@ -161,7 +164,7 @@ class Webhooks:
         return True
 
     def _normal(self, attributes: Attributes, patched: dict[str, Any]) -> dict[str, Any]:
-        """Known fields of the right types, with defaults, as after every change."""
+        """Check the fields of a patched object and set defaults."""
         if attributes.gvk is not None:
             return patched
         strategy = self._operations.strategy(attributes.resource)
@@ -177,9 +180,9 @@ class Webhooks:
 
     async def validate(self, attributes: Attributes, warnings: list[str]) -> None:
         """
-        Ask those that may only refuse.
+        Call the validating webhooks.
 
-        :raises StatusError: what the first of them says that does
+        :raises StatusError: the error of the first webhook, in their order, that refuses the request or fails
         """
         refusals: dict[int, status.StatusError] = {}
         told: dict[int, list[str]] = {}
@@ -215,8 +218,10 @@ class Webhooks:
         mutating: bool,
     ) -> Verdict | None:
         """
-        :return: the verdict; None if it could not be had and that is nothing to care about
-        :raises StatusError: the refusal, or why it could not be asked
+        Call one webhook.
+
+        :return: its response. None if the call failed and the webhook's ``failurePolicy`` is ``Ignore``
+        :raises StatusError: if the webhook refuses the request, or fails
         """
         if attributes.dry_run and not hook.dry_runs:
             raise status.bad_request(f'admission webhook "{hook.name}" does not support dry run')
@@ -237,7 +242,7 @@ class Webhooks:
 
 
 def _as_created(attributes: Attributes) -> dict[str, Any] | None:
-    """The object as the user sent it: a name that the server makes up comes after mutation."""
+    """The object as the user sent it. The real server generates a name after the mutation."""
     obj = attributes.object
     if obj is None or not attributes.is_name_generated:
         return obj
