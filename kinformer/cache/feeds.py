@@ -151,6 +151,10 @@ class Feeds(Generic[T]):
     def store_resource_version(self) -> str:
         return _oldest([feed.store_resource_version for feed in self._all])
 
+    def store_version_in(self, namespace: str) -> str:
+        """The version up to which the cache has everything of a namespace; empty before the first list of it."""
+        return _oldest([feed.store_resource_version for feed in self.of(namespace)])
+
     @property
     def queued(self) -> int:
         return sum(feed.queued for feed in self._all)

@@ -132,6 +132,8 @@ class SharedIndexInformer(Generic[T]):
         )
         self._sources = _by_namespace(lister_watcher)
         self._feeds: Feeds[T] = Feeds()
+        if len(self._sources) > 1:
+            self._indexer.version_in = self._feeds.store_version_in
         self._clock = clock or RealClock()
         self._processor: SharedProcessor[T] = SharedProcessor(self._clock)
         self._detector = mutation_detector or new_mutation_detector(self.name, clock=self._clock)

@@ -135,9 +135,10 @@ class Indexer(Generic[T]):
         out of that index. None: the object is not stored, and the error is raised to the caller.
     :ivar storage: the objects by key. A caller that already has an object's key, like a queue's consumer, writes here.
     :ivar key_of: makes an object's key
+    :ivar version_in: if namespaces are brought up to date independently, the version that one of them has reached
     """
 
-    __slots__ = ("_checked_key_of", "_transform", "key_of", "storage")
+    __slots__ = ("_checked_key_of", "_transform", "key_of", "storage", "version_in")
 
     def __init__(
         self,
@@ -151,6 +152,7 @@ class Indexer(Generic[T]):
         self.key_of: KeyFunc[T] = key_func(key)
         self._checked_key_of = checked_key_func(key)
         self._transform = transform
+        self.version_in: Callable[[str], str] | None = None
 
     def __len__(self) -> int:
         return len(self.storage)
@@ -282,8 +284,14 @@ class Indexer(Generic[T]):
         """Note that nothing has changed up to this resourceVersion: the server says so."""
         self.storage.bookmark(resource_version)
 
-    def last_store_sync_resource_version(self) -> str:
-        """The resourceVersion up to which the store is known to be complete: of its last change or bookmark."""
+    def last_store_sync_resource_version(self, namespace: str = "") -> str:
+        """
+        The resourceVersion up to which the store is known to be complete: of its last change or bookmark.
+
+        :param namespace: only the objects of this one have to be complete; empty for all
+        """
+        if namespace and self.version_in is not None:
+            return self.version_in(namespace)
         return self.storage.last_store_sync_resource_version()
 
     def resync(self) -> None:

@@ -21,10 +21,10 @@ from kinformer.cache.freshness import CacheBehind
 from kinformer.cache.testing import FakeControllerSource
 from kinformer.client import Client, connect
 from kinformer.clock import FakeClock
-from kinformer.envtest import ApiServer, eventually, service_account_token
+from kinformer.envtest import ApiServer, eventually, running, service_account_token
 from kinformer.informers import NotCached, Reader, Selection, SharedInformerFactory
 from kinformer.manager import Manager, OptionError
-from kinformer.models import V1ConfigMap, V1Namespace, V1Node, V1ServiceAccount, from_dict
+from kinformer.models import V1ConfigMap, V1Namespace, V1Node, V1ReplicaSet, V1ServiceAccount, from_dict
 from tests.informers.test_factory import CONFIG_MAPS, config_map
 from tests.turning import quiet, turn
 
@@ -268,6 +268,10 @@ async def test_the_store_has_come_to_the_version_of_the_namespace_that_is_the_fu
         await quiet()
         assert maps.store_resource_version == listed
 
+        # What is asked about one namespace need not wait for another.
+        assert int(maps.indexer.last_store_sync_resource_version("a")) > int(listed)
+        assert maps.indexer.last_store_sync_resource_version("b") == listed
+
         written = await world.write("b/three")
         await quiet()
         assert int(listed) < int(maps.store_resource_version) < int(version_of(written))
@@ -411,3 +415,34 @@ async def test_changes_of_all_namespaces_arrive_whatever_breaks(world: World) ->
             return len(maps.indexer) == 20
 
         await eventually(is_complete, seconds=300, clock=world.clock)
+
+
+async def test_a_controller_that_waits_for_its_own_writes_waits_for_its_own_namespace_alone() -> None:
+    clock = FakeClock()
+    async with (
+        ApiServer(plugins=False, seed=1, clock=clock) as server,
+        connect(url=server.url, token=server.token, clock=clock) as client,
+    ):
+        manager = Manager(
+            client,
+            controllers=["replicaset"],
+            namespaces=["default", "kube-public"],
+            beside_kube_controller_manager=True,
+            clock=clock,
+        )
+        async with running(manager):
+            sets, labels = client.resource(V1ReplicaSet), {"app": "web"}
+            template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+            spec = {"replicas": 2, "selector": {"matchLabels": labels}, "template": template}
+            await turn(clock, 1)
+            await sets.create(
+                from_dict(V1ReplicaSet, {"metadata": {"name": "web", "namespace": "default"}, "spec": spec})
+            )
+            await turn(clock, 1)
+            # The next bookmark of the other namespace is most of a minute away.
+            await sets.patch("web", {"spec": {"replicas": 4}}, "default")
+            await turn(clock, 1)
+
+            found = await sets.get("web", "default")
+            assert found.status is not None
+            assert (found.status.replicas, found.status.observed_generation) == (4, 2)

@@ -52,8 +52,8 @@ WAIT_TIMEOUT: Final = 5 * 60.0
 class VersionedStore(Protocol):
     """The methods of an informer's indexer that are needed here."""
 
-    def last_store_sync_resource_version(self) -> str:
-        """Return the resource version that the cache has reached; empty before its first list."""
+    def last_store_sync_resource_version(self, namespace: str = "", /) -> str:
+        """The version that the cache has reached in a namespace, or in all of them; empty before its first list."""
 
     def get_by_key(self, key: str, /) -> Any:
         """Return the object with that key; None if there is none."""
@@ -62,6 +62,8 @@ class VersionedStore(Protocol):
 @dataclass(eq=False, slots=True)
 class _Writes:
     uid: str
+    #: The owner's, in which its objects are, too.
+    namespace: str
     since: float
     #: The newest version written, by resource.
     versions: dict[GroupResource, str] = field(default_factory=dict)
@@ -170,7 +172,7 @@ class ConsistencyStore:
     def _of(self, owner: OwnerId) -> _Writes:
         writes = self._writes.get(owner.key)
         if writes is None or writes.uid != owner.uid:
-            writes = self._writes[owner.key] = _Writes(owner.uid, 0.0)
+            writes = self._writes[owner.key] = _Writes(owner.uid, owner.key.rpartition("/")[0], 0.0)
         writes.since = self._clock.monotonic()
         return writes
 
@@ -179,7 +181,7 @@ class ConsistencyStore:
             store = self._stores.get(resource)
             if store is None:
                 continue
-            shown = store.last_store_sync_resource_version()
+            shown = store.last_store_sync_resource_version(writes.namespace)
             # A cache without a version has not had its first list yet.
             if not shown or is_older(shown, version):
                 return resource
@@ -203,5 +205,5 @@ def _shows(store: VersionedStore, key: str, uid: str, version: str | None) -> bo
     if version is None or not version.isdecimal():
         return True
     # The object is not in the cache. If the cache has reached its version, it was deleted again; else it will be added.
-    come_to = store.last_store_sync_resource_version()
+    come_to = store.last_store_sync_resource_version(key.rpartition("/")[0])
     return come_to.isdecimal() and not is_older(come_to, version)
