@@ -1,6 +1,6 @@
-"""Discovery: what the server tells of itself, for clients that want to know before they ask.
+"""Discovery: the documents in which clients find what the server serves.
 
-The documents of groups and resources, one by one and aggregated, the server's version, and the list of paths.
+They are the documents of groups and resources (one by one and aggregated), the server's version, and the list of paths.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from kinformer.meta.names import GroupVersion
 
 __all__ = ("VERSION", "Discovery")
 
-#: What ``/version`` says, unless the server is told otherwise.
+#: The default content of ``/version``.
 VERSION = {
     "major": "1",
     "minor": "36",
@@ -29,8 +29,8 @@ VERSION = {
     "platform": "linux/amd64",
 }
 
-#: Paths that are not the API's, and the names of the checks and start-up hooks that the health paths are made of:
-#: what kube-apiserver lists, for who looks whether something is there.
+#: Paths other than the API's, as kube-apiserver lists them. Below are the names of the checks and start-up hooks, which
+#: the health paths contain.
 _OTHER_PATHS = (
     *("/.well-known/openid-configuration", "/flagz", "/metrics", "/metrics/slis", "/openapi/v2", "/openapi/v3"),
     *("/openapi/v3/", "/openid/v1/jwks", "/statusz", "/version"),
@@ -60,9 +60,10 @@ Document = dict[str, Any]
 
 class Discovery:
     """
-    The documents for what a registry holds at the moment.
+    The documents for the current content of a registry.
 
-    :param address: ``host:port`` at which the server says that it is
+    :param address: ``host:port`` of the server in the documents
+    :param version: the content of ``/version``
     """
 
     def __init__(self, registry: Registry, address: str, version: dict[str, str]):
@@ -74,9 +75,9 @@ class Discovery:
         """
         The document at a path.
 
-        :param segments: the path in parts, without empty ones
-        :param aggregated: the version of aggregated discovery that the client asks for, if it does
-        :return: None if there is none
+        :param segments: the parts of the path, without empty ones
+        :param aggregated: the version of aggregated discovery that the client accepts. ``""`` if it accepts none
+        :return: None if there is no such document
         """
         match segments:
             case []:
@@ -125,8 +126,8 @@ class Discovery:
 
     def _openapi(self, group: str, version: str) -> Document | None:
         """
-        The paths of a group, without types: kubectl looks there whether the server validates fields, and then leaves
-        it to the server.
+        The paths of a group, without types. kubectl reads there that the server validates fields, and then does not
+        validate them itself.
         """
         if not self._registry.has_group_version(group, version):
             return None
@@ -175,7 +176,7 @@ class Discovery:
             listed += _describe_subresources(resource)
         listed.sort(key=lambda one: str(one["name"]))
         head = {"kind": "APIResourceList", "groupVersion": str(GroupVersion(group, version)), "resources": listed}
-        # The list of the core group is the one that leaves its own version out.
+        # In a cluster, only the list of the core group has no apiVersion.
         return head if not group and version == "v1" else {"apiVersion": "v1", **head}
 
     def _aggregated(self, served: list[tuple[str, str]], version: str) -> Document:

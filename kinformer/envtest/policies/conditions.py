@@ -1,4 +1,4 @@
-"""One write, as expressions see it; and conditions, which decide whether somebody has to do with it at all."""
+"""The variables of expressions for one write, and ``matchConditions``."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ __all__ = ("ConditionError", "Conditions", "Subject", "request_of", "user_info")
 
 
 class ConditionError(Exception):
-    """Conditions that cannot be decided, and are not to be passed over."""
+    """Conditions cannot be evaluated, and the failure policy is not ``Ignore``."""
 
 
 @dataclass(slots=True)
 class Subject:
     """
-    A write that expressions are asked about.
+    A write for which expressions are evaluated.
 
-    :param resource: as which the object is seen
-    :param object: the object, with kind and apiVersion; None for a delete
+    :param resource: the resource at the version of the object
+    :param object: the object, with kind and apiVersion. None for a delete
     """
 
     attributes: Attributes
@@ -40,7 +40,7 @@ class Subject:
 
     @property
     def values(self) -> dict[str, Any]:
-        """What the expressions' variables stand for."""
+        """The values of the expressions' variables."""
         if not self._values:
             asked = self.attributes
             self._values = {
@@ -62,7 +62,7 @@ class Subject:
 
     def evaluate(self, program: Program, more: Mapping[str, Any] | None = None) -> Any:
         """
-        :raises EvaluationError: if there is no value
+        :raises EvaluationError: if the evaluation fails
         """
         return program.evaluate({**self.values, **(more or {})}, self)
 
@@ -86,13 +86,13 @@ def _name(attributes: Attributes) -> str:
 
 
 def user_info(user: User) -> dict[str, Any]:
-    """Who asks, as reviews and expressions have it: what is empty is left out."""
+    """The user, as in reviews and expressions. Empty fields are left out."""
     said = {"username": user.name, "uid": user.uid, "groups": list(user.groups), "extra": dict(user.extra)}
     return {key: value for key, value in said.items() if value}
 
 
 def request_of(attributes: Attributes, resource: Resource) -> dict[str, Any]:
-    """The request, as far as expressions see it: no more than an AdmissionReview without the objects."""
+    """The variable ``request`` of expressions: the request of an AdmissionReview, without the objects."""
     asked, user = attributes.resource, attributes.user
     gvk = attributes.gvk
     own = {"group": resource.group, "version": resource.version, "kind": resource.kind}
@@ -120,9 +120,10 @@ def request_of(attributes: Attributes, resource: Resource) -> dict[str, Any]:
 
 class Conditions:
     """
-    ``matchConditions``: all of them are true for whoever is asked.
+    The ``matchConditions`` of a webhook or a policy, which is called only if all of them are true.
 
-    :param has_params: whether a policy with parameters has them
+    :param ignores_failure: whether the failure policy is ``Ignore``
+    :param has_params: whether they belong to a policy with parameters
     """
 
     def __init__(self, conditions: Iterable[Mapping[str, Any]], *, ignores_failure: bool, has_params: bool = False):
@@ -139,7 +140,9 @@ class Conditions:
 
     def hold(self, subject: Subject) -> bool:
         """
-        :raises ConditionError: if one has no value, none is false, and a failure is not to be ignored
+        Whether all conditions are true. If one is false, the others do not matter.
+
+        :raises ConditionError: if one cannot be evaluated, none is false, and the failure policy is not ``Ignore``
         """
         errors: list[str] = []
         for text, program in self._programs:

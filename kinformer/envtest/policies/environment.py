@@ -1,4 +1,4 @@
-"""What expressions of admission may name: the object, the request, the namespace, parameters, who may do what."""
+"""The variables that expressions of admission can use: the object, the request, the namespace, and so on."""
 
 from __future__ import annotations
 
@@ -75,12 +75,12 @@ _SIMPLE: Mapping[str, Mapping[str, Any]] = {
 
 
 class ExpressionError(Exception):
-    """An expression that cannot be used where it stands; the text is the API's."""
+    """An expression is invalid, or has the wrong type. The text is kube-apiserver's."""
 
 
 @cache
 def scope_for(*, has_params: bool, has_authorizer: bool) -> Scope:
-    """The names that are known in one place; a policy with parameters knows more of them than a webhook."""
+    """The variables of an expression. With `has_params` and `has_authorizer` there are more of them."""
     types = Types()
     variables: dict[str, Any] = {
         "object": None,
@@ -97,7 +97,7 @@ def scope_for(*, has_params: bool, has_authorizer: bool) -> Scope:
 
 
 class Scope:
-    """An environment, and the policy's own variables as far as they are declared."""
+    """An environment, and those of the policy's own variables that are declared before the expression."""
 
     def __init__(
         self, types: Types, known: Mapping[str, Any], variables: Mapping[str, Mapping[str, Any]] | None = None
@@ -109,14 +109,14 @@ class Scope:
         self._environment = Environment(types, {**known, **more})
 
     def with_variable(self, name: str = "", program: Program | None = None) -> Scope:
-        """The same with one more variable of the policy, of the type that its expression has."""
+        """The same scope with one more variable of the policy. It has the type of its expression."""
         more = {name: _schema_of(program.type) if program is not None else _DYN} if name else {}
         return Scope(self._types, self._known, {**self._variables, **more})
 
     def compile(self, text: str, *types: str) -> Program:
         """
-        :param types: what it may give; anything, if there are none
-        :raises ExpressionError: if it is no expression, or of another type
+        :param types: the types that the expression may have. Without any, it may have each type
+        :raises ExpressionError: if the text is not a valid expression, or has another type
         """
         try:
             program = self._environment.compile(text)
@@ -129,7 +129,7 @@ class Scope:
 
 
 def _schema_of(type_: str) -> Mapping[str, Any]:
-    """A type, as Kubernetes writes it, in the form in which types are declared."""
+    """The schema of a type, from its name in CEL."""
     if type_ in _SIMPLE:
         return _SIMPLE[type_]
     if found := re.fullmatch(r"list\((.*)\)", type_):

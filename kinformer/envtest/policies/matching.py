@@ -1,4 +1,4 @@
-"""Whether a webhook or a policy has to do with a write: rules, scope, and the selectors of namespaces and objects."""
+"""Whether a webhook or a policy matches a write: rules, scope, and the selectors of namespaces and objects."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NAMESPACES = GroupResource("", "namespaces")
 
 
 class NamespaceMissing(Exception):
-    """The labels of a namespace count that is not there."""
+    """A namespace selector needs the labels of a namespace that does not exist."""
 
     def __init__(self, name: str):
         super().__init__(name)
@@ -29,11 +29,13 @@ class NamespaceMissing(Exception):
 @dataclass(frozen=True, slots=True)
 class Criteria:
     """
-    What is to be looked at.
+    What a webhook or a policy matches.
 
-    :param rules: any of them matches; none at all match everything, if `matches_all`
-    :param excluded: rules that none of matches
-    :param equivalent: whether other versions of the same objects count
+    :param rules: one of them must match, unless `matches_all` is set
+    :param namespaces: selects namespaces by their labels
+    :param objects: selects objects by their labels
+    :param equivalent: whether a rule for another version of the same objects matches too
+    :param excluded: none of these rules may match
     """
 
     rules: tuple[dict[str, Any], ...]
@@ -45,7 +47,7 @@ class Criteria:
 
 
 def criteria_of(resources: Mapping[str, Any]) -> Criteria:
-    """The MatchResources of a policy or a binding."""
+    """Read the MatchResources of a policy or a binding."""
     return Criteria(
         rules=tuple(resources.get("resourceRules") or ()),
         namespaces=label_selector_as_selector(resources.get("namespaceSelector") or {}),
@@ -57,12 +59,12 @@ def criteria_of(resources: Mapping[str, Any]) -> Criteria:
 
 
 def namespace_of(attributes: Attributes) -> str:
-    """The namespace of a write; a namespace is in itself."""
+    """The namespace of a write. For a write of a namespace, it is that namespace."""
     return attributes.name if attributes.resource.group_resource == _NAMESPACES else attributes.namespace
 
 
 class Matcher:
-    """Decides for one server."""
+    """Matches writes of one server."""
 
     def __init__(self, storage: Storage, registry: Registry):
         self._storage = storage
@@ -70,9 +72,9 @@ class Matcher:
 
     def match(self, criteria: Criteria, attributes: Attributes) -> Resource | None:
         """
-        The resource, at the version, as which the object is to be seen; None if it does not match.
+        The resource at the version that the matching rule has. None if the write does not match.
 
-        :raises NamespaceMissing: if the labels of a namespace count that is not there
+        :raises NamespaceMissing: if the labels of the namespace are needed, and it does not exist
         """
         if self._by_rules(criteria.excluded, criteria.equivalent, attributes) is not None:
             return None

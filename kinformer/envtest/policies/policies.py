@@ -1,4 +1,4 @@
-"""Policies at work: every write is held against those that are bound to it, after whoever may change it."""
+"""ValidatingAdmissionPolicies: each write is checked with the policies that are bound to it, after the mutation."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _GROUP = "admissionregistration.k8s.io"
 _POLICIES = GroupResource(_GROUP, "validatingadmissionpolicies")
 _BINDINGS = GroupResource(_GROUP, "validatingadmissionpolicybindings")
 _NAMESPACES = GroupResource("", "namespaces")
-#: What decides about writes is not itself decided about: nobody could take back a policy that refuses everything.
+#: Policies do not check these. Otherwise a policy that refuses everything could not be removed.
 _EXEMPT = frozenset(
     GroupResource(_GROUP, f"{kind}admissionpolic{end}")
     for kind in ("mutating", "validating")
@@ -41,12 +41,12 @@ _LONGEST_MESSAGE = 5 * 1024
 
 
 class _Misconfigured(Exception):
-    """A policy or a binding that cannot be applied; the text says why."""
+    """A policy or a binding cannot be applied. The text says why."""
 
 
 @dataclass(slots=True)
 class _Validation:
-    """One expression of a policy that has to be true."""
+    """An expression of a policy that must be true."""
 
     spec: Mapping[str, Any]
     program: Program | ExpressionError
@@ -71,7 +71,7 @@ class _Policy:
 
 @dataclass(frozen=True, slots=True)
 class _Refusal:
-    """What one policy says against a write."""
+    """The refusal of a write by one policy."""
 
     policy: str
     binding: str
@@ -86,7 +86,7 @@ class _Refusal:
 
 @dataclass(slots=True)
 class _Evaluation:
-    """A policy that looks at one write; each of its variables is worked out once, if it is named at all."""
+    """The evaluation of a policy for one write. A variable is evaluated once, and only if an expression uses it."""
 
     policy: _Policy
     subject: Subject
@@ -95,8 +95,8 @@ class _Evaluation:
 
     def evaluate(self, program: Program, known: int | None = None) -> Any:
         """
-        :param known: how many of the variables it may name: the expression of one only names those before it
-        :raises EvaluationError: if there is no value
+        :param known: the number of variables that the expression can use. That of a variable uses only earlier ones
+        :raises EvaluationError: if the evaluation fails
         """
         for index, (name, variable) in enumerate(list(self.policy.variables.items())[:known]):
             if re.search(rf"\b{name}\b", program.text) and name not in self.values and name not in self.failures:
@@ -120,7 +120,7 @@ class _Evaluation:
 
 
 class Policies:
-    """The policies of one server, and their bindings, read again whenever one of them has changed."""
+    """The policies of one server and their bindings. They are read again when one of them has changed."""
 
     def __init__(self, storage: Storage, registry: Registry):
         self._storage = storage
@@ -139,17 +139,17 @@ class Policies:
         for version in logs[1].select(""):
             binding = version.decode()
             bindings.setdefault(binding["spec"].get("policyName", ""), []).append(binding)
-        # What nothing is bound to has no say, and need not be compiled.
+        # A policy without a binding has no effect, so it is not compiled.
         policies = [version.decode() for version in logs[0].select("")] if is_available() else []
         self._policies = [_compile(one) for one in policies if one["metadata"]["name"] in bindings]
         self._bindings, self._read = bindings, ends
 
     def admit(self, attributes: Attributes) -> None:
-        """Nothing: policies of this kind change nothing."""
+        """Does nothing. These policies do not change objects."""
 
     def validate(self, attributes: Attributes) -> None:
         """
-        :raises StatusError: what the first policy says that refuses the write
+        :raises StatusError: the error of the first policy that refuses the write
         """
         self._load()
         if not self._policies or attributes.resource.group_resource in _EXEMPT:
@@ -179,7 +179,7 @@ class Policies:
                     yield from _act(policy, name, binding["spec"], attributes, message, reason)
 
     def _bound(self, policy: _Policy, spec: Obj, attributes: Attributes) -> Iterator[Obj | None]:
-        """The parameters that a binding has a policy applied with; nothing if it does not apply to the write."""
+        """The parameters of a binding, one by one (None without any). Yields nothing if it does not match the write."""
         resources = spec.get("matchResources")
         try:
             if resources is not None and self._matcher.match(criteria_of(resources), attributes) is None:
@@ -190,7 +190,7 @@ class Policies:
 
     def _params(self, kind: Obj | None, reference: Obj | None, namespace: str) -> Iterator[Obj | None]:
         """
-        :raises _Misconfigured: if there are none and there should be
+        :raises _Misconfigured: if the parameters cannot be found, and that is an error
         """
         if kind is None or reference is None:
             yield None
@@ -269,8 +269,8 @@ def _compile(obj: Obj) -> _Policy:
 
 
 def _judge(policy: _Policy, subject: Subject) -> Iterator[tuple[str, str]]:
-    """What a policy has against a write: messages and reasons."""
-    # Conditions do not see the namespace.
+    """The messages and reasons of a policy's failed expressions."""
+    # Conditions cannot use the namespace.
     namespace, subject.namespace = subject.namespace, None
     try:
         if not policy.conditions.hold(subject):
