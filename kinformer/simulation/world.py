@@ -522,7 +522,25 @@ def run_world(
     :param checks: which oracles look at it
     :param reference: what the run without deviations came to, if this is not that run
     """
-    plan, options = plan or Plan(), options or WorldOptions()
+    collects = gc.isenabled()
+    # When it runs, objects end and callbacks come at moments that no seed decides.
+    gc.disable()
+    try:
+        return _run(scenario, plan or Plan(), faults, options or WorldOptions(), checks or Checks(), reference)
+    finally:
+        # The world has no name any more: what is collected next is all of it, and not looked at as if it lived on.
+        if collects:
+            gc.enable()
+
+
+def _run(
+    scenario: Scenario,
+    plan: Plan,
+    faults: Faults | None,
+    options: WorldOptions,
+    checks: Checks,
+    reference: Reference | None,
+) -> RunResult:
     loop = SimulatedLoop(plan.seed)
     worlds: list[World] = []
 
@@ -530,12 +548,8 @@ def run_world(
         worlds.append(World(plan, faults, options, oracles, loop))
         return worlds[0]
 
-    checks = checks or Checks()
     # Who has things settle after a shorter time has no longer rest before the end.
     oracles = Oracles(replace(checks, quiet=min(checks.quiet, options.quiet)), reference)
-    collects = gc.isenabled()
-    # When it runs, objects end and callbacks come at moments that no seed decides.
-    gc.disable()
     try:
         with deterministic(_Time(loop), plan.seed), nullcontext() if options.log else silenced():
             result, ending = loop.run_and_close(lambda: _play(scenario, made()))
@@ -543,9 +557,6 @@ def run_world(
         # What happened until then is what a person has to look at.
         result, ending = RunResult(plan, worlds[0].history, error=error), Ending(loop.now, worlds[0].state, False)
         result.seconds, result.final_state = loop.now, worlds[0].state.objects()
-    finally:
-        if collects:
-            gc.enable()
     (world,) = worlds
     result.plan, result.counts = world.injector.plan_as_it_happened, world.injector.counts
     result.errors = [repr(error) for process in world.processes.values() for error in process.errors]
@@ -554,6 +565,8 @@ def run_world(
     ending = replace(ending, tasks=result.orphans, exceptions=result.errors)
     result.violations = oracles.finish(ending)
     result.refer = partial(oracles.reference, result.final_state)
+    # They know the world, which is not to live as long as its history.
+    world.history.listeners.clear()
     return result
 
 

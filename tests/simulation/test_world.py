@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import pytest
 
 from kinformer.simulation import Plan, World, WorldOptions, run_world
@@ -43,6 +46,21 @@ def test_a_scenario_that_fails_is_told_and_the_world_still_comes_to_an_end() -> 
 
     assert str(result.error) == "that was not to be"
     assert not result.orphans
+
+
+def test_a_world_does_not_live_as_long_as_its_result() -> None:
+    worlds: list[weakref.ref[World]] = []
+
+    async def scenario(world: World) -> None:
+        worlds.append(weakref.ref(world))
+        await up_and_down(world)
+
+    result = run_world(scenario)
+    gc.collect()
+
+    assert worlds[0]() is None
+    assert len(result.history) > 50
+    assert result.reference.state.keys() == result.final_state.keys()
 
 
 def test_two_processes_have_different_names() -> None:
