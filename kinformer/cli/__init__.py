@@ -9,7 +9,7 @@ __all__ = ("main",)
 
 def main() -> None:
     """Run the command line, and exit."""
-    # Ctrl-C while Python is still importing; later it is caught where it can end things in their order.
+    # This catches Ctrl-C while Python still imports. After that, kinformer.cli.signals handles it.
     try:
         from kinformer.cli.command import main as run
     except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""``kinformer apiserver``: an API server until somebody interrupts it."""
+"""``kinformer apiserver``: runs an embedded API server until it is interrupted."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ async def serve(*, kubeconfig_out: Path | None, fake_nodes: int, with_manager: b
     """
     Serve until cancelled.
 
-    :param with_manager: leave to a manager what a manager can do
-    :param options: those of :class:`~kinformer.envtest.ApiServer`
-    :raises ServerError: if the port is taken, or the data cannot be used
+    :param kubeconfig_out: where to write a kubeconfig; None: print the token instead
+    :param fake_nodes: the number of fake nodes
+    :param with_manager: do not run the controllers that a manager can run
+    :param options: the parameters of :class:`~kinformer.envtest.ApiServer`
+    :raises ServerError: if the port is in use, or the data cannot be used
     :raises OSError: if the kubeconfig cannot be written
     """
     if with_manager and options.get("controllers", True):

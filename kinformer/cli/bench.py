@@ -1,4 +1,4 @@
-"""``kinformer bench``: benchmarks one after the other, a table for each as soon as it is complete."""
+"""``kinformer bench``: runs benchmarks one after the other, and prints a table after each."""
 
 from __future__ import annotations
 
@@ -43,18 +43,24 @@ async def run(
     repeat: int | None = None,
 ) -> int:
     """
-    Measure, and show.
+    Run benchmarks, and print the results.
 
-    :param names: which benchmarks; all if there are none
-    :param peers: whether the other clients' is one of them
-    :param repeat: how often each is run; None: three times, or once where they are quick
-    :raises BenchError: if there is no such benchmark, or one fails
-    :raises ClientError: if the cluster cannot be reached, or refuses
+    :param names: the names of the benchmarks; all if empty
+    :param quick: run small versions
+    :param json_file: where to write the results as JSON
+    :param charts: where to write charts
+    :param uvloop: run on uvloop
+    :param peers: measure other clients, too
+    :param kubeconfig: measure an informer and a manager's start on this cluster instead
+    :param seconds: how long to watch that cluster
+    :param repeat: how often each benchmark is run; None: three times, or once if `quick`
+    :raises BenchError: if a benchmark is not known, or fails
+    :raises ClientError: if the cluster cannot be reached, or refuses a request
     :raises OSError: if a file cannot be written
     """
     console = Console(highlight=False)
     if not console.is_terminal:
-        # Nobody's window has to be fitted.
+        # The output is no terminal, so the table need not fit into a window.
         console.width = max(console.width, _WIDTH)
     if charts is not None:
         need_charts()
@@ -66,7 +72,7 @@ async def run(
     jobs = list(_jobs(names, quick, uvloop, peers, kubeconfig, seconds, repeat))
     results = Results(environment(uvloop=uvloop))
     if json_file is not None:
-        # Now rather than after minutes of measuring: what cannot be written is known at once.
+        # Written now, so that a file that cannot be written is an error at once, not after minutes of measuring.
         results.write(json_file)
     console.print(_heading(results), soft_wrap=True)
     if kubeconfig is not None:
@@ -101,8 +107,10 @@ async def run(
 @dataclass(frozen=True, slots=True)
 class _Job:
     """
-    :param size: how many rows there will be
-    :param parts: each gives some of them
+    A benchmark to run.
+
+    :param size: the number of rows of its table
+    :param parts: functions that each return some of the rows
     """
 
     name: str
@@ -157,7 +165,7 @@ def _heading(results: Results) -> str:
 
 
 def _is_busy(environment: dict[str, Any]) -> bool:
-    """Whether others use more than a tenth of the machine."""
+    """Whether other processes use more than a tenth of the machine."""
     return float(environment["load"]) > (os.cpu_count() or 1) / 10
 
 

@@ -1,8 +1,8 @@
-"""The command line: what can be typed, and what a person reads when it goes wrong.
+"""The command line: the commands with their options.
 
-Each subcommand is a module of its own and is imported only when it is run. What a user can have got wrong is one line
-on standard error that names the thing, and exit status 1; a wrong option is click's one line and status 2. Ctrl-C and
-SIGTERM end a command cleanly, within a second.
+Each command is a module of its own, which is imported only when the command is run. An error that the user can mend is
+one line on standard error, and the exit status is 1. A wrong option is click's message, and the exit status is 2.
+Ctrl-C and SIGTERM end a command in order, within a second.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _COMMANDS = "kinformer.commands"
 
 
 class _WithInstalled(click.Group):
-    """Has the commands of other packages as well: entry points of the group ``kinformer.commands``."""
+    """A group that also has the commands of other packages: entry points of the group ``kinformer.commands``."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted({*super().list_commands(ctx), *(entry.name for entry in entry_points(group=_COMMANDS))})
@@ -57,7 +57,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def logging_flags(command: F) -> F:
-    """Give a command the flags that :func:`with_logging` takes."""
+    """Add the flags that :func:`with_logging` takes to a command."""
     for flag in (
         click.option("--logging-format", type=click.Choice(["text", "json"]), default="text", show_default=True),
         click.option("-v", "--v", "verbosity", type=int, default=0, help="Log level: 4 and above for details."),
@@ -69,35 +69,33 @@ def logging_flags(command: F) -> F:
 @main.command()
 @click.option("--port", type=click.IntRange(0, 65535), default=8001, show_default=True, help="0 for any free port.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--token", default=None, help="The bearer token to let in; made up if not given.")
+@click.option("--token", default=None, help="The bearer token of the server; generated if not given.")
 @click.option(
     "--kubeconfig-out",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write a kubeconfig here; it is complete once the server answers.",
+    help="Write a kubeconfig to this file. It is written when the server answers.",
 )
 @click.option(
     "--data",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Keep everything in this SQLite file; in memory if not given.",
+    help="Keep all objects in this SQLite file; in memory if not given.",
 )
-@click.option(
-    "--tls", is_flag=True, help="Serve HTTPS, with a CA of its own: what kubectl wants before it sends tokens."
-)
+@click.option("--tls", is_flag=True, help="Serve HTTPS, with its own CA. kubectl sends tokens only over HTTPS.")
 @click.option(
     "--fake-nodes",
     type=click.IntRange(0),
     default=0,
-    help="Nodes on which pods come up at once, or as their annotations say.",
+    help="The number of fake nodes. Their pods become ready at once, or as their annotations say.",
 )
 @click.option(
     "--controllers/--no-controllers",
     default=True,
-    help="Whether the garbage collector, the namespace controller and the end of pods' grace run in the server.  [on]",
+    help="Run the garbage collector, the namespace controller and the deletion of terminating pods here.  [on]",
 )
 @click.option(
     "--with-manager",
     is_flag=True,
-    help="A manager runs the garbage collector and the namespace controller: the server leaves both to it.",
+    help="Do not run the garbage collector and the namespace controller, because a manager runs them.",
 )
 @logging_flags
 def apiserver(**options: Any) -> None:
@@ -112,30 +110,30 @@ def apiserver(**options: Any) -> None:
 @click.option(
     "--dry-run",
     is_flag=True,
-    help="Run nothing: print all flags with where their values come from, ask the server for each permission that the "
-    "controllers need, and exit with 1 if one is missing.",
+    help="Do not run the controllers. Print all flags and where their values come from, check that the server grants "
+    "each permission that the controllers need, and exit with 1 if one is missing.",
 )
 @click.option(
     "--kubeconfig",
     type=click.Path(path_type=Path),
-    help="How to reach the cluster; $KUBECONFIG, ~/.kube/config or the pod's own account if not given.",
+    help="The kubeconfig of the cluster; $KUBECONFIG, ~/.kube/config or the pod's service account if not given.",
 )
-@click.option("--context", default=None, help="Which of the kubeconfig's contexts; its current one if not given.")
+@click.option("--context", default=None, help="The context of the kubeconfig; its current one if not given.")
 @click.option(
     "--controllers",
     type=NAMES,
     default="*",
     show_default=True,
-    help="Which to run: NAME, or -NAME for not; '*' for all of other packages; 'builtin' for all of "
-    "kube-controller-manager's own that are here. Several with commas.",
+    help="The controllers to run, with commas between: NAME switches one on, -NAME switches one off, '*' switches on "
+    "all of other packages, and 'builtin' all of kube-controller-manager's that are implemented here.",
 )
 @click.option(
     "--require-controllers",
     type=NAMES,
     default="",
     metavar="NAMES",
-    help="Those that must all start, with commas; '*' for all that run. Else one that cannot start is told in the log, "
-    "and starts once it can.",
+    help="The controllers that must start, with commas between; '*' for all that run. If another controller cannot "
+    "start, this is logged, and it starts when it can.",
 )
 @click.option(
     "--cache-sync-timeout",
@@ -143,7 +141,7 @@ def apiserver(**options: Any) -> None:
     default="2m",
     show_default=True,
     metavar="DURATION",
-    help="How long a controller's caches may take to sync, until it counts as not started.",
+    help="How long a controller's caches may take to sync before this counts as an error.",
 )
 @click.option(
     "--shutdown-grace",
@@ -151,12 +149,12 @@ def apiserver(**options: Any) -> None:
     default="30s",
     show_default=True,
     metavar="DURATION",
-    help="How long running syncs have to end after SIGTERM or SIGINT; a second signal ends everything at once.",
+    help="How long running syncs may take to end after SIGTERM or SIGINT. A second signal ends the process at once.",
 )
 @click.option(
     "--beside-kube-controller-manager",
     is_flag=True,
-    help="Run built-in controllers also where the cluster's own kube-controller-manager runs.",
+    help="Run built-in controllers even if the cluster's own kube-controller-manager runs.",
 )
 @click.option(
     "--namespace",
@@ -164,16 +162,16 @@ def apiserver(**options: Any) -> None:
     type=NAMES,
     multiple=True,
     metavar="NAMES",
-    help="Only the objects of this namespace; may be given several times, or with commas.  [all namespaces]",
+    help="Watch only this namespace. May be given several times, or with commas between.  [all namespaces]",
 )
 @click.option(
     "--option",
     "extra_options",
     multiple=True,
     metavar="NAME=VALUE",
-    help="For controllers of other packages: an option of theirs; may be given several times.",
+    help="An option of a controller of another package. May be given several times.",
 )
-@click.option("--kube-api-qps", type=float, default=None, help="Requests a second to the server.  [no limit]")
+@click.option("--kube-api-qps", type=float, default=None, help="Requests per second to the server.  [no limit]")
 @click.option("--kube-api-burst", type=click.IntRange(1), default=30, show_default=True, help="Requests in a burst.")
 @click.option(
     "--server-probe-interval",
@@ -181,7 +179,7 @@ def apiserver(**options: Any) -> None:
     default="3s",
     show_default=True,
     metavar="DURATION",
-    help="How often a server that is gone is asked whether it is back; 0: only as controllers try by themselves.",
+    help="How often to check whether a server that cannot be reached is back. 0: only the controllers' own retries.",
 )
 @click.option(
     "--server-return-spread",
@@ -189,7 +187,7 @@ def apiserver(**options: Any) -> None:
     default="1s",
     show_default=True,
     metavar="DURATION",
-    help="Over how long informers list anew once it is back.",
+    help="The time over which informers spread their lists when the server is back.",
 )
 @serving_flags
 @leader_election_flags
@@ -217,12 +215,12 @@ def manager(dry_run: bool, **options: Any) -> None:
 
 @main.group()
 def config() -> None:
-    """What `kinformer manager --config FILE` reads."""
+    """Show what `kinformer manager --config FILE` reads."""
 
 
 @config.command()
 def schema() -> None:
-    """Print the JSON schema of the file, for editors and for checking it."""
+    """Print the JSON schema of the file, for editors and validators."""
     import json
 
     from kinformer.cli.config_keys import keys_of, schema_of
@@ -237,20 +235,20 @@ def schema() -> None:
     "--service-account",
     default="",
     metavar="NAMESPACE/NAME",
-    help="Print bindings as well, which give the roles to this service account.",
+    help="Also print bindings of the roles to this service account.",
 )
-@click.option("--metrics-secure", is_flag=True, help="Print also what a secured endpoint needs.")
-@click.option("--leader-elect", is_flag=True, help="Print also what a manager needs that takes part in an election.")
+@click.option("--metrics-secure", is_flag=True, help="Also print the permissions for a secure endpoint.")
+@click.option("--leader-elect", is_flag=True, help="Also print the permissions for leader election.")
 @click.option("--leader-elect-resource-name", default="kinformer-manager", show_default=True, help="The Lease's name.")
 @click.option(
     "--leader-elect-resource-namespace", default="kube-system", show_default=True, help="The Lease's namespace."
 )
-@click.option("--shards", is_flag=True, help="Print also what a manager needs that shares its keys with others.")
+@click.option("--shards", is_flag=True, help="Also print the permissions for sharding.")
 @click.option(
-    "--shard-namespace", default="kube-system", show_default=True, help="The namespace of its group's Leases."
+    "--shard-namespace", default="kube-system", show_default=True, help="The namespace of the shard group's Leases."
 )
 def rbac(**options: Any) -> None:
-    """Print the RBAC roles that CONTROLLER needs, or that all need: YAML for kubectl apply."""
+    """Print the RBAC roles that CONTROLLER needs, or all controllers need: YAML for kubectl apply."""
     from kinformer.cli.rbac import run
 
     run_command(partial(run, **options))
@@ -259,7 +257,7 @@ def rbac(**options: Any) -> None:
 @main.command()
 @click.argument("packages", nargs=-1, required=True, metavar="PACKAGE...")
 def crd(**options: Any) -> None:
-    """Print the CustomResourceDefinitions of the custom resources in PACKAGE, a module or all of a package's."""
+    """Print the CustomResourceDefinitions of all custom resources in PACKAGE, which may be a module or a package."""
     from kinformer.cli.crd import run
 
     run_command(partial(run, **options))
@@ -267,17 +265,19 @@ def crd(**options: Any) -> None:
 
 @main.command()
 @click.argument("name")
-@click.option("--kind", default="", help="The kind of its objects; made of NAME if not given: shop-operator has Shop.")
-@click.option("--plural", default="", help="The plural of the kind; made of it if not given.")
-@click.option("--group", default="example.com", show_default=True, help="The API group of the kind: a domain of yours.")
+@click.option(
+    "--kind", default="", help="The kind of its objects; made from NAME if not given: shop-operator has Shop."
+)
+@click.option("--plural", default="", help="The plural of the kind; made from the kind if not given.")
+@click.option("--group", default="example.com", show_default=True, help="The API group: a domain that you own.")
 @click.option(
     "--directory",
     type=click.Path(file_okay=False, path_type=Path),
     default=None,
-    help="Where to write it; a folder called NAME here if not given. Nothing is overwritten.",
+    help="Where to write the project; a new folder NAME in this folder if not given. No file is overwritten.",
 )
 def new(**options: Any) -> None:
-    """Make a project for a new operator: package, custom resource, tests, manifests, CI. Its tests pass at once."""
+    """Create a project for a new operator, with a custom resource, tests, manifests and CI. Its tests pass at once."""
     from kinformer.cli.new import run
 
     run_command(partial(run, **options))
@@ -287,34 +287,36 @@ def new(**options: Any) -> None:
 @click.option(
     "--manifests",
     type=click.Path(path_type=Path),
-    help="A YAML file, or a folder of them, to apply instead of the examples of the documentation.",
+    help="A YAML file, or a folder with YAML files, to apply instead of the examples of the documentation.",
 )
-@click.option("--nodes", type=click.IntRange(1, 1000), default=3, show_default=True, help="How many fake nodes.")
-@click.option("--timeout", type=click.FloatRange(min=0.1), default=30.0, show_default=True, help="Seconds per step.")
+@click.option("--nodes", type=click.IntRange(1, 1000), default=3, show_default=True, help="The number of fake nodes.")
+@click.option(
+    "--timeout", type=click.FloatRange(min=0.1), default=30.0, show_default=True, help="Seconds for each step."
+)
 @logging_flags
 def demo(**options: Any) -> None:
     """Watch a ReplicationController get its pods and a Deployment be rolled out, on an API server in this process."""
     from kinformer.cli.demo import run
 
-    # Interrupted, it has not shown what it was to show.
+    # An interrupted demonstration is not complete, so it does not exit with 0.
     run_command(partial(run, **with_logging(options, quiet=True)), interrupted=130)
 
 
 @main.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--quick", is_flag=True, help="Small runs: a look in a minute, not a measurement.")
+@click.option("--quick", is_flag=True, help="Small runs, which take a minute. Their figures are not exact.")
 @click.option(
     "--json",
     "json_file",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Write the results here.",
+    help="Write the results to this file.",
 )
 @click.option(
     "--charts",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Draw a chart of each benchmark here, as SVG.",
+    help="Write a chart of each benchmark to this folder, as SVG.",
 )
 @click.option("--uvloop", is_flag=True, help="Run on uvloop instead of asyncio's own loop.")
 @click.option(
@@ -322,13 +324,13 @@ def demo(**options: Any) -> None:
     type=click.IntRange(1),
     default=None,
     metavar="N",
-    help="How often each is run; the middle one of each figure is shown, and the spread.  [3; 1 with --quick]",
+    help="How often to run each benchmark. The median of each figure and the spread are shown.  [3; 1 with --quick]",
 )
-@click.option("--peers", is_flag=True, help="Measure other clients, too; each is installed on its first run.")
+@click.option("--peers", is_flag=True, help="Measure other clients, too. Each is installed on its first run.")
 @click.option(
     "--kubeconfig",
     type=click.Path(path_type=Path),
-    help="Measure an informer of this cluster's pods, and a manager's start on it, instead; nothing is written there.",
+    help="Instead, measure an informer of this cluster's pods, and a manager's start on it. Nothing is written there.",
 )
 @click.option(
     "--seconds",
@@ -339,10 +341,10 @@ def demo(**options: Any) -> None:
 )
 @logging_flags
 def bench(**options: Any) -> None:
-    """Measure how fast informers are, and what they cost: the benchmarks NAME, or all."""
+    """Measure the speed of informers, and their costs: run the benchmarks NAME, or all."""
     from kinformer.cli.bench import run
 
-    # Interrupted, it has not measured what it was to measure.
+    # An interrupted measurement is not complete, so it does not exit with 0.
     run_command(partial(run, **with_logging(options, quiet=True)), interrupted=130)
 
 
@@ -352,39 +354,41 @@ def bench(**options: Any) -> None:
     "--scenario",
     type=click.Path(dir_okay=False, path_type=Path),
     required=True,
-    help="A YAML file: what a user does, and what is expected.",
+    help="A YAML file with what a user does, and the expected result.",
 )
-@click.option("--seeds", type=click.IntRange(1), default=1000, show_default=True, help="How many random runs.")
-@click.option("--first-seed", type=click.IntRange(0), default=0, show_default=True, help="The seed of the first one.")
-@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="In how many processes.")
+@click.option("--seeds", type=click.IntRange(1), default=1000, show_default=True, help="The number of random runs.")
+@click.option("--first-seed", type=click.IntRange(0), default=0, show_default=True, help="The seed of the first run.")
+@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="The number of processes.")
 @click.option(
     "--one-by-one",
     is_flag=True,
-    help="Instead of random runs, one for each single crash, hidden event, and restart onto an earlier version.",
+    help="Instead of random runs, make one run for each single crash, hidden event, and restart with an old version.",
 )
 @click.option(
     "--fault",
     "rates",
     multiple=True,
     metavar="NAME=RATE",
-    help="Only this fault, with this probability at each point: crash=0.05. May be given several times.",
+    help="Use only this fault, with this probability at each point: crash=0.05. May be given several times.",
 )
-@click.option("--most", type=click.IntRange(0), default=4, show_default=True, help="At most so many faults in a run.")
+@click.option("--most", type=click.IntRange(0), default=4, show_default=True, help="The most faults in a run.")
 @click.option("--without", multiple=True, metavar="ORACLE", help="Leave out an oracle. May be given several times.")
 @click.option(
     "--may-differ",
     multiple=True,
     metavar="OBJECTS:PATH",
-    help="A field that may differ in the end, like jobs.batch/*:status.failed. May be given several times.",
+    help="A field that may differ in the end, such as jobs.batch/*:status.failed. May be given several times.",
 )
-@click.option("--nodes", type=click.IntRange(0), default=0, help="So many fake nodes run pods.")
-@click.option("--replay", "replay_plan", metavar="PLAN", help="Play this plan, and nothing else.")
-@click.option("--failures", type=click.IntRange(1), default=1, show_default=True, help="End after so many.")
+@click.option("--nodes", type=click.IntRange(0), default=0, help="The number of fake nodes that run pods.")
+@click.option("--replay", "replay_plan", metavar="PLAN", help="Run only this plan.")
+@click.option(
+    "--failures", type=click.IntRange(1), default=1, show_default=True, help="End after this number of failures."
+)
 @click.option(
     "--page",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Write the timeline of the first failure here, as a page.",
+    help="Write the timeline of the first failure to this file, as an HTML page.",
 )
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @logging_flags
@@ -396,7 +400,7 @@ def simulate(**options: Any) -> None:
     """
     from kinformer.cli.simulate import run
 
-    # Runs have event loops of their own, in virtual time.
+    # Each run has its own event loop with virtual time.
     try:
         _exit_with(partial(run, **with_logging(options, quiet=True)))
     except KeyboardInterrupt:
@@ -410,12 +414,12 @@ def simulate(**options: Any) -> None:
     default="2s",
     show_default=True,
     metavar="DURATION",
-    help="How often to look.",
+    help="The time between two updates.",
 )
-@click.option("--once", is_flag=True, help="Print what there is now, and end.  [where there is no terminal]")
+@click.option("--once", is_flag=True, help="Print the current state, and end.  [on if the output is no terminal]")
 @remote_flags
 def top(**options: Any) -> None:
-    """Watch what a running manager does: informers, queues, controllers, keys that fail."""
+    """Show what a running manager does: its informers, queues and controllers, and the keys that fail."""
     from kinformer.cli.top import run
 
     run_command(partial(run, remote=RemoteFlags.taken_from(options), **options))
@@ -423,7 +427,7 @@ def top(**options: Any) -> None:
 
 @main.group()
 def debug() -> None:
-    """Ask a running manager about its parts, or why a key was synced."""
+    """Show the state of a running manager, or why a key was synced."""
 
 
 def _output_flag(command: F) -> F:
@@ -444,23 +448,23 @@ def _debug_part(part: str, help_: str) -> None:
 
 _debug_part("informers", "What informers hold, and whether they follow the server.")
 _debug_part("queues", "How many keys wait, and for how long.")
-_debug_part("controllers", "How fast keys are synced, which fail and which are slow.")
+_debug_part("controllers", "How fast keys are synced, and which keys fail or are slow.")
 
 
 @debug.command("why")
 @click.argument("key")
-@click.option("--controller", default="", help="Only what this one knows of the key.")
+@click.option("--controller", default="", help="Show only what this controller knows about the key.")
 @_output_flag
 @remote_flags
 def debug_why(key: str, **options: Any) -> None:
-    """Tell why KEY (NAMESPACE/NAME) was synced, how that ended, and when it is tried again."""
+    """Show why KEY (NAMESPACE/NAME) was synced, with which result, and when it is tried again."""
     from kinformer.cli.debug import why
 
     run_command(partial(why, key, remote=RemoteFlags.taken_from(options), **options))
 
 
 def with_logging(options: dict[str, Any], *, quiet: bool = False) -> dict[str, Any]:
-    """The options of a command without those of its log, which is set up as they say."""
+    """Set up logging as the options say, and return the other options of the command."""
     from kinformer.logs import configure_logging, leave_rich_out
 
     leave_rich_out()
@@ -472,9 +476,10 @@ def run_command(
     command: Callable[[], Awaitable[int]], *, interrupted: int = 0, interruption: Interruption | None = None
 ) -> None:
     """
-    Run a command to its end, or until a signal ends it, and exit with its status, or with `interrupted`.
+    Run a command, and exit with its status.
 
-    :param interruption: what a signal does instead of cancelling it
+    :param interrupted: the exit status if a signal has ended the command
+    :param interruption: what a signal does instead of cancelling the command
     """
     from kinformer.cli.signals import run_until_signal
     from kinformer.collector import relax
@@ -484,7 +489,7 @@ def run_command(
 
 
 def _exit_with(work: Callable[[], int]) -> None:
-    """Do something, tell in one line what a user can mend, and exit."""
+    """Call a function, and exit with its status. An error that the user can mend is printed in one line."""
     try:
         status = work()
     except Exception as error:

@@ -1,13 +1,13 @@
-"""``--config FILE``: flags in YAML, refused with the line they stand on.
+"""``--config FILE``: flags in a YAML file. An error names the line in the file.
 
-A file is one mapping from flags, without their dashes, to values::
+The file is one mapping from flags, without their leading dashes, to values::
 
     controllers: [deployment, replicaset]
     concurrent-deployment-syncs: 10
     leader-elect: true
     shutdown-grace: 1m
 
-A flag of the command line comes before the environment, that before the file, and that before the default.
+The command line comes first, then the environment, then the file, then the default.
 """
 
 from __future__ import annotations
@@ -27,19 +27,24 @@ if TYPE_CHECKING:
 
 __all__ = ("ConfigError", "ConfigFile", "config_flag", "read_config")
 
-#: Where a command's context keeps the file that it was given.
+#: The key under which a command's context has its configuration file.
 _META = "kinformer.config"
 
 
 class ConfigError(click.UsageError):
-    """A configuration file cannot be read, or says what it may not; the text names file, line and key."""
+    """
+    A configuration file cannot be read, or has a wrong key or value. The text names the file, the line and the key.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigFile:
     """
-    :param values: as click takes them, by the names of parameters
-    :param lines: where they stand, by the same names
+    The contents of a configuration file.
+
+    :param path: the file
+    :param values: the values in the form that click takes, by the names of the parameters
+    :param lines: the line numbers, by the same names
     """
 
     path: Path
@@ -48,17 +53,17 @@ class ConfigFile:
 
     @classmethod
     def of(cls, context: click.Context) -> ConfigFile | None:
-        """The file that a command was given, None if it was given none."""
+        """The configuration file of a command, None if it has none."""
         found: ConfigFile | None = context.meta.get(_META)
         return found
 
 
 def config_flag(command: Any) -> Any:
-    """Give a command the flag ``--config``."""
+    """Add the flag ``--config`` to a command."""
     return click.option(
         "--config",
         type=click.Path(dir_okay=False, path_type=Path),
-        is_eager=True,  # it is where the others' defaults come from
+        is_eager=True,  # the defaults of the other flags come from it
         callback=_apply,
         expose_value=False,
         envvar="KINFORMER_CONFIG",

@@ -1,4 +1,4 @@
-"""kube-controller-manager's flags of leader election, and what they come to."""
+"""The flags of leader election, with the names of kube-controller-manager."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class ElectionFlags(FlagGroup):
-    """The flags, under the names that click gives them."""
+    """The values of the flags, under the names that click gives them."""
 
     leader_elect: bool
     leader_elect_lease_duration: float
@@ -37,33 +37,34 @@ class ElectionFlags(FlagGroup):
 
 
 def leader_election_flags(command: F) -> F:
-    """Give a command the flags of :class:`ElectionFlags`."""
+    """Add the flags of :class:`ElectionFlags` to a command."""
     return with_flags(
         command,
         switch(
             "--leader-elect",
-            "Do nothing until this process holds a Lease: for several of them, of which one works.  [off: "
-            "kube-controller-manager's is on]",
+            "Run the controllers only while this process holds a Lease. Use it if several processes run.  [off; in "
+            "kube-controller-manager it is on]",
         ),
         duration_flag(
-            "--leader-elect-lease-duration", "15s", "How long others wait for a leader that renews its Lease no more."
+            "--leader-elect-lease-duration", "15s", "How long others wait for a leader that no longer renews its Lease."
         ),
         duration_flag(
             "--leader-elect-renew-deadline", "10s", "How long the leader tries to renew its Lease before it ends."
         ),
-        duration_flag("--leader-elect-retry-period", "2s", "How long everybody waits between tries."),
+        duration_flag("--leader-elect-retry-period", "2s", "The time between two tries to get or renew the Lease."),
         click.option(
             "--leader-elect-resource-lock",
             type=click.Choice(["leases"]),
             default="leases",
             show_default=True,
-            help="The kind of object that is held.",
+            help="The kind of the lock object.",
         ),
         click.option(
             "--leader-elect-resource-name",
             default="kinformer-manager",
             show_default=True,
-            help="The Lease's name; kube-controller-manager, to take turns with the cluster's own.",
+            help="The name of the Lease. With kube-controller-manager, this process and the cluster's own "
+            "kube-controller-manager take turns.",
         ),
         click.option(
             "--leader-elect-resource-namespace", default="kube-system", show_default=True, help="The Lease's namespace."
@@ -78,9 +79,9 @@ def leader_election_flags(command: F) -> F:
 
 def leader_election_of(flags: ElectionFlags) -> LeaderElection | None:
     """
-    The election to take part in, None for none.
+    The settings of the leader election; None if it is off.
 
-    :raises OptionError: if the flags do not fit together, or name no Lease
+    :raises OptionError: if the values do not fit together, or are not valid names
     """
     from kinformer.manager import LeaderElection, OptionError
     from kinformer.meta.validation import dns1123_label_errors, dns1123_subdomain_errors

@@ -1,7 +1,6 @@
-"""Which errors are a user's to mend: those are told in one line, all others are bugs and keep their traceback.
+"""The errors that a user can mend. They are printed in one line; all others are bugs and are printed with a traceback.
 
-They are named here and not imported: an error that was raised has been imported by whoever raised it, and no command
-pays for the errors of the others.
+The classes are listed by name and not imported, so that a command does not import the modules of other commands.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from kinformer.logs import escaped
 
 __all__ = ("USERS_ERRORS", "plain_error")
 
-#: Classes of errors, each with the module that defines it.
+#: The full names of the classes.
 USERS_ERRORS: Final = frozenset(
     {
         "kinformer.bench.results.BenchError",
@@ -42,9 +41,9 @@ USERS_ERRORS: Final = frozenset(
 
 
 def plain_error(error: BaseException) -> str | None:
-    """One line for a user, None where the error is not theirs."""
+    """The line for the user; None if the error is a bug."""
     if any(f"{class_.__module__}.{class_.__qualname__}" in USERS_ERRORS for class_ in type(error).__mro__):
-        # A server may have chosen the words; a terminal would obey its control characters.
+        # The text may come from a server. Its control characters must not reach the terminal.
         return escaped(" ".join(str(error).split()))
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}"

@@ -1,7 +1,7 @@
-"""Groups of flags that belong together: given to a command as one, and taken out of its options as one.
+"""Groups of flags that belong together. A command gets them, and takes their values, all at once.
 
-A group is a dataclass whose fields are named as click names the flags. Here is also what several groups have in common:
-switches, durations, and the three times of whoever holds a Lease.
+A group is a dataclass whose fields have the names that click gives the flags. This module also has the parts that
+several groups share: switches, durations, and the three times of a Lease.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class FlagGroup:
-    """What a group's flags have come to."""
+    """The base of the groups: the values of the flags."""
 
     @classmethod
     def taken_from(cls, options: dict[str, Any]) -> Self:
-        """Take them out of a command's options."""
+        """Make the group from a command's options, and remove its values from them."""
         return cls(**{field.name: options.pop(field.name) for field in fields(cls)})
 
 
 def with_flags(command: F, *flags: Callable[[F], F]) -> F:
-    """Give a command these flags. Its help shows them in this order."""
+    """Add these flags to a command. Its help shows them in this order."""
     for flag in reversed(flags):
         command = flag(command)
     return command
 
 
 def switch(name: str, help_: str, *, default: bool | None = False) -> Callable[[F], F]:
-    """A flag as Go has it for a bool: ``--name``, ``--name=true`` and ``--name=false``."""
+    """A boolean flag in Go's form: ``--name``, ``--name=true`` and ``--name=false``."""
     return click.option(name, type=bool, is_flag=False, flag_value=True, default=default, metavar="[=BOOL]", help=help_)
 
 
@@ -51,10 +51,10 @@ def duration_flag(name: str, default: str, help_: str) -> Callable[[F], F]:
 
 def lease_times_of(flag: str, lease_duration: float, renew_deadline: float, retry_period: float) -> ElectionOptions:
     """
-    The times of whoever holds a Lease, in seconds.
+    The times for holding a Lease, in seconds.
 
-    :param flag: what the flags begin with that say these times
-    :raises OptionError: if they do not fit together
+    :param flag: the common prefix of the three flags, for errors
+    :raises OptionError: if the times do not fit together
     """
     from kinformer.leaderelection import ElectionOptionError, ElectionOptions
     from kinformer.manager import OptionError

@@ -1,4 +1,4 @@
-"""The flags of commands that ask a manager that runs elsewhere: where it is, and who asks."""
+"""The flags of commands that send requests to a running manager: its address, and credentials."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DEFAULT = "127.0.0.1:8080"
 
 @dataclass(frozen=True, slots=True)
 class RemoteFlags(FlagGroup):
-    """The flags, under the names that click gives them."""
+    """The values of the flags, under the names that click gives them."""
 
     address: str
     token: str | None
@@ -30,7 +30,7 @@ class RemoteFlags(FlagGroup):
 
 
 def remote_flags(command: F) -> F:
-    """Give a command the flags of :class:`RemoteFlags`."""
+    """Add the flags of :class:`RemoteFlags` to a command."""
     return with_flags(
         command,
         click.option(
@@ -39,21 +39,21 @@ def remote_flags(command: F) -> F:
             show_default=True,
             envvar="KINFORMER_ADDRESS",
             metavar="HOST:PORT",
-            help="Where the manager serves metrics: its --metrics-bind-address. Also a URL; without http:// or "
-            "https://, it is http for this machine and https for others.",
+            help="The address of the manager's endpoint, which is its --metrics-bind-address, or a URL. Without "
+            "http:// or https://, it is http for this machine and https for others.",
         ),
         click.option(
             "--token",
             default=None,
             envvar="KINFORMER_TOKEN",
-            help="A bearer token of somebody who may get /debug/*, where the manager wants one.",
+            help="The bearer token of a user who may get /debug/*, if the manager wants one.",
         ),
-        click.option("--token-file", type=click.Path(path_type=Path), default=None, help="A file that holds it."),
+        click.option("--token-file", type=click.Path(path_type=Path), default=None, help="A file with the token."),
         click.option(
             "--certificate-authority",
             type=click.Path(path_type=Path),
             default=None,
-            help="Whom to believe that the manager is the one: a certificate in PEM.",
+            help="The certificate of the authority that has signed the manager's certificate, in PEM.",
         ),
-        click.option("--insecure-skip-tls-verify", is_flag=True, help="Believe any certificate."),
+        click.option("--insecure-skip-tls-verify", is_flag=True, help="Accept any certificate."),
     )

@@ -1,4 +1,4 @@
-"""The flags of the manager's endpoint, in kube-controller-manager's and controller-runtime's spelling."""
+"""The flags of the manager's endpoint, with the names of kube-controller-manager and controller-runtime."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class ServingFlags(FlagGroup):
-    """The flags, under the names that click gives them."""
+    """The values of the flags, under the names that click gives them."""
 
     metrics_bind_address: str
     metrics_secure: bool | None
@@ -35,19 +35,19 @@ class ServingFlags(FlagGroup):
 
 
 def serving_flags(command: F) -> F:
-    """Give a command the flags of :class:`ServingFlags`."""
+    """Add the flags of :class:`ServingFlags` to a command."""
     return with_flags(
         command,
         click.option(
             "--metrics-bind-address",
             default="",
             metavar="HOST:PORT",
-            help="Serve metrics, health and the status pages here: over plain HTTP and to everybody on loopback, over "
-            "TLS and to whom the API server lets elsewhere.",
+            help="The address for metrics, health checks and status pages. On a loopback address they are served over "
+            "plain HTTP to everybody; on any other address over TLS, and the API server decides who may read them.",
         ),
         switch(
             "--metrics-secure",
-            "TLS and access rules for --metrics-bind-address.  [on, but for loopback]",
+            "Use TLS and access rules for --metrics-bind-address.  [on, except for loopback]",
             default=None,
         ),
         click.option(
@@ -55,21 +55,21 @@ def serving_flags(command: F) -> F:
             type=click.IntRange(0, 65535),
             default=0,
             show_default=True,
-            help="The same with TLS and access rules always, as kube-controller-manager has it; 0: off.",
+            help="The port for the same, always with TLS and access rules, as in kube-controller-manager. 0: off.",
         ),
-        click.option("--bind-address", default="0.0.0.0", show_default=True, help="Where to listen for --secure-port."),
+        click.option("--bind-address", default="0.0.0.0", show_default=True, help="The address for --secure-port."),
         click.option(
             "--tls-cert-file",
             type=click.Path(path_type=Path),
             default=None,
-            help="The certificate to serve with, in PEM. It is read again when it changes; without one, the process "
-            "makes its own and signs it itself.",
+            help="The serving certificate, in PEM. It is read again when it changes. If not given, a self-signed one "
+            "is made.",
         ),
         click.option(
             "--tls-private-key-file",
             type=click.Path(path_type=Path),
             default=None,
-            help="The private key that goes with --tls-cert-file.",
+            help="The private key of --tls-cert-file.",
         ),
         click.option(
             "--authorization-always-allow-paths",
@@ -77,17 +77,17 @@ def serving_flags(command: F) -> F:
             default="/healthz,/readyz,/livez",
             show_default=True,
             metavar="PATHS",
-            help="Paths that the API server is not asked about, with commas between; one that ends with * stands for "
-            "all that begin so.",
+            help="The paths that everybody may read, with commas between. A path that ends with * stands for all paths "
+            "with this prefix.",
         ),
     )
 
 
 def address_of(flags: ServingFlags) -> tuple[str, int] | None:
     """
-    Where to listen, None for nowhere.
+    The address of the endpoint; None if there is none.
 
-    :raises OptionError: if that is no address, or two are given
+    :raises OptionError: if the address is not valid, or two are given
     """
     from kinformer.manager import OptionError
 
@@ -96,7 +96,7 @@ def address_of(flags: ServingFlags) -> tuple[str, int] | None:
         if text not in ("", "0"):
             raise OptionError("--metrics-bind-address and --secure-port are both given: want one of them")
         return flags.bind_address.strip("[]"), flags.secure_port
-    if text in ("", "0"):  # controller-runtime's word for none
+    if text in ("", "0"):  # "0" switches the endpoint off in controller-runtime
         return None
     host, colon, port = text.rpartition(":")
     if not colon or not port.isdecimal() or int(port) > 65535:
@@ -106,9 +106,9 @@ def address_of(flags: ServingFlags) -> tuple[str, int] | None:
 
 def secure_serving_of(flags: ServingFlags) -> SecureServing | None:
     """
-    How the endpoint is protected, None if it is not.
+    The protection of the endpoint; None if it has none.
 
-    :raises OptionError: if a certificate is given without its key, or a path is none
+    :raises OptionError: if a certificate is given without its key, or a path is not valid
     """
     from kinformer.manager import OptionError, SecureServing
 

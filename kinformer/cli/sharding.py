@@ -1,4 +1,4 @@
-"""The flags of sharding, and what they come to."""
+"""The flags of sharding."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class ShardingFlags(FlagGroup):
-    """The flags, under the names that click gives them."""
+    """The values of the flags, under the names that click gives them."""
 
     shards: int
     shard_member_identity: str
@@ -32,7 +32,7 @@ class ShardingFlags(FlagGroup):
 
 
 def sharding_flags(command: F) -> F:
-    """Give a command the flags of :class:`ShardingFlags`."""
+    """Add the flags of :class:`ShardingFlags` to a command."""
     return with_flags(
         command,
         click.option(
@@ -40,32 +40,38 @@ def sharding_flags(command: F) -> F:
             type=int,
             default=0,
             metavar="N",
-            help="Divide the keys into so many shards, 64 to 256, and share them out with all other processes of the "
-            "group. All must say the same number.  [off]",
+            help="Divide the keys into this number of shards (64 to 256), and share these with all other processes of "
+            "the group. All processes must have the same number.  [off]",
         ),
         click.option(
-            "--shard-member-identity", default="", help="What this process is called: its pod.  [the name of its host]"
+            "--shard-member-identity",
+            default="",
+            help="The name of this process in the group: its pod's.  [the name of its host]",
         ),
         click.option(
             "--shard-group",
             default="kinformer-manager-shards",
             show_default=True,
-            help="The name of the group, and of the Lease that says who owns which shard.",
+            help="The name of the group, and of the Lease that says which process owns which shard.",
         ),
-        click.option("--shard-namespace", default="kube-system", show_default=True, help="The Leases' namespace."),
+        click.option(
+            "--shard-namespace", default="kube-system", show_default=True, help="The namespace of the Leases."
+        ),
         duration_flag(
-            "--shard-lease-duration", "15s", "How long others wait for a member that renews its Lease no more."
+            "--shard-lease-duration", "15s", "How long others wait for a member that no longer renews its Lease."
         ),
         duration_flag("--shard-renew-deadline", "10s", "How long a member tries to renew its Lease before it ends."),
-        duration_flag("--shard-retry-period", "2s", "How often a member renews its Lease, and looks at the others."),
+        duration_flag(
+            "--shard-retry-period", "2s", "How often a member renews its Lease, and reads those of the others."
+        ),
     )
 
 
 def sharding_of(flags: ShardingFlags) -> Sharding | None:
     """
-    The group to be a member of, None for none.
+    The settings of the shard group; None if sharding is off.
 
-    :raises OptionError: if the flags do not fit together, or name no Lease
+    :raises OptionError: if the values do not fit together, or are not valid names
     """
     if not flags.shards:
         return None
@@ -73,7 +79,7 @@ def sharding_of(flags: ShardingFlags) -> Sharding | None:
     from kinformer.meta.validation import dns1123_label_errors, dns1123_subdomain_errors
     from kinformer.sharding import Sharding, ShardOptionError
 
-    # As a label's value, by which the Leases of a group are found, it is a label's length at most.
+    # The Leases of a group have its name as the value of a label, so it must be valid there.
     if problems := dns1123_label_errors(flags.shard_group):
         raise OptionError(f"--shard-group is {flags.shard_group!r}: {problems[0]}")
     if problems := dns1123_label_errors(flags.shard_namespace):

@@ -1,7 +1,7 @@
-"""Running a command so that Ctrl-C and SIGTERM end it in order: everything is closed behind it.
+"""Runs a command so that Ctrl-C and SIGTERM end it in order.
 
-The first signal cancels the command, or does what the command has asked for instead. The second ends the process at
-once, with status 1, whatever it waits for: a stream that does not close, a server that does not answer.
+The first signal cancels the command, or calls the function that the command has set. The second signal ends the process
+at once with status 1, even if it waits for something, such as a server that does not answer.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ __all__ = ("Interruption", "run_until_signal")
 
 
 class Interruption:
-    """What the first signal does to a command that wants to end by itself: stop what it runs."""
+    """Lets a command set a function that the first signal calls. The command then ends by itself."""
 
     def __init__(self) -> None:
         self._stop: Callable[[], Awaitable[object]] | None = None
 
     @contextmanager
     def stops(self, stop: Callable[[], Awaitable[object]]) -> Iterator[None]:
-        """Have a signal call this while the block runs, and the command go on."""
+        """While the block runs, a signal calls this function instead of cancelling the command."""
         self._stop = stop
         try:
             yield
@@ -33,7 +33,7 @@ class Interruption:
             self._stop = None
 
     async def __call__(self) -> bool:
-        """Stop what there is to stop; False if there is nothing, and the command is to be cancelled."""
+        """Call the function that was set. Return False if there is none, so that the command has to be cancelled."""
         if self._stop is None:
             return False
         await self._stop()
@@ -44,12 +44,13 @@ def run_until_signal(
     command: Callable[[], Awaitable[int]], interrupted: int, interruption: Interruption | None = None
 ) -> int:
     """
-    Run to the command's own end, and give its status, or until a signal, and give `interrupted`.
+    Run a command.
 
-    What the command raises is raised as it is, also out of the task groups that it passed through when nothing else
-    went wrong in them.
+    An exception of the command is raised as it is. If task groups have wrapped it alone, it is unwrapped.
 
-    :param interruption: what the command has asked for
+    :param interrupted: the result if a signal has cancelled the command
+    :param interruption: what the first signal does instead of cancelling the command
+    :return: the status that the command returned, or `interrupted`
     """
     return anyio.run(_until_signal, command, interrupted, interruption or Interruption())
 
@@ -65,7 +66,7 @@ async def _until_signal(command: Callable[[], Awaitable[int]], interrupted: int,
                     tasks.cancel_scope.cancel()
 
             async def end_on_signal() -> None:
-                # Shielded: a second signal is heard also while what the first has cancelled does not end.
+                # Shielded, so that a second signal is handled even if the cancelled command does not end.
                 with hearing:
                     first = True
                     async for _ in signals:
@@ -95,7 +96,7 @@ def _end_now() -> None:
 
 
 def _alone(error: Exception) -> Exception:
-    """The error itself, where a task group wrapped just one."""
+    """The exception itself, if task groups have wrapped it alone."""
     while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return error
