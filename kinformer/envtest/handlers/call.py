@@ -52,12 +52,13 @@ class Call:
     """
     One request.
 
-    :param query: the last value of each parameter
-    :param behind: the version that reads of any version are answered at, if that is not the present one
-    :param time: when it came in
-    :param warnings: texts for the client's user, filled on the way
-    :param review: who is asked about writes outside this process
-    :param authorize: refuses what its user may not do, where that shows late: whether an update creates, say
+    :param query: the first value of each parameter, as in Go
+    :param behind: the resource version at which a read of any version is answered, if it is not the current one
+    :param time: when the request arrived
+    :param warnings: warnings for the client. Handlers append to it
+    :param review: calls the admission webhooks for writes
+    :param authorize: refuses an action that the user may not do. It is for actions that are known only late, e.g. that
+        an update creates the object
     """
 
     method: str
@@ -153,7 +154,7 @@ def _printable(text: str) -> str:
 
 
 def parse_query(text: str) -> dict[str, str]:
-    # Parameters that are given more than once count once: the first, as in Go.
+    # If a parameter is given more than once, the first value is used, as in Go.
     if "%" in text or "+" in text:
         return {key: values[0] for key, values in parse_qs(text, keep_blank_values=True).items()}
     found: dict[str, str] = {}
