@@ -44,7 +44,7 @@ unit: $(STAMP)
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 simulate: $(STAMP) ## the long search: public bugs, their mended twins, and each controller with a thousand seeds
-	$(BIN)/python -m tests.simulation
+	$(BIN)/python -m tests.simulation $(ARGS)
 
 pythons: $(STAMP) ## simulated runs, compared between the Pythons that are installed: .venv-3.11, .venv-3.12, .venv-3.13
 	@for version in $(OTHERS); do \

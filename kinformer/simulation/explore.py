@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import multiprocessing
 import pickle
+import signal
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -245,6 +246,8 @@ _trial: Trial | None = None
 
 def _begin(pickled: bytes) -> None:
     global _trial
+    # Ctrl-C reaches every process of a terminal. The one that hands out the work ends the others.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     _trial = pickle.loads(pickled)
     # The reference is played anew: that costs one run, and needs nothing else to be handed over.
     assert _trial is not None

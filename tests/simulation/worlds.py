@@ -10,7 +10,7 @@ from kinformer.simulation.trial import Trial
 from kinformer.simulation.world import World, WorldOptions
 from tests.simulation.bugs import BUGS
 from tests.simulation.bugs.base import User
-from tests.simulation.controllers.catalogue import CASES
+from tests.simulation.controllers.catalogue import CASES, told
 from tests.simulation.controllers.steps import play
 
 __all__ = ("trial_of_bug", "trial_of_case")
@@ -41,7 +41,8 @@ class _OfCase:
 
     async def __call__(self, world: World) -> None:
         case = next(case for case in CASES if case.name == self.case)
-        world.manager(case.controllers, options=case.told())
+        case.begin(world)
+        world.manager(case.controllers, options={**told(case.controllers), **case.options})
         await play(world, case.steps)
 
 

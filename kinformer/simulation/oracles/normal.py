@@ -89,12 +89,12 @@ class Difference:
 
 
 def group_of(name: str, obj: Mapping[str, Any] | None) -> str:
-    """The object's name, with ``*`` for the end that the server made up."""
+    """The object's name, with ``*`` for the end that the server made up, and ``<uid>`` for another object's uid."""
     metadata = (obj or {}).get("metadata") or {}
     prefix, own = metadata.get("generateName"), metadata.get("name", "")
     if prefix and own.startswith(prefix) and _SUFFIX.fullmatch(own[len(prefix) :]):
         return f"{name[: len(name) - len(own)]}{prefix}*"
-    return name
+    return _UID.sub("<uid>", name) if len(own) >= 36 else name
 
 
 def check_patterns(patterns: Iterable[str]) -> None:
@@ -143,7 +143,7 @@ class _Strings:
                 known[uid] = f"uid of {groups[name]}"
             if groups[name] != name:
                 generated.add(metadata["name"])
-                known[metadata["name"]] = f"{metadata['generateName']}*"
+                known[metadata["name"]] = groups[name].rpartition("/")[2]
         # Longer names first: one may begin with another.
         alternatives = "|".join(map(re.escape, sorted(generated, key=lambda text: (-len(text), text))))
         return cls(known, re.compile(alternatives) if generated else None)

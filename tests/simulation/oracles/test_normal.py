@@ -195,3 +195,19 @@ def test_a_pattern_without_a_path_leaves_objects_out() -> None:
 def test_a_pattern_that_cannot_be_read_is_named(pattern: str) -> None:
     with pytest.raises(PatternError, match="does not name fields: write objects:path"):
         check_patterns([pattern])
+
+
+def test_names_after_the_uid_of_another_object_are_the_same_whatever_the_uid() -> None:
+    one, other = (
+        {
+            f"persistentvolumes/pvc-{uid}": {"metadata": {"name": f"pvc-{uid}"}},
+            "persistentvolumeclaims/default/c": {"metadata": {"name": "c"}, "spec": {"volumeName": f"pvc-{uid}"}},
+        }
+        for uid in ("259f4329-e6f4-490b-9a16-4106cf6a659e", "b4862b21-fb97-4435-8856-1712e8e5216a")
+    )
+
+    assert compare(one, other) == []
+    assert compare(one, {}) == [
+        "persistentvolumeclaims/default/c: is there, and is not without faults",
+        "persistentvolumes/pvc-<uid>: is there, and is not without faults",
+    ]
