@@ -59,6 +59,9 @@ NAME: Final = "resourcequota"
 #: were in force, and the first count may not have seen them.
 _SECOND_LOOK: Final = 1.0
 
+#: Seconds after which a quota is looked at again that is being recounted, or whose cache does not show the last write.
+_SOON: Final = 0.1
+
 _QUOTAS: Final = GroupResource("", "resourcequotas")
 
 
@@ -107,7 +110,8 @@ class ResourceQuotaController:
         self._quotas = quota_informer.indexer
         self.registry = registry or core_registry(source_of=self._source_of, clock=self._clock)
         live = live or core_registry(source_of=client_sources(client), clock=self._clock)
-        self._recounter = Recounter(client.resource(V1ResourceQuota), self.registry, live)
+        self._recounter = Recounter(client.resource(V1ResourceQuota), self.registry, live, clock=self._clock)
+        self._recounting: set[str] = set()
         self.primary = Controller(NAME, self.sync, workers=workers, queue_name=f"{NAME}_primary", clock=self._clock)
         self.priority = Controller(
             f"{NAME}-priority", self.sync, workers=workers, queue_name=f"{NAME}_priority", clock=self._clock
@@ -146,8 +150,16 @@ class ResourceQuotaController:
         quota = self._quotas.get_by_key(key)
         if quota is None:
             log.info("quota_deleted", quota=key)
+            self._recounter.forget(key)
             return None
-        return _SECOND_LOOK if await self._recounter.recount(quota) else None
+        # A worker of the other queue may be at it.
+        if key in self._recounting or self._recounter.is_behind(quota):
+            return _SOON
+        self._recounting.add(key)
+        try:
+            return _SECOND_LOOK if await self._recounter.recount(quota) else None
+        finally:
+            self._recounting.discard(key)
 
     async def run(self) -> None:
         """Work until cancelled."""

@@ -5,17 +5,23 @@ meantime. A quota's resource version is from its last charge, and the objects of
 higher versions. So if the cache has not reached a later version than the quota's, it may lack such an object. If its
 count is then *lower* than the status, the objects are counted on the server instead. Usually (an object was deleted
 after the last charge) the cache is newer, and the server is not asked.
+
+A quota that was just written is recounted only when the cache shows what was written. Otherwise a correct count could
+equal the status from before, and a status that was too high would stay until the next full recount.
 """
 
 from __future__ import annotations
 
 import copy
+from typing import Final
 
 from kinformer.client import Resource
+from kinformer.clock import Clock, RealClock
 from kinformer.logs import get_logger
 from kinformer.manager import SyncError
 from kinformer.meta import QuantityError
 from kinformer.meta.resourcelist import ResourceList, dump, load, mask
+from kinformer.meta.versions import is_older
 from kinformer.models import V1ResourceQuota, V1ResourceQuotaStatus
 from kinformer_controllers.shared.quota.registry import Registry
 from kinformer_controllers.shared.quota.scopes import scopes_of
@@ -24,6 +30,9 @@ from kinformer_controllers.shared.quota.usage import Usage, calculate_usage
 __all__ = ("Recounter",)
 
 log = get_logger(__name__)
+
+#: Seconds after which a cache is believed that does not show what was written: the server's own versions may go back.
+_WAITS: Final = 30.0
 
 
 class Recounter:
@@ -35,10 +44,38 @@ class Recounter:
     :param live: the evaluators that count on the server, if a cache may be too old; None to trust the caches
     """
 
-    def __init__(self, quotas: Resource[V1ResourceQuota], registry: Registry, live: Registry | None) -> None:
+    def __init__(
+        self,
+        quotas: Resource[V1ResourceQuota],
+        registry: Registry,
+        live: Registry | None,
+        *,
+        clock: Clock | None = None,
+    ) -> None:
         self._quotas = quotas
         self._registry = registry
         self._live = live
+        self._clock = clock or RealClock()
+        #: What was written last, by namespace and name, and until when the cache is waited for.
+        self._written: dict[str, tuple[V1ResourceQuota, float]] = {}
+
+    def is_behind(self, quota: V1ResourceQuota) -> bool:
+        """Whether a quota from the cache does not show yet what was written here."""
+        key = _key(quota)
+        if key not in self._written:
+            return False
+        written, until = self._written[key]
+        is_older_state = quota.metadata.uid == written.metadata.uid and is_older(
+            quota.metadata.resource_version or "", written.metadata.resource_version or ""
+        )
+        if is_older_state and self._clock.monotonic() < until:
+            return True
+        del self._written[key]
+        return False
+
+    def forget(self, key: str) -> None:
+        """Note that a quota is gone."""
+        self._written.pop(key, None)
 
     async def recount(self, quota: V1ResourceQuota) -> bool:
         """
@@ -64,7 +101,8 @@ class Recounter:
         if hard != old_hard or used != old_used:
             written = copy.copy(quota)
             written.status = V1ResourceQuotaStatus(hard=dump(hard), used=dump(used))
-            await self._quotas.update_status(written)
+            stored = await self._quotas.update_status(written)
+            self._written[_key(quota)] = stored, self._clock.monotonic() + _WAITS
             log.debug("quota_recounted", quota=f"{meta.namespace}/{meta.name}", used=written.status.used)
         if usage.errors:
             texts = (f"{'; '.join(getattr(error, '__notes__', ()))}: {error}" for error in usage.errors)
@@ -90,6 +128,10 @@ class Recounter:
             usage.used = {**certain, **sure.used}
             usage.errors += sure.errors
         return usage
+
+
+def _key(quota: V1ResourceQuota) -> str:
+    return f"{quota.metadata.namespace}/{quota.metadata.name}"
 
 
 def _is_newer(version: str, other: str) -> bool:

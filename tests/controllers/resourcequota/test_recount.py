@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
 
 from kinformer.client.errors import Conflict
+from kinformer.clock import FakeClock
 from kinformer.manager import SyncError
 from kinformer.meta import GroupResource
 from kinformer.meta.resourcelist import load
@@ -25,7 +27,9 @@ class Quotas:
         if self.errors:
             raise self.errors.pop()
         self.written.append((quota.status.hard, quota.status.used))
-        return quota
+        stored = copy.deepcopy(quota)
+        stored.metadata.resource_version = "11"
+        return stored
 
 
 class Counts(GenericEvaluator):
@@ -158,3 +162,50 @@ async def test_a_charge_that_came_between_is_not_overwritten() -> None:
 
     with pytest.raises(Conflict):
         await Recounter(quotas, Registry([Counts(pods="2")]), None).recount(quota({"pods": "5"}))
+
+
+def at_version(obj: Any, version: str, uid: str = "") -> Any:
+    other = copy.deepcopy(obj)
+    other.metadata.resource_version, other.metadata.uid = version, uid or other.metadata.uid
+    return other
+
+
+async def test_a_quota_is_behind_until_the_cache_shows_what_was_written() -> None:
+    known = quota({"pods": "5"})
+    recounter = Recounter(Quotas(), Registry([Counts(pods="2")]), None)  # type: ignore[arg-type]
+
+    assert not recounter.is_behind(known)
+    await recounter.recount(known)
+
+    assert recounter.is_behind(known)
+    assert not recounter.is_behind(at_version(known, "11"))
+    assert not recounter.is_behind(known), "what was once shown is waited for again"
+
+
+async def test_another_quota_of_the_same_name_is_not_behind() -> None:
+    known = quota({"pods": "5"})
+    recounter = Recounter(Quotas(), Registry([Counts(pods="2")]), None)  # type: ignore[arg-type]
+    await recounter.recount(known)
+
+    assert not recounter.is_behind(at_version(known, "9", uid="another"))
+
+
+async def test_a_cache_that_never_shows_it_is_believed_after_a_while() -> None:
+    clock, known = FakeClock(), quota({"pods": "5"})
+    recounter = Recounter(Quotas(), Registry([Counts(pods="2")]), None, clock=clock)  # type: ignore[arg-type]
+    await recounter.recount(known)
+
+    clock.turn(29)
+    assert recounter.is_behind(known)
+    clock.turn(2)
+    assert not recounter.is_behind(known)
+
+
+async def test_a_quota_that_is_gone_is_waited_for_no_more() -> None:
+    known = quota({"pods": "5"})
+    recounter = Recounter(Quotas(), Registry([Counts(pods="2")]), None)  # type: ignore[arg-type]
+    await recounter.recount(known)
+
+    recounter.forget("ns/q")
+
+    assert not recounter.is_behind(known)
