@@ -1,7 +1,8 @@
 """``python -m tests.simulation``: the long search. Every public bug, its twin, and every controller, with a table.
 
 For each bug a systematic pass that ends when it is found; for each twin a whole one, and seeds; for each controller
-seeds, and a systematic pass if asked for. Ends with status 1 if a bug is not found, or anything else is.
+seeds, and a systematic pass if asked for; for each scenario that was recorded on a real cluster every single crash.
+Ends with status 1 if a bug is not found, or anything else is.
 
 Ctrl-C ends it after the table of what was done until then, with status 130. With ``--results FILE`` each search that is
 over is noted in the file, and a later call with the same file goes on with those that are not.
@@ -31,6 +32,7 @@ from kinformer.simulation.single import single_deviations
 from kinformer.simulation.trial import Trial
 from tests.simulation.bugs import BUGS
 from tests.simulation.controllers.catalogue import CASES
+from tests.simulation.recorded import RECORDED, trial_of_recorded
 from tests.simulation.worlds import trial_of_bug, trial_of_case
 
 __all__ = ("Found", "Search", "main", "searches")
@@ -146,6 +148,9 @@ def searches(asked: Asked) -> Iterator[Search]:
             continue
         for seeds in (_seeds(asked, case.share), None)[: 1 + asked.one_by_one]:
             yield Search(case.name, lambda case=case: trial_of_case(case.name), seeds)
+    for recorded in RECORDED:
+        if asked.wants(name := f"{recorded} as recorded"):
+            yield Search(name, lambda recorded=recorded: trial_of_recorded(recorded), None, ("crash",))
 
 
 def _seeds(asked: Asked, share: int = 1) -> range:

@@ -11,6 +11,7 @@ from kinformer.simulation.explore import Run
 from tests.simulation.__main__ import Asked, Found, main, searches
 from tests.simulation.bugs import BUGS
 from tests.simulation.controllers.catalogue import CASES
+from tests.simulation.recorded import RECORDED
 
 HERE = ["ttl", "--seeds", "3", "--jobs", "1"]
 
@@ -75,9 +76,9 @@ def test_a_name_that_nothing_has_is_no_success(capsys: pytest.CaptureFixture[str
     assert main(["nothing-has-this-name"]) == 1
 
 
-def test_every_bug_its_twin_and_every_controller_are_searched() -> None:
+def test_every_bug_its_twin_every_controller_and_every_recording_are_searched() -> None:
     every = list(searches(Asked(seeds=1000, first_seed=0, jobs=2, one_by_one=True, only=())))
 
-    assert len(every) == 3 * len(BUGS) + 2 * len(CASES)
+    assert len(every) == 3 * len(BUGS) + 2 * len(CASES) + len(RECORDED)
     assert sum(search.must_fail for search in every) == len(BUGS)
     assert {len(search.seeds) for search in every if search.seeds is not None} >= {1000}

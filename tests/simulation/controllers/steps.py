@@ -1,7 +1,8 @@
 """The steps of golden scenarios, done by the user of a simulated world.
 
-Golden scenarios say what users, schedulers and kubelets do. What came out on a real cluster is not compared here: the
-simulator compares a run in which things go wrong with the run in which nothing does.
+Golden scenarios say what users, schedulers and kubelets do. :func:`play` does that and no more: the simulator compares
+a run in which things go wrong with the run in which nothing does. :func:`answers` gives the snapshots of a scenario,
+too. They can be compared with what came out on a real cluster.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from kinformer.models import builtin_resources
 from tests.golden.api import PATCHES, Refused
 from tests.golden.scenario import Run
 
-__all__ = ("NAMESPACE", "World", "play")
+__all__ = ("NAMESPACE", "World", "answers", "play")
 
 NAMESPACE = "case"
 
@@ -38,11 +39,26 @@ async def play(world: World, steps: Sequence[Mapping[str, Any]]) -> None:
 
     :raises ScenarioError: if the server refuses a step
     """
-    run = _Run(world)
+    await _do(_Run(world), steps)
+    await world.settled()
+
+
+async def answers(world: World, steps: Sequence[Mapping[str, Any]]) -> list[Any]:
+    """
+    Do the steps in a namespace of their own.
+
+    :return: what a recording has: a state for each snapshot, in what golden scenarios reduce it to
+    :raises ScenarioError: if the server refuses a step
+    """
+    run = _Recorded(world)
+    await _do(run, steps)
+    return run.answers
+
+
+async def _do(run: _Run, steps: Sequence[Mapping[str, Any]]) -> None:
     await run.step({"create": {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}})
     for step in steps:
         await run.step(dict(step))
-    await world.settled()
 
 
 class _Run(Run):
@@ -57,6 +73,12 @@ class _Run(Run):
 
     async def _settle(self, seconds: float) -> None:
         await self._world.settled()
+
+    async def _end_pods(self, what: dict[str, Any]) -> None:
+        """What kubelets do with pods that are to go."""
+        for pod in await self._pods(what):
+            if pod["metadata"].get("deletionTimestamp"):
+                await self._api.delete("Pod", _name(pod), {"gracePeriodSeconds": 0})
 
     async def _legacy_token(self, what: dict[str, str]) -> None:
         """A token as Kubernetes made them by itself before 1.24, in a cluster that has long noted which are used."""
@@ -76,6 +98,12 @@ class _Run(Run):
         await self._world.settled()
 
 
+class _Recorded(_Run):
+    """With snapshots, which :class:`~tests.golden.scenario.Run` takes."""
+
+    _snapshot = Run._snapshot
+
+
 def _name(obj: Mapping[str, Any]) -> str:
     name: str = obj["metadata"]["name"]
     return name
@@ -93,9 +121,12 @@ class _Api:
         return await self._ask("POST", path, body=obj)
 
     async def list(self, kind: str, selector: str = "") -> list[dict[str, Any]]:
+        kind, _, suffix = kind.partition("@")
+        kind = "Service" if kind == "LoadBalancer" else kind
+        path = self._path(kind, namespace=f"{NAMESPACE}{suffix}" if suffix else "")
         params = {"labelSelector": selector} if selector else None
-        items: list[dict[str, Any]] = (await self._ask("GET", self._path(kind), params=params))["items"]
-        return items
+        items: list[dict[str, Any]] = (await self._ask("GET", path, params=params))["items"]
+        return [{**item, "kind": kind} for item in items]
 
     async def patch(
         self, kind: str, name: str, body: Any, *, type_: str = "strategic", subresource: str = ""
