@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
-from kinformer.envtest.loops import WITHOUT_KUBELET
 from kinformer.manager import known_controllers
 from kinformer.simulation.oracles import Checks
 from kinformer.simulation.plan import Crash, Plan
@@ -24,7 +23,7 @@ from tests.controllers.scenarios.replaying import same_in_the_end, what_converge
 from tests.golden.controllers import SCENARIOS, cluster_scenarios, controllers_for, workload_scenarios
 from tests.golden.run import difference
 from tests.golden.scenario import Scenario
-from tests.simulation.controllers.catalogue import told
+from tests.simulation.controllers.catalogue import loops_beside, told
 from tests.simulation.controllers.steps import answers
 
 __all__ = ("RECORDED", "crashes", "trial_of_recorded")
@@ -43,8 +42,8 @@ _LEFT_OUT: Final = frozenset(
     }
 )
 
-#: What is counted from what a process has seen begins anew with its successor: times to multiply the sleeps by.
-_LONGER: Final[Mapping[str, float]] = MappingProxyType({"podgc_orphan": 2.0})
+#: What a process counts or waits for begins anew with its successor: times to multiply the sleeps by.
+_LONGER: Final[Mapping[str, float]] = MappingProxyType({"ns_delete": 3.0, "podgc_orphan": 2.0})
 
 #: Fields that may be others at the end, beside those of :data:`kinformer.simulation.oracles.normal.MAY_DIFFER`.
 _MAY_DIFFER: Final[Sequence[str]] = (
@@ -85,7 +84,8 @@ def trial_of_recorded(name: str) -> Trial:
     """
     :param name: one of :data:`RECORDED`
     """
-    options = WorldOptions(loops=tuple(WITHOUT_KUBELET), quiet=2.0, longest=2 * _HALF_A_YEAR)
+    loops = loops_beside(controllers_for(name, _KNOWN) or ())
+    options = WorldOptions(loops=loops, quiet=2.0, longest=2 * _HALF_A_YEAR)
     # A successor sees all that was done before it, so that it makes nothing twice.
     checks = Checks(may_differ=_MAY_DIFFER, extra_generated=0.0)
     return Trial(_OfRecorded(name), checks, options)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kinformer.envtest.loops import WITHOUT_KUBELET
 from kinformer.simulation.oracles import Checks
 from kinformer.simulation.trial import Trial
 from kinformer.simulation.world import World, WorldOptions
 from tests.simulation.bugs import BUGS
 from tests.simulation.bugs.base import User
-from tests.simulation.controllers.catalogue import CASES, told
+from tests.simulation.controllers.catalogue import CASES, loops_beside, told
 from tests.simulation.controllers.steps import play
 
 __all__ = ("trial_of_bug", "trial_of_case")
@@ -59,5 +58,6 @@ def trial_of_case(case: str) -> Trial:
     :param case: its name in :data:`tests.simulation.controllers.catalogue.CASES`
     """
     found = next(each for each in CASES if each.name == case)
-    options = WorldOptions(loops=tuple(WITHOUT_KUBELET), quiet=found.quiet)
-    return Trial(_OfCase(case), Checks(may_differ=found.may_differ), options)
+    options = WorldOptions(loops=loops_beside(found.controllers), quiet=found.quiet)
+    checks = Checks(may_differ=found.may_differ, churn_left_out=found.churn_left_out)
+    return Trial(_OfCase(case), checks, options)

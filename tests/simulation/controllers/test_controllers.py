@@ -28,6 +28,7 @@ PARTS = [
 trial_of = cache(trial_of_case)
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("case", "seeds"), PARTS, ids=lambda each: f"{each.start}-{each.stop - 1}" if isinstance(each, range) else str(each)
 )
