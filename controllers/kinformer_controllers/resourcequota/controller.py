@@ -145,7 +145,7 @@ class ResourceQuotaController:
         """
         Recount one quota, if it still exists.
 
-        :return: seconds until the second count of new limits; otherwise None
+        :return: seconds until the second count of new limits, or until a count that cannot be done yet; otherwise None
         """
         quota = self._quotas.get_by_key(key)
         if quota is None:

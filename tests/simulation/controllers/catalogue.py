@@ -344,7 +344,11 @@ _GOLDEN = (
     _golden("job_complete"),
     # Which version of its Job the status names: the one that was seen.
     _golden("cj_forbid", "cronjobs.batch/*:status.active.0.resourceVersion"),
-    _golden("pdb_min_available"),
+    _golden(
+        "pdb_min_available",
+        more=_KUBELETS,
+        plans=("seed=46 restart(manager,write=5,version=-5) restart(manager,write=16,version=-8)",),
+    ),
     # When the last change was that made the endpoints: there if the pod's change was seen after the Service's.
     _golden("ep_becomes_ready", "endpoints/*:metadata.annotations"),
     _golden("eps_becomes_ready", "endpointslices.discovery.k8s.io/*:metadata.annotations"),
