@@ -322,7 +322,13 @@ class SharedIndexInformer(Generic[T]):
         :return: the handler's registration. It says whether the handler was called for everything that was there at the
             start, and is the argument to remove the handler.
         :raises InformerStateError: if the informer has stopped
+        :raises TypeError: if `handler` is no handler
         """
+        if not callable(getattr(handler, "on_add", None)):
+            raise TypeError(
+                f"{handler!r} is no event handler of informer {self.name}: want ResourceEventHandlerFuncs(add=…), or "
+                "an object with on_add, on_update and on_delete"
+            )
         if self.is_stopped:
             raise InformerStateError(f"informer {self.name} has stopped: the handler {handler!r} was not added")
         requested = self._settle_resync_period(self._default_resync_period if resync_period is None else resync_period)

@@ -91,6 +91,11 @@ async def load_endpoint(
     named = os.environ.get("KUBECONFIG") or str(Path.home() / ".kube" / "config")
     if in_cluster is None and not existing_files(named) and all(os.environ.get(name) for name in _IN_CLUSTER):
         return await load_in_cluster(clock=clock)
+    if in_cluster is None and not os.environ.get("KUBECONFIG") and not existing_files(named):
+        raise ConfigError(
+            f"there is no cluster to connect to: {named} is not there, KUBECONFIG is not set, and this is not a pod "
+            "(to try things out: kinformer apiserver --kubeconfig-out kubeconfig)"
+        )
     return await load_kubeconfig(named, context, clock=clock, exec_timeout=exec_timeout)
 
 

@@ -571,7 +571,7 @@ def _delete_body(options: DeleteOptions | None) -> bytes | None:
 def _segment(name: str, what: str) -> str:
     """A name as a segment of a path, by the API's rules for such names."""
     if not name:
-        raise ValueError(f"an empty {what} names no object")
+        raise ValueError(f"the {what} is empty: want metadata.name of the object, or the argument to be set")
     if _PLAIN_NAME(name) and name not in (".", ".."):
         return name
     if name in (".", "..") or "/" in name or "%" in name:

@@ -252,6 +252,11 @@ class Controller:
         return self
 
     def _listen(self, informer: SharedIndexInformer[T], handler: ResourceEventHandler[T]) -> _Registration:
+        if not hasattr(informer, "add_event_handler") or isinstance(informer, type):
+            raise TypeError(
+                f"controller {self.name} cannot watch {informer!r}: "
+                "want an informer, such as informers.informer_for(V1Pod)"
+            )
         self._informers.append(informer)
         self._gate = self._gate or getattr(informer, "key_gate", None)
         return informer.add_event_handler(Source(getattr(informer, "name", ""), handler))

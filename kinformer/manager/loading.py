@@ -83,7 +83,7 @@ def make_controllers(
     if known is not None:
         for name in select_controllers(selection, known):
             with _leaving_out_disabled(name):
-                made[name] = known[name](context)
+                made[name] = _checked(name, known[name](context))
         return Made(made, (), {})
     installed = known_controllers()
     builtin = builtin_controllers(installed)
@@ -108,6 +108,17 @@ def _leaving_out_disabled(name: str) -> Iterator[None]:
         yield
     except ControllerDisabled as reason:
         log.info("controller_disabled", controller=name, why=str(reason))
+
+
+def _checked(name: str, made: Runnable) -> Runnable:
+    """
+    What a factory gave, if it can be run.
+
+    :raises TypeError: if it cannot
+    """
+    if not callable(getattr(made, "run", None)):
+        raise TypeError(f"the factory of controller {name} returned {made!r}: want a Controller, or what has a run()")
+    return made
 
 
 def load_factory(entry: Any) -> Any:
@@ -136,7 +147,7 @@ def _make(entry: Any, context: ControllerContext) -> Runnable:
     except (Exception, SystemExit) as error:
         raise _not_loaded(entry, error) from error
     try:
-        return factory(context)
+        return _checked(entry.name, factory(context))
     except (OptionError, ControllerDisabled):
         raise
     except (Exception, SystemExit) as error:

@@ -9,6 +9,7 @@ long or its short name (:mod:`kinformer.manager.names`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 
 from kinformer.manager.names import find_name
 
@@ -32,8 +33,10 @@ class UnknownControllerError(ValueError):
         self.names = tuple(names)
         self.known = tuple(sorted(known))
         plural = "s" if len(self.names) > 1 else ""
+        alike = [name for unknown in self.names for name in get_close_matches(unknown, self.known, 1)]
         super().__init__(
-            f"unknown controller{plural} {', '.join(repr(name) for name in self.names)}: "
+            f"unknown controller{plural} {', '.join(repr(name) for name in self.names)}"
+            f"{f' (did you mean {chr(44).join(alike)}?)' if alike else ''}: "
             f"want '*', '{BUILTIN}', or NAME or -NAME of "
             f"{', '.join(self.known) or 'none, as no controllers are installed'}"
         )

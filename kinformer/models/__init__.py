@@ -75,14 +75,20 @@ def resource_for(type_: type[Any]) -> ResourceInfo:
     A type declares it by its class attribute ``__resource__``; :class:`kinformer.operator.CustomResource` sets it.
 
     :raises LookupError: if it is not known: for other types, and for models that are parts of others
+    :raises TypeError: if it is no class
     """
+    if not isinstance(type_, type):
+        raise TypeError(f"{type_!r} is no class: want a model such as V1Pod, or a class of a custom resource")
     declared = getattr(type_, "__resource__", None)
     if isinstance(declared, ResourceInfo):
         return declared
     try:
         return _resources.resource_of(type_.__name__ if issubclass(type_, Model) else "")
     except KeyError:
-        raise LookupError(f"{type_.__qualname__} has no known resource: name its group, version and plural") from None
+        raise LookupError(
+            f"{type_.__qualname__} has no known resource: want a model such as V1Pod or a class of a custom resource, or "
+            "name its group, version and plural as well, as in resource(MyStruct, V1Pod)"
+        ) from None
 
 
 def model_for(gvk: GroupVersionKind) -> type[Model]:

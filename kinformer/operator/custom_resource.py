@@ -26,9 +26,10 @@ apply.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar, get_args
 
 import msgspec
 
@@ -109,6 +110,21 @@ class Fields(msgspec.Struct, kw_only=True, rename="camel", omit_defaults=True):
     """
 
 
+def _check_names(name: str, group: str, plural: str) -> None:
+    """
+    :raises TypeError: if a server would refuse them
+    """
+    if not re.fullmatch(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?", plural):
+        raise TypeError(f"the custom resource {name} has the plural {plural!r}: want small letters, such as 'webapps'")
+    if not re.fullmatch(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+", group):
+        raise TypeError(f"the custom resource {name} has the group {group!r}: want a domain, such as 'example.com'")
+
+
+def _types_of(cls: type[Any]) -> list[Any]:
+    """What stands in brackets behind the bases of a class."""
+    return [type_ for base in cls.__dict__.get("__orig_bases__", ()) for type_ in get_args(base)]
+
+
 class _CustomResourceMeta(msgspec.StructMeta):
     """The metaclass that takes the keywords of the class statement."""
 
@@ -135,6 +151,12 @@ class _CustomResourceMeta(msgspec.StructMeta):
     ) -> Any:
         cls: Any = super().__new__(mcls, name, bases, namespace, **config)
         given = {"group": group, "version": version, "plural": plural}
+        if group and version and plural:
+            _check_names(name, group, plural)
+            if all(isinstance(type_, TypeVar) for of in cls.__mro__ for type_ in _types_of(of)):
+                raise TypeError(
+                    f"the custom resource {name} has no types: want {name}(CustomResource[Spec, Status], …)"
+                )
         missing = [keyword for keyword, value in given.items() if not value]
         if group and version and plural:
             cls.__resource__ = ResourceInfo(group, version, kind or name, plural, namespaced)

@@ -186,7 +186,8 @@ def _found(schema: Schema, path: str, type_: type[Any]) -> Schema:
             return {}
         if name not in found["properties"]:
             raise SchemaError(
-                f"{type_.__qualname__}: {path}", f"there is no {name!r}, but {', '.join(found['properties'])}"
+                f"{type_.__qualname__}: {path}",
+                f"there is no field {name!r}: want one of {', '.join(found['properties'])}",
             )
         found = found["properties"][name]
     return found

@@ -19,6 +19,7 @@ controllers have in common. A function ``sync(key)`` with some lines of wiring c
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from datetime import timedelta
 from typing import Any, ClassVar, Generic, TypeVar, get_args, get_origin
@@ -55,7 +56,8 @@ class Reconciler(ABC, Generic[T]):
     :ivar client: for requests to the API server
     :ivar objects: the informer of the type. Its ``indexer`` is the cache
     :ivar applier: applies objects under `name`
-    :raises TypeError: when a subclass is defined without `name`, or without the type
+    :raises TypeError: when a subclass is defined without `name` or the type, or with a `reconcile` that is not
+        async
     """
 
     name: ClassVar[str] = ""
@@ -72,6 +74,9 @@ class Reconciler(ABC, Generic[T]):
                 (cls.resource_type,) = get_args(base)
         if not isinstance(getattr(cls, "resource_type", None), type):
             raise TypeError(f"{cls.__qualname__} does not say what it reconciles: want Reconciler[SomeType]")
+        own = cls.__dict__.get("reconcile")
+        if inspect.isfunction(own) and not inspect.iscoroutinefunction(inspect.unwrap(own)):
+            raise TypeError(f"{cls.__qualname__}.reconcile is not async: want async def reconcile(self, obj)")
         if not cls.name:
             raise TypeError(f"{cls.__qualname__} has no name: want a class attribute such as name = 'webapp'")
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from functools import cache
 from typing import Any, Protocol, TypeVar
+
+import msgspec
 
 from kinformer.client import Client
 from kinformer.client.errors import ApiError
 from kinformer.manager import SyncError
 from kinformer.meta import accessor_of
+from kinformer.operator.custom_resource import CustomResource
 from kinformer.operator.identity import resource_of
 
 __all__ = ("ObjectReplaced", "StatusWriter", "update_status_if_changed", "write_status")
@@ -46,8 +50,20 @@ async def update_status_if_changed(client: Client, obj: T, status: Any) -> T:
         again
     :raises ObjectReplaced: if another object has the name now
     :raises NotFound: if the object is gone
+    :raises TypeError: if the type of the object is a custom resource without a status
     """
+    kind: Any = type(obj)
+    _check_has_status(kind)
     return await write_status(await resource_of(client, obj), obj, status)
+
+
+@cache
+def _check_has_status(type_: type[Any]) -> None:
+    if not issubclass(type_, CustomResource):
+        return
+    types = {field.name: field.type for field in msgspec.structs.fields(type_)}
+    if types["status"] in (None, type(None)):
+        raise TypeError(f"{type_.__qualname__} has no status: want CustomResource[Spec, Status] with a class for it")
 
 
 async def write_status(

@@ -166,7 +166,9 @@ def test_a_path_that_leads_nowhere_is_an_error_that_names_it() -> None:
     ):
         pass
 
-    with pytest.raises(SchemaError, match=r"Broken: \.status\.ready: there is no 'ready', but replicas, selector"):
+    with pytest.raises(
+        SchemaError, match=r"Broken: \.status\.ready: there is no field 'ready': want one of replicas, selector"
+    ):
         definition_of(Broken)
 
 
