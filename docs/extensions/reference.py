@@ -1,10 +1,12 @@
-"""The reference's pages: one for each public package and module, with every name in its `__all__`.
+"""The reference's pages: one for each public package and module, and one for each name in its `__all__`.
 
 They are made before Sphinx reads anything, into docs/reference, which is not under version control. A page that has not
 changed is not written again, so that Sphinx does not read it again.
 
-A name that two packages give is described where it is defined; the other page's list links there. Constants and type
+A name that two packages give has its page where it is defined; the other package's list links there. Constants and type
 aliases have no docstrings: their text is the ``#:`` comment in front of them.
+
+The pages of names are not in the tree of contents: the theme would repeat hundreds of them beside every page.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from docutils import nodes
 from sphinx import addnodes
@@ -98,12 +101,23 @@ def entry(module: ModuleType, name: str) -> tuple[str, list[str]]:
 
 
 def page_of(module: ModuleType) -> str:
+    """A package's page: what it is for, and a list of its names."""
     title = module.__name__
-    entries = [entry(module, name) for name in module.__all__]
     lines = [title, "=" * len(title), "", f".. automodule:: {title}", "   :no-members:", ""]
-    lines += [f".. currentmodule:: {title}", "", *(line for line, _ in entries), "", "----", ""]
-    lines += [line for _, description in entries for line in description]
+    lines += [f".. currentmodule:: {title}", "", *(entry(module, name)[0] for name in module.__all__), ""]
     return "\n".join(lines)
+
+
+def pages_of_names(module: ModuleType) -> dict[str, str]:
+    """The page of each name that has its home here, by the page's own name."""
+    pages = {}
+    for name in module.__all__:
+        _, description = entry(module, name)
+        if description:
+            head = [":orphan:", "", name, "=" * len(name), "", f"In :doc:`{module.__name__}`.", ""]
+            lines = [*head, f".. currentmodule:: {module.__name__}", "", *description]
+            pages[f"{module.__name__}.{name}"] = "\n".join(lines)
+    return pages
 
 
 def index_of(names: list[str]) -> str:
@@ -114,14 +128,17 @@ def index_of(names: list[str]) -> str:
 def write_pages(app: Sphinx) -> None:
     folder = app.srcdir / "reference"
     folder.mkdir(exist_ok=True)
-    pages = {module.__name__: page_of(module) for module in public_modules()}
+    modules = list(public_modules())
+    pages = {module.__name__: page_of(module) for module in modules}
     pages["index"] = index_of(sorted(pages))
+    for module in modules:
+        pages |= pages_of_names(module)
     for name, text in pages.items():
         page = Path(folder / f"{name}.rst")
         if not page.exists() or page.read_text() != text:
             page.write_text(text)
     for page in folder.glob("*.rst"):
-        if page.stem not in pages:
+        if page.name.removesuffix(".rst") not in pages:
             page.unlink()
 
 
@@ -132,8 +149,32 @@ def leave_members_out_of_contents(app: Sphinx, document: nodes.document) -> None
             signature["_toc_name"] = ""
 
 
+#: The tree of contents, as HTML, by what the theme asks for.
+_contents: dict[str, str] = {}
+
+
+def share_contents(app: Sphinx, page: str, template: str, context: dict[str, Any], document: object) -> None:
+    """
+    Make the tree of contents once for all pages of names: they are in one folder, and in no tree.
+
+    The tree takes longer than all else of such a page.
+    """
+    if not page.startswith("reference/") or "orphan" not in app.env.metadata[page]:
+        return
+    original = context["toctree"]
+
+    def toctree(**options: object) -> str:
+        asked = repr(sorted(options.items()))
+        if asked not in _contents:
+            _contents[asked] = original(**options)
+        return _contents[asked]
+
+    context["toctree"] = toctree
+
+
 def setup(app: Sphinx) -> ExtensionMetadata:
     app.connect("builder-inited", write_pages)
+    app.connect("html-page-context", share_contents, priority=100)
     app.connect("doctree-read", leave_members_out_of_contents, priority=100)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 

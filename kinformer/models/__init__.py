@@ -86,8 +86,8 @@ def resource_for(type_: type[Any]) -> ResourceInfo:
         return _resources.resource_of(type_.__name__ if issubclass(type_, Model) else "")
     except KeyError:
         raise LookupError(
-            f"{type_.__qualname__} has no known resource: want a model such as V1Pod or a class of a custom resource, or "
-            "name its group, version and plural as well, as in resource(MyStruct, V1Pod)"
+            f"{type_.__qualname__} has no known resource: want a model such as V1Pod or a class of a custom resource, "
+            "or name its group, version and plural as well, as in resource(MyStruct, V1Pod)"
         ) from None
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 import kinformer
 from tests.packaging.conftest import ROOT, run
@@ -116,6 +120,24 @@ def test_an_operator_passes_mypy_strict_against_it_with_attributes_known(install
         '"V1ObjectMeta" has no attribute "nmae"  [attr-defined]',
         'Incompatible return value type (got "str", expected "int")  [return-value]',
     ]
+
+
+def test_an_operator_passes_pyright_in_its_strict_mode_too(installed: Path, tmp_path: Path) -> None:
+    """pyright is a program of its own: `pip install basedpyright`, or any other pyright on the path."""
+    program = shutil.which("pyright") or shutil.which("basedpyright")
+    if program is None:
+        pytest.skip("there is no pyright here")
+    (tmp_path / "operator_of_shops.py").write_text(OPERATOR)
+    (tmp_path / "mistakes.py").write_text(MISTAKES)
+    (tmp_path / "pyrightconfig.json").write_text('{"typeCheckingMode": "strict", "reportMissingTypeStubs": false}')
+
+    command = [program, "--outputjson", "--pythonpath", str(installed)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    told = json.loads(done.stdout)["generalDiagnostics"]
+    assert {Path(found["file"]).name for found in told if found["severity"] == "error"} == {"mistakes.py"}
+    types = [found["message"].rpartition(" is ")[2] for found in told if found["severity"] == "information"]
+    assert types == ['"str"', '"V1Pod"', '"int"', '"str"', '"V1PodSpec"']
 
 
 def test_nothing_of_the_checkout_is_found_by_it(installed: Path, tmp_path: Path) -> None:
