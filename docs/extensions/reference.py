@@ -93,7 +93,8 @@ def entry(module: ModuleType, name: str) -> tuple[str, list[str]]:
         description = [f".. py:data:: {name}", "", *(f"   {line}" for line in text), ""]
     else:
         text = (inspect.getdoc(value) or "").splitlines()
-        description = [f".. auto{kind}:: {name}", ""]
+        bare = kind != "function" and getattr(value, "__bases__", ()) == (object,)
+        description = [f".. auto{kind}:: {name}", *(["   :no-show-inheritance:"] if bare else []), ""]
     sentence = FIRST_SENTENCE.match("\n".join(text))
     said = " ".join(sentence[0].split()) if sentence else ""
     line = f"* :py:obj:`{name} <{home}.{name}>`" + (f": {said[:1].lower()}{said[1:].rstrip(':')}" if said else "")

@@ -74,6 +74,7 @@ class Project:
                 "dashes, the first a letter, such as shop-operator"
             )
         kind = kind or "".join(part.capitalize() for part in re.sub(r"-(operator|controller)$", "", name).split("-"))
+        kind = "MyResource" if kind == "My" else kind  # my-operator is what many try first
         if not _KIND(kind) or len(kind) > _LONGEST_KIND:
             raise NewProjectError(
                 f"{kind!r} is no kind: want at most {_LONGEST_KIND} letters and digits, the first one a capital: Shop"

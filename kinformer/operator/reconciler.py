@@ -48,7 +48,7 @@ class Reconciler(ABC, Generic[T]):
     :cvar owns: the types of the objects that it creates. When one of them changes, its owner is reconciled
     :cvar workers: how many objects are reconciled at a time
     :cvar when: which changes of an object need a reconciliation. By default those of the spec, the labels and the
-    annotations, so that its own writes of the status do not count
+        annotations, so that its own writes of the status do not count
 
     Its methods may use:
 

@@ -146,6 +146,12 @@ def test_plurals_are_guessed(kind: str, plural: str) -> None:
     assert Project.named("x-operator", kind).plural == plural
 
 
+def test_the_first_name_that_many_try_makes_a_kind_with_a_plural() -> None:
+    project = Project.named("my-operator")
+
+    assert (project.kind, project.plural) == ("MyResource", "myresources")
+
+
 def test_an_error_is_raised_where_it_is_used_in_code() -> None:
     with pytest.raises(NewProjectError):
         Project.named("Shop")

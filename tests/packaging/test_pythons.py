@@ -1,0 +1,50 @@
+"""The wheel and the sdist, installed by pip with their dependencies, for each supported Python that the machine has."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.packaging.conftest import Distributions, run
+from tests.packaging.test_installed import PROGRAM
+
+VERSIONS = ("3.11", "3.12", "3.13", "3.14")
+
+
+def python_of(version: str) -> Path:
+    """An interpreter of a version, on the path or of pyenv; the test is skipped if there is none."""
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    on_path = shutil.which(f"python{version}")
+    for candidate in (*sorted(pyenv.glob(f"{version}.*/bin/python")), *([Path(on_path)] if on_path else ())):
+        tried = subprocess.run([candidate, "-c", ""], capture_output=True, check=False)
+        if not tried.returncode:  # a shim of pyenv stands on the path also where it has no such version
+            return candidate
+    pytest.skip(f"there is no Python {version} here")
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("kind", ["wheel", "sdist"])
+@pytest.mark.parametrize("version", VERSIONS)
+def test_it_installs_and_runs(version: str, kind: str, distributions: Distributions, tmp_path: Path) -> None:
+    python = python_of(version)
+    if kind == "sdist" and version != "3.12":
+        pytest.skip("the wheel made from the sdist is the same for each Python: one is enough")
+    run(python, "-m", "venv", tmp_path / "venv", cwd=tmp_path)
+    installed = tmp_path / "venv" / "bin" / "python"
+    pip = [str(installed), "-m", "pip", "--disable-pip-version-check", "install", "-q", "--retries", "1"]
+    reachable = subprocess.run([*pip, "idna"], capture_output=True, text=True, check=False)
+    if reachable.returncode:
+        pytest.skip(f"no package index is to be reached: {reachable.stderr.strip().splitlines()[-1]}")
+
+    run(*pip, getattr(distributions, kind), cwd=tmp_path)
+
+    (tmp_path / "program.py").write_text(PROGRAM)
+    said = run(installed, tmp_path / "program.py", cwd=tmp_path).splitlines()
+    assert said[0] == "a"
+    assert said[1].startswith(str(tmp_path / "venv"))
+    assert said[3] == "True"
+    assert "kinformer" in run(installed.with_name("kinformer"), "--version", cwd=tmp_path)
