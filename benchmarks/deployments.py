@@ -13,12 +13,9 @@ from __future__ import annotations
 import argparse
 import cProfile
 import pstats
-import subprocess
-import sys
-import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +23,7 @@ import anyio
 import structlog
 
 from benchmarks.replication import NAMESPACE, manifest, measured
+from benchmarks.servers import api_server
 from kinformer.client import PatchType, connect
 from kinformer.manager import Manager
 from kinformer.models import V1Deployment, from_dict
@@ -45,23 +43,6 @@ def deployment(name: str, replicas: int, image: str = "img:1") -> V1Deployment:
             "spec": {**spec, "template": {"metadata": {"labels": labels}, "spec": pod}},
         },
     )
-
-
-@contextmanager
-def server_of_its_own(nodes: int) -> Iterator[Path]:
-    """The kubeconfig of an embedded server in another process."""
-    command = str(Path(sys.executable).with_name("kinformer"))
-    with tempfile.TemporaryDirectory() as folder:
-        kubeconfig = Path(folder) / "kubeconfig"
-        arguments = ["apiserver", "--port", "0", "--kubeconfig-out", str(kubeconfig), "--fake-nodes", str(nodes)]
-        server = subprocess.Popen([command, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            while not kubeconfig.exists():
-                time.sleep(0.02)
-            yield kubeconfig
-        finally:
-            server.terminate()
-            server.wait(10)
 
 
 class Watching:
@@ -160,11 +141,11 @@ def main() -> None:
     if arguments.replicas:
         spent = []
         for make, controllers in ((manifest, ["replicationcontroller"]), (deployment, ["deployment", "replicaset"])):
-            with server_of_its_own(0) as kubeconfig:
+            with api_server(0) as kubeconfig:
                 spent.append(anyio.run(up_and_down, kubeconfig, make, controllers, arguments.replicas))
         print(f"through a Deployment: {spent[1] / spent[0]:.2f} times the CPU of a ReplicationController")
     if arguments.deployments:
-        with server_of_its_own(10) as kubeconfig:
+        with api_server(10) as kubeconfig:
             if arguments.profile:
                 profile.enable()
             anyio.run(roll, kubeconfig, arguments.deployments)

@@ -19,12 +19,10 @@ import json
 import pstats
 import random
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +31,7 @@ import anyio.to_thread
 import structlog
 from prometheus_client import REGISTRY
 
+from benchmarks.servers import Remote, remote
 from kinformer.client import connect
 from kinformer.envtest import ApiServer
 from kinformer.manager import ControllerFactory, Manager
@@ -156,38 +155,6 @@ async def serve(arguments: argparse.Namespace) -> None:
 # The controllers' side.
 
 
-class Remote:
-    """A cluster in another process."""
-
-    def __init__(self, process: subprocess.Popen[str], kubeconfig: Path) -> None:
-        self._process = process
-        self.kubeconfig = kubeconfig
-
-    async def do(self, what: str) -> None:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        print(what, file=self._process.stdin, flush=True)
-        if await anyio.to_thread.run_sync(self._process.stdout.readline) != "done\n":
-            raise SystemExit("the server is gone")
-
-
-@contextmanager
-def cluster_of(services: int, pods: int) -> Iterator[Remote]:
-    with tempfile.TemporaryDirectory() as folder:
-        kubeconfig = Path(folder) / "kubeconfig"
-        command = [sys.executable, "-m", "benchmarks.endpoints", "--serve", str(kubeconfig)]
-        command += ["--services", str(services), "--pods", str(pods)]
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        try:
-            assert process.stdout is not None
-            if process.stdout.readline() != "ready\n":
-                raise SystemExit("the server did not come up")
-            yield Remote(process, kubeconfig)
-        finally:
-            process.terminate()
-            process.wait(10)
-
-
 class Written:
     """
     What the cache shows of what the controllers write.
@@ -217,11 +184,11 @@ class Written:
 
 @asynccontextmanager
 async def managing(
-    remote: Remote, names: list[str], batch_period: float = 0.0
+    cluster: Remote, names: list[str], batch_period: float = 0.0
 ) -> AsyncIterator[tuple[Manager, Written]]:
     # A manager refuses the options of controllers that it does not run.
     options = {f"{name}_updates_batch_period": batch_period for name in names}
-    async with connect(kubeconfig=remote.kubeconfig) as client, anyio.create_task_group() as tasks:
+    async with connect(kubeconfig=cluster.kubeconfig) as client, anyio.create_task_group() as tasks:
         manager = Manager(client, known={name: CONTROLLERS[name] for name in names}, options=options)
         written = Written()
         for name in names:
@@ -250,8 +217,8 @@ def row(what: str, who: list[str], *figures: str) -> None:
     print(f"{what:32} {' + '.join(who):24} {'  '.join(figures)}", flush=True)
 
 
-async def one_pod(remote: Remote, names: list[str], pods: int, times: int) -> None:
-    async with managing(remote, names) as (manager, written):
+async def one_pod(cluster: Remote, names: list[str], pods: int, times: int) -> None:
+    async with managing(cluster, names) as (manager, written):
         await written.until(lambda: all(_endpoints(manager, name) >= min(pods, 1000) for name in names))
         await anyio.sleep(1)
         cpu: list[float] = []
@@ -259,7 +226,7 @@ async def one_pod(remote: Remote, names: list[str], pods: int, times: int) -> No
         for index in range(times):
             expected = written.count + len(names)
             began, cpu_began = time.perf_counter(), time.process_time()
-            await remote.do(f"change {index}")
+            await anyio.to_thread.run_sync(cluster.do, f"change {index}")
             await written.until(lambda expected=expected: written.count >= expected)
             wall.append(time.perf_counter() - began)
             cpu.append(time.process_time() - cpu_began)
@@ -272,12 +239,12 @@ async def one_pod(remote: Remote, names: list[str], pods: int, times: int) -> No
     )
 
 
-async def rolling(remote: Remote, names: list[str], pods: int, seconds: float, batch: float, order: str) -> None:
-    async with managing(remote, names, batch) as (manager, written):
+async def rolling(cluster: Remote, names: list[str], pods: int, seconds: float, batch: float, order: str) -> None:
+    async with managing(cluster, names, batch) as (manager, written):
         await written.until(lambda: all(_endpoints(manager, name) >= min(pods, 1000) for name in names))
         await anyio.sleep(batch + 1)
         before, cpu_began = changes(names), time.process_time()
-        await remote.do(f"{order} {seconds}")
+        await anyio.to_thread.run_sync(cluster.do, f"{order} {seconds}")
         await anyio.sleep(2 * batch + 1)
         writes, cpu = changes(names) - before, time.process_time() - cpu_began
     row(
@@ -288,9 +255,9 @@ async def rolling(remote: Remote, names: list[str], pods: int, seconds: float, b
     )
 
 
-async def empty_cache(remote: Remote, names: list[str], services: int, pods: int) -> None:
+async def empty_cache(cluster: Remote, names: list[str], services: int, pods: int) -> None:
     began, cpu_began = time.perf_counter(), time.process_time()
-    async with managing(remote, names) as (manager, written):
+    async with managing(cluster, names) as (manager, written):
         await written.until(
             lambda: (
                 all(
@@ -341,17 +308,17 @@ def main() -> None:
     both = list(CONTROLLERS)
     if arguments.only in (None, "one"):
         for names in (both[:1], both[1:], both):
-            with cluster_of(1, arguments.big) as remote:
-                anyio.run(one_pod, remote, names, arguments.big, arguments.times)
+            with remote("benchmarks.endpoints", services=1, pods=arguments.big) as cluster:
+                anyio.run(one_pod, cluster, names, arguments.big, arguments.times)
     if arguments.only in (None, "rolling"):
         for names in (both[:1], both[1:]):
             for order in ("roll", "shuffle"):
-                with cluster_of(1, arguments.big) as remote:
-                    anyio.run(rolling, remote, names, arguments.big, arguments.seconds, arguments.batch, order)
+                with remote("benchmarks.endpoints", services=1, pods=arguments.big) as cluster:
+                    anyio.run(rolling, cluster, names, arguments.big, arguments.seconds, arguments.batch, order)
     if arguments.only in (None, "empty"):
         for names in (both[:1], both[1:], both):
-            with cluster_of(arguments.services, arguments.pods) as remote:
-                anyio.run(empty_cache, remote, names, arguments.services, arguments.pods)
+            with remote("benchmarks.endpoints", services=arguments.services, pods=arguments.pods) as cluster:
+                anyio.run(empty_cache, cluster, names, arguments.services, arguments.pods)
     if arguments.profile:
         profile.disable()
         pstats.Stats(profile).sort_stats("tottime").print_stats(40)

@@ -21,16 +21,15 @@ import shlex
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import anyio
 import anyio.to_thread
 
+from benchmarks.servers import Remote, remote
 from kinformer.envtest import ApiServer
 from kinformer.meta import GroupResource
 
@@ -179,38 +178,6 @@ async def serve(arguments: argparse.Namespace) -> None:
 # The managers' side.
 
 
-class Remote(NamedTuple):
-    """A cluster in another process."""
-
-    process: subprocess.Popen[str]
-    kubeconfig: Path
-
-    def do(self, what: str) -> None:
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        print(what, file=self.process.stdin, flush=True)
-        if self.process.stdout.readline() != "done\n":
-            raise SystemExit("the server is gone")
-
-
-@contextmanager
-def cluster_of(arguments: argparse.Namespace) -> Iterator[Remote]:
-    with tempfile.TemporaryDirectory() as folder:
-        kubeconfig = Path(folder) / "kubeconfig"
-        command = [sys.executable, "-m", "benchmarks.managers", "--serve", str(kubeconfig)]
-        for name in ("namespaces", "services", "pods", "delay"):
-            command += [f"--{name}", str(getattr(arguments, name))]
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        try:
-            assert process.stdout is not None
-            if process.stdout.readline() != "ready\n":
-                raise SystemExit("the server did not come up")
-            yield Remote(process, kubeconfig)
-        finally:
-            process.terminate()
-            process.wait(10)
-
-
 class Start(NamedTuple):
     """
     :param seconds: from the start of the process until everything is right
@@ -263,7 +230,8 @@ def main(argv: list[str] | None = None) -> None:
     if arguments.serve:
         anyio.run(serve, arguments)
         return
-    with cluster_of(arguments) as cluster:
+    names = ("namespaces", "services", "pods", "delay")
+    with remote("benchmarks.managers", **{name: getattr(arguments, name) for name in names}) as cluster:
         file = str(cluster.kubeconfig)
         ours = [sys.executable, "-m", "kinformer", "manager", "--kubeconfig", file, "--controllers", CONTROLLERS]
         commands = {"kinformer": ours}

@@ -28,7 +28,7 @@ import anyio
 import anyio.lowlevel
 import structlog
 
-from benchmarks.replication import server_of_its_own
+from benchmarks.servers import api_server
 from kinformer.cache import NAMESPACE_INDEX, Indexer, ListWatch, SharedIndexInformer, namespace_index_func
 from kinformer.client import Client, connect
 from kinformer.meta import accessor_for
@@ -112,7 +112,7 @@ async def recount(pods: int = 10_000) -> None:
             return InformerSource(cache)  # type: ignore[arg-type]  # as above
 
         await _recount(f"{pods:,} pods, {label}", filled)
-    with server_of_its_own() as kubeconfig:
+    with api_server() as kubeconfig:
         async with connect(kubeconfig) as client, anyio.create_task_group() as tasks:
             await _create(client, Pods(pods, 1).indexer.list())
             sources = []

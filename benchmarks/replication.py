@@ -14,9 +14,6 @@ import argparse
 import cProfile
 import pstats
 import statistics
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -26,6 +23,7 @@ from typing import Any
 import anyio
 import structlog
 
+from benchmarks.servers import api_server
 from kinformer.client import Client, connect
 from kinformer.manager import Manager
 from kinformer.models import V1ReplicationController, from_dict
@@ -47,23 +45,6 @@ def manifest(name: str, replicas: int) -> V1ReplicationController:
             },
         },
     )
-
-
-@contextmanager
-def server_of_its_own() -> Iterator[Path]:
-    """The kubeconfig of an embedded server in another process."""
-    command = str(Path(sys.executable).with_name("kinformer"))
-    with tempfile.TemporaryDirectory() as folder:
-        kubeconfig = Path(folder) / "kubeconfig"
-        arguments = ["apiserver", "--port", "0", "--kubeconfig-out", str(kubeconfig)]
-        server = subprocess.Popen([command, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            while not kubeconfig.exists():
-                time.sleep(0.02)
-            yield kubeconfig
-        finally:
-            server.terminate()
-            server.wait(10)
 
 
 class Bench:
@@ -177,7 +158,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=5)
     parser.add_argument("--profile", action="store_true", help="show where the time goes, which takes longer so")
     arguments = parser.parse_args()
-    with server_of_its_own() as kubeconfig:
+    with api_server() as kubeconfig:
         anyio.run(run, kubeconfig, arguments)
 
 

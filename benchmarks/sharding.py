@@ -26,7 +26,7 @@ from tempfile import TemporaryDirectory
 
 import anyio
 
-from benchmarks.replication import server_of_its_own
+from benchmarks.servers import api_server
 from kinformer.client import Client, connect
 from kinformer.models import V1Lease, V1Namespace, V1ObjectMeta, V1Pod, V1ReplicaSet, from_dict
 from kinformer.sharding import Table, assignment
@@ -150,7 +150,7 @@ def ended(members: list[Member]) -> Iterator[None]:
 async def measure(counts: list[int], namespaces: int, sets: int, replicas: int) -> dict[str, object]:
     results: dict[str, object] = {}
     members: list[Member] = []
-    with server_of_its_own() as kubeconfig, TemporaryDirectory() as folder, ended(members):
+    with api_server() as kubeconfig, TemporaryDirectory() as folder, ended(members):
         async with connect(kubeconfig) as client:
             cluster = Cluster(client, namespaces, sets, replicas)
 
