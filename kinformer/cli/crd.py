@@ -1,4 +1,4 @@
-"""``kinformer crd``: the CustomResourceDefinitions of a package's custom resources, as YAML to apply."""
+"""``kinformer crd``: prints the CustomResourceDefinitions of a package's custom resources, as YAML."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ __all__ = ("CrdError", "definitions_in", "run")
 
 
 class CrdError(Exception):
-    """No definition can be made of what was named."""
+    """The definitions of a package cannot be made."""
 
 
 async def run(*, packages: Sequence[str]) -> int:
     """
     Print the definitions of all custom resources that some packages or modules define.
 
-    :raises CrdError: if one cannot be imported, none has a custom resource, or a class has no definition
+    :param packages: the names of the packages or modules
+    :raises CrdError: if one cannot be imported, there is no custom resource, or a definition cannot be made
     """
-    # As `python -m` does it: a package need not be installed to be looked at.
+    # As with `python -m`, a package in the current folder need not be installed.
     if (here := str(Path.cwd())) not in sys.path:
         sys.path.insert(0, here)
     modules = [module for name in packages for module in _modules(name)]
@@ -43,10 +44,10 @@ async def run(*, packages: Sequence[str]) -> int:
 
 def definitions_in(modules: Sequence[ModuleType]) -> list[dict[str, Any]]:
     """
-    The definitions of the custom resources that modules define, in the order of their names. Those that a module only
-    imports are left to the module that defines them.
+    Make the definitions of the custom resources that some modules define, sorted by name. Custom resources that a
+    module only imports are left out.
 
-    :raises CrdError: if a class has no definition; the text says why
+    :raises CrdError: if the definition of a class cannot be made; the text says why
     """
     types = {
         value

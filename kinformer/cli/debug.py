@@ -1,4 +1,4 @@
-"""``kinformer debug``: parts of what there is to see of a manager, as tables and for scripts."""
+"""``kinformer debug``: shows the state of a running manager, as tables or as JSON for scripts."""
 
 from __future__ import annotations
 
@@ -30,8 +30,11 @@ async def show_part(part: str, *, remote: RemoteFlags, output: str, console: Con
     """
     Show all informers, queues or controllers.
 
+    :param part: ``informers``, ``queues`` or ``controllers``
+    :param remote: the address of the manager
     :param output: ``json`` for scripts, ``table`` for people
-    :raises RemoteError: if the manager cannot be asked
+    :param console: where to print tables; None: standard output
+    :raises RemoteError: if the request to the manager fails
     """
     async with Remote.reached_by(remote) as manager:
         if output == "json":
@@ -45,10 +48,14 @@ async def show_part(part: str, *, remote: RemoteFlags, output: str, console: Con
 
 async def why(key: str, *, controller: str, remote: RemoteFlags, output: str, console: Console | None = None) -> int:
     """
-    Show what is known of a key.
+    Show what a manager knows about a key.
 
-    :param controller: only what that one knows, all if empty
-    :raises RemoteError: if the manager cannot be asked, or knows nothing of the key
+    :param key: ``namespace/name``, or ``name``
+    :param controller: the name of the only controller to ask; all if empty
+    :param remote: the address of the manager
+    :param output: ``json`` for scripts, ``table`` for people
+    :param console: where to print tables; None: standard output
+    :raises RemoteError: if the request to the manager fails, or nothing is known about the key
     """
     async with Remote.reached_by(remote) as manager:
         found = await manager.get("why", Answer, key=key, controller=controller)
@@ -85,12 +92,12 @@ def _state(one: Why) -> str:
 
 
 def _echo_json(body: bytes) -> None:
-    # All but ASCII is escaped: a terminal would obey some of the rest.
+    # json.dumps escapes all characters but ASCII, so no control characters reach the terminal.
     click.echo(json.dumps(json.loads(body), indent=2))
 
 
 def _wide(console: Console | None) -> Console:
-    """A console on which nothing is cut off that no person looks at."""
+    """A console that does not cut off text if its output is no terminal."""
     console = console or Console(highlight=False)
     if not console.is_terminal:
         console.width = max(console.width, 200)

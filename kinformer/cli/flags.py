@@ -1,6 +1,6 @@
-"""Flags as kube-controller-manager has them: its names, its durations, its switches that may be given a value.
+"""Flags in the form of kube-controller-manager: the same names, Go's durations, and switches that may have a value.
 
-They are made from the options that controllers declare (:mod:`kinformer.options`); nothing here knows any of them.
+They are made from the options that controllers declare (:mod:`kinformer.options`).
 """
 
 from __future__ import annotations
@@ -23,24 +23,25 @@ __all__ = (
     "variable_of",
 )
 
-#: What the names of variables in the environment begin with that stand for flags.
+#: The prefix of the environment variables that set flags.
 VARIABLE: Final = "KINFORMER_"
 _ENVIRONMENT: Final = click.core.ParameterSource.ENVIRONMENT
-#: Where a command's context keeps the options of the controllers that are installed.
+#: The key under which a command's context has the options of the installed controllers.
 _META: Final = "kinformer.options"
-#: A flag that is about one call alone.
+#: A flag that is for one call only, so there is no environment variable for it.
 _OF_THIS_CALL: Final = "dry_run"
 
 _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
-_DURATION = "DURATION"  # what help calls the value of such a flag
+_DURATION = "DURATION"  # the placeholder for the value in the help text
 _PART = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|ms|s|m|h)")
 
 
 def duration(text: str) -> float:
     """
-    A duration in Go's words (``5m0s``, ``500ms``), as seconds.
+    Parse a duration in Go's format (``5m0s``, ``500ms``).
 
-    :raises click.BadParameter: if it is none
+    :return: seconds
+    :raises click.BadParameter: if the text is not a duration
     """
     if text == "0":
         return 0.0
@@ -64,8 +65,8 @@ NAMES: Final = _Names()
 
 
 def variable_of(parameter: click.Parameter) -> str | None:
-    """The variable of the environment that stands for a flag, None if none does."""
-    # What a command does not get as a value says what it is to do instead, or where values come from.
+    """The environment variable that sets a flag, None if there is none."""
+    # Flags without a value for the command, such as --help and --config, have no variable here.
     if not isinstance(parameter, click.Option) or not parameter.expose_value or parameter.name == _OF_THIS_CALL:
         return None
     return VARIABLE + max(parameter.opts, key=len).removeprefix("--").replace("-", "_").upper()
@@ -73,12 +74,12 @@ def variable_of(parameter: click.Parameter) -> str | None:
 
 class ControllersCommand(click.Command):
     """
-    A command with the flags of all controllers that are installed, after its own.
+    A command that has the flags of all installed controllers, after its own flags.
 
-    Each flag can be given in the environment as well: ``--shutdown-grace`` is ``KINFORMER_SHUTDOWN_GRACE``.
+    Each flag can be set in the environment as well: ``KINFORMER_SHUTDOWN_GRACE`` for ``--shutdown-grace``.
 
-    They are found when the command is parsed: no other command pays for it. A controller that cannot be loaded has no
-    flags here; who runs it is told why.
+    The controllers are loaded when this command is parsed, so that other commands need no time for it. A controller
+    that cannot be loaded has no flags. The error is shown when it is run.
     """
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
@@ -93,14 +94,14 @@ class ControllersCommand(click.Command):
         try:
             return super().parse_args(ctx, args)
         except click.BadParameter as error:
-            # click names the flag, which nobody has given.
+            # click would name the flag, but the value comes from the environment.
             if error.param is not None and ctx.get_parameter_source(error.param.name or "") is _ENVIRONMENT:
                 error.param_hint = f"{variable_of(error.param)} of the environment"
             raise
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The names that ``--controllers`` takes."""
-        from kinformer.manager.loading import builtin_controllers, known_controllers  # only who reads help pays for it
+        from kinformer.manager.loading import builtin_controllers, known_controllers  # only the help text needs it
 
         known = known_controllers()
         builtin = builtin_controllers(known)
@@ -111,7 +112,7 @@ class ControllersCommand(click.Command):
 
 
 def values_of_flags(ctx: click.Context) -> dict[str, Any]:
-    """What each flag of a command has come to, by its name without dashes, durations as Go shows them."""
+    """The values of all flags of a command, by their names without leading dashes. Durations are in Go's format."""
     defaults = {it.flag: it.default for it in _installed(ctx)}
     values: dict[str, Any] = {}
     for param in ctx.command.get_params(ctx):
@@ -128,8 +129,8 @@ def values_of_flags(ctx: click.Context) -> dict[str, Any]:
 
 
 def _installed(ctx: click.Context) -> list[Option]:
-    """The options of all controllers, each name once, the controllers in the order of their names."""
-    # click asks for a command's parameters several times: the controllers are looked for once.
+    """The options of all installed controllers, each name once, in the order of the controllers' names."""
+    # Cached, because click asks for the parameters of a command several times.
     options: list[Option] | None = ctx.meta.get(_META)
     if options is None:
         options = ctx.meta[_META] = _found()
@@ -142,7 +143,7 @@ def _found() -> list[Option]:
         try:
             type_ = getattr(entry.load(), "options", None)
             declared = options_of(type_) if type_ is not None else ()
-        except Exception:  # importing runs whatever the package's author wrote
+        except Exception:  # importing runs code of other packages, which may raise anything
             continue
         for it in declared:
             found.setdefault(it.name, it)
@@ -150,7 +151,10 @@ def _found() -> list[Option]:
 
 
 def _flag(it: Option) -> click.Option:
-    """What is not given is None, and not passed on: the default, in brackets, is the controller's own."""
+    """
+    Make the flag of an option. Its value is None if it is not given, so that the controller uses its own default.
+    The help text shows this default in brackets.
+    """
     kind = type(it.default)
     help_ = f"{it.help}  [{_shown(it)}]"
     if kind is bool:

@@ -1,4 +1,4 @@
-"""``kinformer manager``: controllers for a cluster until somebody interrupts them."""
+"""``kinformer manager``: runs controllers against a cluster until it is interrupted."""
 
 from __future__ import annotations
 
@@ -52,30 +52,38 @@ async def run(
     **options: Any,
 ) -> int:
     """
-    Run controllers until cancelled, or until a signal has stopped them.
+    Run controllers until cancelled, or until a signal stops them.
 
-    :param controllers: kube-controller-manager's list: ``*``, ``builtin``, names and ``-names``, with commas between
-    :param require_controllers: those of them that must all start
-    :param cache_sync_timeout: seconds that caches have to sync
-    :param shutdown_grace: seconds that running syncs have to end after a signal
-    :param namespaces: the only ones whose objects are looked at, each text one or several with commas; none for all
-    :param beside_kube_controller_manager: run built-in ones also where the cluster's own do
-    :param serving: where to serve metrics and health, and to whom
-    :param interruption: told what a signal has to stop
-    :param election: whether to wait for a Lease first, and which
-    :param sharding: whether to share the keys out with other processes, and how
-    :param options: what the controllers are told, those that do not run here included
-    :param extra_options: the same, as ``NAME=VALUE``; each must be known to a controller that runs
-    :param shown_flags: what ``/flagz`` shows
-    :param dry_run: run nothing: print these lines, and what the server says of the permissions that are needed
-    :raises ControllerNotStarted: if a controller that must start cannot
-    :raises ClientError: if the cluster cannot be reached, or refuses
+    :param kubeconfig: the kubeconfig of the cluster; None: the default one
+    :param context: the context of the kubeconfig; None: its current one
+    :param controllers: the selection: ``*``, ``builtin``, names and ``-names``, with commas between
+    :param require_controllers: the names of those that must start, with commas between
+    :param cache_sync_timeout: seconds that caches may take to sync
+    :param shutdown_grace: seconds that running syncs may take to end after a signal
+    :param beside_kube_controller_manager: run built-in controllers even if the cluster's own kube-controller-manager
+        runs
+    :param namespaces: the namespaces to watch, in each text one or several with commas between; all if empty
+    :param kube_api_qps: requests per second to the server; None: there is no limit
+    :param kube_api_burst: requests in a burst
+    :param server_probe_interval: seconds between two checks whether an unreachable server is back
+    :param server_return_spread: seconds over which informers spread their lists then
+    :param serving: the flags of the endpoint
+    :param election: the flags of leader election
+    :param sharding: the flags of sharding
+    :param interruption: gets the function that a signal calls
+    :param extra_options: options of controllers as ``NAME=VALUE``. A controller that runs must have each of them
+    :param shown_flags: the flags that ``/flagz`` shows
+    :param dry_run: if given, no controller runs: these lines are printed, and the permissions that are needed are
+        checked
+    :param options: the flags of all installed controllers, also of those that do not run
+    :raises ControllerNotStarted: if a required controller cannot start
+    :raises ClientError: if the cluster cannot be reached, or refuses a request
     :raises KubeControllerManagerRuns: if a built-in controller would run beside the cluster's own
     :raises LeadershipLost: if the Lease was lost
     :raises MembershipLost: if the Lease of this member was lost
     :raises ShardCountConflict: if the other members have another number of shards
     :raises UnknownControllerError: if a controller is not known
-    :raises OptionError: if an option does not say what it should
+    :raises OptionError: if an option is not valid
     """
     selection = _names(controllers)
     chosen = tuple(dict.fromkeys(name for text in namespaces for name in _names(text)))
@@ -90,7 +98,7 @@ async def run(
             connect(kubeconfig, context, qps=kube_api_qps, burst=kube_api_burst, outage=outage)
         )
         if settings is not None:
-            # A client of its own: no renewal waits behind the controllers' requests, or for their limits.
+            # With its own client, a renewal waits neither behind the controllers' requests nor for their rate limit.
             own = await stack.enter_async_context(connect(kubeconfig, context))
             settings = replace(settings, client=own)
         if group is not None:
@@ -118,8 +126,8 @@ async def run(
             shards = group.namespace if group is not None else ""
             rules = _rules(manager, lease if settings is not None else None, shards, reviews=reviews)
             return await _dry_run(client, dry_run, rules, chosen)
-        # Before anything runs: a server that cannot be reached, or does not let us in, is told once and not by each
-        # informer again and again. The version alone would be told to anybody.
+        # Checked before anything runs: otherwise each informer would report again and again that the server cannot be
+        # reached or refuses the credentials. Reading the version alone needs no credentials.
         await client.server_resources()
         version = await client.server_version()
         await manager.check_alone()
@@ -133,7 +141,7 @@ async def run(
 def _rules(
     manager: Manager, lease: tuple[str, str] | None, shards: str, *, reviews: bool
 ) -> dict[str, Iterable[Rule] | None]:
-    """What the controllers of a manager need, and what it needs itself."""
+    """The permissions that the controllers of a manager need, and those of the manager itself."""
     known = known_controllers()
     builtin = builtin_controllers(known)
     rules: dict[str, Iterable[Rule] | None] = {
@@ -147,7 +155,7 @@ def _rules(
 async def _dry_run(
     client: Client, lines: Sequence[str], rules: Mapping[str, Iterable[Rule] | None], namespaces: Sequence[str]
 ) -> int:
-    from kinformer.cli.dry_run import review, shown_review  # no other run needs it
+    from kinformer.cli.dry_run import review, shown_review  # only a dry run needs it
 
     found = await review(client, rules, namespaces)
     click.echo("\n".join([*lines, *shown_review(found)]))
@@ -167,7 +175,7 @@ def _nothing_to_run(controllers: str) -> str:
 
 
 def _parsed(options: tuple[str, ...]) -> dict[str, Any]:
-    """``NAME=VALUE``: numbers, true and false are what they look like, everything else is text."""
+    """Parse ``NAME=VALUE``. A value that is a number, ``true`` or ``false`` in JSON gets that type. Others are text."""
     parsed: dict[str, Any] = {}
     for option in options:
         name, equals, text = option.partition("=")

@@ -1,4 +1,4 @@
-"""A manager that runs elsewhere, as ``kinformer top`` and ``kinformer debug`` ask it: requests and errors."""
+"""Requests of ``kinformer top`` and ``kinformer debug`` to a running manager."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ __all__ = ("Remote", "RemoteError", "url_of")
 
 T = TypeVar("T")
 
-#: Seconds that an answer may take.
+#: Seconds to wait for an answer.
 _TIMEOUT = 10.0
 
 
 class RemoteError(Exception):
-    """A manager could not be asked, or did not answer as one does."""
+    """A request to a manager has failed, or its answer is not valid."""
 
 
 class Remote:
-    """A manager that can be asked."""
+    """A client for the endpoint of a running manager."""
 
     def __init__(self, url: str, session: aiohttp.ClientSession, tls: ssl.SSLContext | bool) -> None:
         self.url = url
@@ -42,11 +42,11 @@ class Remote:
     @asynccontextmanager
     async def reached_by(cls, flags: RemoteFlags) -> AsyncIterator[Remote]:
         """
-        The manager that the flags lead to; nothing is sent to it yet.
+        Make a client from the flags. It sends no request yet.
 
-        :raises RemoteError: if they do not make sense
+        :raises RemoteError: if the flags are not valid
         """
-        import aiohttp  # the other commands need not pay for it
+        import aiohttp  # other commands do not need it
 
         token = flags.token
         if token is None and flags.token_file is not None:
@@ -58,10 +58,12 @@ class Remote:
 
     async def get(self, path: str, type_: type[T], **query: str) -> T:
         """
-        What the manager says.
+        Get the decoded answer of the manager.
 
-        :param path: under ``/debug/``
-        :raises RemoteError: if it does not answer, refuses, or is none
+        :param path: the path below ``/debug/``
+        :param type_: the type of the answer
+        :param query: the parameters of the request
+        :raises RemoteError: if the request fails, or the answer is not valid
         """
         body = await self.fetch(path, **query)
         try:
@@ -73,9 +75,9 @@ class Remote:
 
     async def fetch(self, path: str, **query: str) -> bytes:
         """
-        The same as it was sent.
+        Get the answer of the manager as JSON.
 
-        :raises RemoteError: if it does not answer, or refuses
+        :raises RemoteError: if the request fails
         """
         import aiohttp
 
@@ -93,7 +95,8 @@ class Remote:
             ) from error
         except aiohttp.ClientConnectorError as error:
             number = error.os_error.errno
-            # asyncio has words of its own for an error that has a number; that of a name that is not found is below 0.
+            # The system's text for an error number is shorter than asyncio's. The numbers of failed name look-ups are
+            # negative and have no such text.
             why = os.strerror(number) if number is not None and number > 0 else str(error.os_error)
             raise RemoteError(
                 f"no manager at {self.url}: {why}. Start one with --metrics-bind-address, or say --address"
@@ -121,9 +124,9 @@ def _refusal(url: str, status: int, body: bytes) -> str:
 
 def url_of(address: str) -> str:
     """
-    The URL that an address stands for, without a slash at its end.
+    Make the URL of an address, without a slash at its end.
 
-    :raises RemoteError: if it is none
+    :raises RemoteError: if the address is not valid
     """
     if "://" not in address:
         address = f"127.0.0.1{address}" if address.startswith(":") else address
@@ -153,7 +156,7 @@ def _tls_of(flags: RemoteFlags) -> ssl.SSLContext | bool:
         return True
     authority = _read(flags.certificate_authority, "--certificate-authority")
     try:
-        # Nothing at all would stand for the system's authorities.
+        # With an empty text, ssl would use the system's authorities.
         return ssl.create_default_context(cadata=authority or "none")
     except ssl.SSLError as error:
         raise RemoteError(f"--certificate-authority is {flags.certificate_authority}: no certificate in PEM") from error
