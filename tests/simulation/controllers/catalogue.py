@@ -109,10 +109,12 @@ def _case(
     may_differ: Sequence[str] = (),
     plans: Sequence[str] = (),
     share: int = 1,
+    churn_left_out: Sequence[str] = (),
     begin: Callable[[World], object] = lambda world: None,
     **options: Any,
 ) -> Case:
-    return Case(name, controllers.split(), steps, options, may_differ, plans, share, begin=begin)
+    names = controllers.split()
+    return Case(name, names, steps, options, may_differ, plans, share, churn_left_out=churn_left_out, begin=begin)
 
 
 def _create(kind: str, name: str, api_version: str = "v1", **fields: Any) -> Step:
@@ -281,6 +283,10 @@ _OWN = (
         _create("PersistentVolumeClaim", "two", spec=_CLAIM | {"storageClassName": "shelf"}),
         _SETTLE,
         _delete("PersistentVolumeClaim", "one"),
+        # Who begins on an old view may have a volume made for a claim that is gone, and takes it back. Kubernetes does
+        # the same: where the claim says already who makes its volume, the server is not asked for it.
+        churn_left_out=("persistentvolumes/*",),
+        plans=("seed=0 restart(manager,write=17,version=-16)",),
         begin=storage.begin,
     ),
     _case(
