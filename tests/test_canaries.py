@@ -217,7 +217,12 @@ async def test_what_users_code_raises_shows_no_object(output: Output, part: str)
         informers = SharedInformerFactory(client, informer_options={"use_watch_list": False})
         informer = informers.informer_for(V1Secret)
         informer = SharedIndexInformer(
-            informer._lister_watcher, V1Secret, use_watch_list=False, clock=clock, mutation_detector=detector, **options
+            informer.lister_watchers[0],
+            V1Secret,
+            use_watch_list=False,
+            clock=clock,
+            mutation_detector=detector,
+            **options,
         )
         if part == "handler":
             informer.add_event_handler(ResourceEventHandlerFuncs(add=fail))
