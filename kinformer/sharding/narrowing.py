@@ -52,6 +52,11 @@ class RangesListWatch(ListerWatcher[T], Generic[T]):
         self._waiting: anyio.CancelScope | None = None
 
     @property
+    def inner(self) -> ListerWatcher[T]:
+        """What lists and watches everything."""
+        return self._inner
+
+    @property
     def supports_watch_list(self) -> bool:
         return self._inner.supports_watch_list
 

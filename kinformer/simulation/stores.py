@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 from kinformer.cache import ListWatch, SharedIndexInformer
 from kinformer.envtest.storage import Storage, Version
 from kinformer.meta import parse_selector
+from kinformer.models import decode
+from kinformer.sharding.narrowing import RangesListWatch
 from kinformer.simulation.oracles import Store
 
 if TYPE_CHECKING:
@@ -19,8 +21,8 @@ def stores_of(world: World) -> list[Store]:
     """
     The stores of all informers of processes that run.
 
-    Left out are those with a field selector, those of a process that holds a share of the objects, and those with a
-    transform that leaves no version.
+    Of a process that shares the keys out, it is what belongs to its shards. Left out are those with a field selector,
+    and those with a transform that leaves no version.
     """
     storage, found = world.server.storage, []
     for process in world.processes.values():
@@ -47,11 +49,18 @@ def _served(informer: SharedIndexInformer[Any], storage: Storage) -> list[Versio
         return None
     log, served = storage.log(informer.resource.group_resource), []
     for source in informer.lister_watchers:
-        if not isinstance(source, ListWatch) or source.field_selector:
+        shards = source if isinstance(source, RangesListWatch) else None
+        whole = shards.inner if shards is not None else source
+        if not isinstance(whole, ListWatch) or whole.field_selector:
             return None
-        matches = parse_selector(source.label_selector).matches
-        served += [version for version in log.select(source.namespace) if matches(version.labels)]
+        matches = parse_selector(whole.label_selector).matches
+        found = (version for version in log.select(whole.namespace) if matches(version.labels))
+        served += [version for version in found if shards is None or shards.is_ours(_decoded(informer, version))]
     return served
+
+
+def _decoded(informer: SharedIndexInformer[Any], version: Version) -> Any:
+    return version.decode() if informer.type is dict else decode(informer.type, version.raw)
 
 
 def _relative(world: World, informer: SharedIndexInformer[Any], versions: list[Version]) -> dict[str, int]:

@@ -9,9 +9,11 @@ import pytest
 from aiohttp import web
 
 from kinformer.client import ApiError, ClientError
-from kinformer.models import V1Node, V1Pod
+from kinformer.manager import Controller, ControllerContext
+from kinformer.models import V1ConfigMap, V1Node, V1Pod
 from kinformer.sharding import RangeState
 from kinformer.simulation import Plan, RunResult, World, WorldOptions, run_world
+from kinformer.simulation.loop import OWNER
 from kinformer.simulation.process import Program
 from tests.simulation.ledger import Ledger, make_ledger
 from tests.simulation.scenarios import replication_controller
@@ -70,6 +72,53 @@ def test_replicas_have_names_and_clocks_of_their_own() -> None:
         assert (one.clock.now() - two.clock.now()).total_seconds() == pytest.approx(3600)
 
     played(scenario)
+
+
+def make_reader(context: ControllerContext) -> Controller:
+    """Notes in each ConfigMap, as soon as something is asked for, who has read it."""
+    maps = context.informers.informer_for(V1ConfigMap)
+    resource = context.client.resource(V1ConfigMap)
+
+    async def sync(key: str) -> None:
+        found, reader = maps.indexer.get_by_key(key), OWNER.get()
+        data = (found.data if found is not None else None) or {}
+        if reader is not None and data.get("todo") not in (None, data.get(reader.name)):
+            note = {"data": {reader.name: data["todo"]}}
+            await resource.patch(found.metadata.name, note, found.metadata.namespace)
+
+    return Controller("reader", sync, clock=context.clock).watch(maps)
+
+
+@pytest.mark.parametrize(("line", "both"), [("seed=1", False), ("seed=1 split(manager-1,write=1,seconds=100)", True)])
+def test_a_member_that_a_split_makes_believe_writes_beside_the_one_who_owns_its_shards(line: str, both: bool) -> None:
+    async def scenario(world: World) -> None:
+        ledger = Ledger(world, NAMESPACES)
+        world.managers(2, make_reader, sharding=True)
+        await world.sleep(30)
+        await ledger.open(1)
+        await world.sleep(50)
+        await ledger.ask_for(2)
+        await world.settled()
+
+    result = played(scenario, line)
+
+    found = [result.final_state[f"configmaps/{name}"]["data"] for name in NAMESPACES]
+    readers = [{name for name, seen in data.items() if name.startswith("manager") and seen == "2"} for data in found]
+    assert all(readers)
+    assert any(len(names) == 2 for names in readers) == both
+
+
+def test_a_time_of_day_that_jumps_is_nothing_to_who_leads() -> None:
+    async def scenario(world: World) -> None:
+        await Ledger(world).open(20)
+        world.managers(2, make_ledger, leader_election=True)
+        await world.settled()
+
+    result = played(scenario, "seed=1 jump(manager-1,write=3,seconds=3600) jump(manager-1,write=9,seconds=-7200)")
+
+    assert len(told(result, "fault")) == 2
+    assert not told(result, "ended")
+    assert {r.actor for r in told(result, "write") if "configmaps" in r.object} == {"manager-1", "user"}
 
 
 def test_a_process_that_is_terminated_ends_in_order_and_is_started_again_unless_it_is_to_stay_away() -> None:
