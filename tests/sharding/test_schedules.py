@@ -13,7 +13,7 @@ from kinformer.sharding.leases import Seen
 from kinformer.sharding.member import MemberGuard, ShardMember
 from kinformer.sharding.sightings import Sightings
 from kinformer.simulation import Faults, Trial, World, explore, simulate
-from tests.sharding.worlds import FAULTS, OPTIONS, come_and_go, table_is_deleted
+from tests.sharding.worlds import FAULTS, OPTIONS, come_and_go, owner_is_cut_off, table_is_deleted
 from tests.simulation.ledger import CHECKS
 
 # Nothing here looks at the time of day. But one takes seconds of CPU, and the machine may have much other work.
@@ -52,10 +52,12 @@ def test_it_is_found_if_running_syncs_are_not_waited_for(monkeypatch: pytest.Mon
 
 
 def test_it_is_found_if_the_lease_of_the_dead_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Trial(owner_is_cut_off, CHECKS, OPTIONS).undisturbed.is_clean
     is_over = Sightings.is_over
     monkeypatch.setattr(Sightings, "is_over", lambda self, name, now: is_over(self, name, now + 3))
+    report = explore(Trial(owner_is_cut_off, CHECKS, OPTIONS), range(10), faults=Faults.only(), shrinking=0)
 
-    assert not {"syncs", "leader"}.isdisjoint(found(seeds=60))
+    assert not {"syncs", "leader"}.isdisjoint(violation.oracle for violation in report.failures[0].violations)
 
 
 def test_it_is_found_if_a_deleted_table_is_taken_for_a_new_group(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from kinformer.simulation import Faults, World, WorldOptions
 from kinformer.simulation.process import Process
 from tests.simulation.ledger import Ledger, make_ledger
 
-__all__ = ("FAULTS", "OPTIONS", "Group", "come_and_go", "table_is_deleted")
+__all__ = ("FAULTS", "OPTIONS", "Group", "come_and_go", "owner_is_cut_off", "table_is_deleted")
 
 NAMESPACE = "kube-system"
 OBJECTS = tuple(f"ns-{number}/work" for number in range(5))
@@ -142,4 +142,16 @@ async def table_is_deleted(world: World) -> None:
     owner.lose_lease(20)
     await group.delete_lease(owner)
     await group.delete_table()
+    await world.settled()
+
+
+async def owner_is_cut_off(world: World) -> None:
+    """One of two who share everything is cut off, and goes on until its own Lease has run out."""
+    group = Group(world)
+    await group.ledger.open(30)
+    owner = group.join()
+    await world.sleep(8)
+    group.join()
+    await world.sleep(8)
+    owner.isolate(20)
     await world.settled()
