@@ -50,6 +50,8 @@ MAY_DIFFER = (
     "*:metadata.generation",
     "*:metadata.managedFields",
     "*:metadata.selfLink",
+    # The mark of another writer, who makes a conflict. An old view may show it, and a controller copy it from there.
+    "*:metadata.annotations[kinformer.dev/touched]",
     # A reference says which version of the claim it was made for.
     "persistentvolumes/*:spec.claimRef.resourceVersion",
     "pods/*:spec.nodeName",

@@ -335,6 +335,7 @@ _GOLDEN = (
                 "restart(manager,write=44,version=-25) restart(manager,write=60,version=-26)"
             ),
             "seed=29 restart(manager,write=66,version=-25)",
+            "seed=14 conflict(manager,write=14) restart(manager,write=17,version=-2) conflict(manager,write=25)",
             "seed=29 restart(manager,write=66,version=-26) cut(manager,request=39,event=1)",
         ),
     ),
@@ -342,9 +343,15 @@ _GOLDEN = (
     # Kubernetes' controller does, too (kubernetes/kubernetes#59848 is about more of that kind).
     _golden(
         "sts_update",
+        # Back to the template of the old view, and forward again: each counts as a revision.
+        "controllerrevisions.apps/*:revision",
         more=_KUBELETS,
         churn_left_out=("pods/*",),
-        plans=("seed=0 restart(manager,write=13,version=-20)", "seed=0 restart(manager,write=11,version=-5)"),
+        plans=(
+            "seed=0 restart(manager,write=13,version=-20)",
+            "seed=0 restart(manager,write=11,version=-5)",
+            "seed=32 restart(manager,write=17,version=-19)",
+        ),
     ),
     _golden("ds_nodes"),
     _golden("job_complete"),
