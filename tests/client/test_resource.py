@@ -498,7 +498,7 @@ async def test_names_that_cannot_be_are_refused_before_anything_is_sent(
         await config_maps.get("a")
     with pytest.raises(ValueError, match="configmaps belong to a namespace"):
         await config_maps.create({"metadata": {"name": "a"}})
-    with pytest.raises(ValueError, match="an empty name"):
+    with pytest.raises(ValueError, match="the name is empty"):
         await config_maps.update({"metadata": {"namespace": "ns"}})
 
     assert server.requests == []

@@ -62,9 +62,8 @@ async def test_two_replicas_share_the_nodes_and_the_one_that_is_left_has_all(
             for name in NODES:
                 await create(kinformer_client, name, cpu="16")
             await eventually(lambda: are_sized(kinformer_client, dict.fromkeys(NODES, "medium")), clock=clock)
-            synced = [synced_by(a), synced_by(b)]
-            assert all(synced)
-            assert not synced[0] & synced[1]
+            # On a slow machine a replica can lose its ranges for a while: it gets its share again, with other nodes.
+            await eventually(lambda: synced_by(a) and synced_by(b) and is_shared(a, b), clock=clock, seconds=120)
         await eventually(lambda: len(ranges_of(a)) == SHARDS, clock=clock, seconds=120)
         for name in NODES:
             await resize(kinformer_client, name, cpu="2")
