@@ -1,5 +1,6 @@
-"""Benchmarks: how fast informers are, and what they cost, measured the same way for everybody.
+"""Benchmarks: how fast informers are, and how much CPU time and memory they need.
 
-A replay server in a process of its own sends what a kube-apiserver would, from bytes that it has ready; the informer
-under test runs in another process, which measures its own CPU time and memory.
+All clients are measured the same way. A replay server runs in its own process. It sends the bytes that a
+kube-apiserver would send, prepared in advance. The informer under test runs in another process, which measures its own
+CPU time and memory.
 """

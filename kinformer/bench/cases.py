@@ -1,8 +1,8 @@
-"""The benchmarks: each a coroutine function that measures one thing in this process and returns its figures.
+"""The benchmarks: each is a coroutine function that measures one thing in this process, and returns its figures.
 
-Each run has a process of its own (:mod:`kinformer.bench.runner`), so that none finds another's memory, caches or
-collector settings. What they have in common: pods of 5.7 KB, events that change the pods' status, as those of a cluster
-do, an index by namespace, one handler, and the informer as a user gets it.
+Each run has its own process (:mod:`kinformer.bench.runner`), so that no run is changed by the memory, the caches or the
+garbage collector settings of another. If a benchmark does not say otherwise, it has pods of 5.7 KB, events that change
+the pods' status (as in a cluster), an index by namespace, one handler, and an informer with default settings.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ _Update = Callable[[Any, Any], object]
 
 Way: TypeAlias = Literal["streaming list", "pages"]
 
-#: Whether many pods have labels and owner in common, or no two have.
+#: Whether many pods have the same labels and owner, or no two pods do.
 Pods: TypeAlias = Literal["alike", "no two alike"]
 
-#: What is otherwise than by default: plain HTTP, one handler, pods that are alike.
+#: The one setting that is not the default. The defaults are: plain HTTP, one handler, pods that are alike.
 Setting: TypeAlias = Literal["", "over TLS", "five handlers", "no two pods alike"]
 OVER_TLS: Final = "over TLS"
 FIVE_HANDLERS: Final = "five handlers"
@@ -85,7 +85,7 @@ class EightFields(msgspec.Struct, gc=False):
     status: _Status
 
 
-# A handler each, which reads something and counts: no more is called than a handler of one's own would be.
+# The handler of each mode. It reads some fields and counts; one call for each event, as with a user's handler.
 
 
 def _reading_metadata(count: Callable[[], None]) -> _Update:
@@ -124,7 +124,11 @@ def _reading_a_field_of_each_of_a_dict(count: Callable[[], None]) -> _Update:
 @dataclass(frozen=True, slots=True)
 class Mode:
     """
-    :param handler: what is called for each update; it counts them
+    What an informer holds, and which fields its handler reads.
+
+    :param type: the type of the objects
+    :param handler: takes a function that counts; returns the handler, which calls it once for each update
+    :param options: further arguments of the informer
     """
 
     type: type[Any]
@@ -154,9 +158,10 @@ DICTS_READ_MORE = "dicts, a field of spec and one of status read"
 @dataclass(slots=True)
 class Bench:
     """
-    An informer of a replay server's pods, and who counts what it tells.
+    An informer of a replay server's pods, and a counter of its notifications.
 
-    :ivar synced: what the first list took
+    :ivar synced: the figures of the first list
+    :ivar seen: how many notifications :meth:`count` has counted since the last :meth:`load`
     """
 
     replay: Replay
@@ -174,9 +179,12 @@ class Bench:
 
     async def load(self, events: int, rate: float = 0.0, *, status: bool = True) -> Figures:
         """
-        Have so many events sent, and wait until each has been told; what that took.
+        Let the server send events, and wait until the handler has been called for each.
 
-        :param status: have each change its pod's status
+        :param events: the number of events
+        :param rate: events a second; 0 for as fast as they are read
+        :param status: whether each event changes its pod's status
+        :return: events a second, of wall time and of CPU time
         """
         self.seen, self._awaited, self._arrived = 0, events, anyio.Event()
         watch = Stopwatch()
@@ -201,12 +209,19 @@ async def informing(
     **options: Any,
 ) -> AsyncIterator[Bench]:
     """
-    An informer that has synced.
+    Run an informer that has synced, while the block runs.
 
-    :param handlers: how many there are: one of the mode, and `others`
-    :param alike: whether many pods have labels and owner in common; see :func:`kinformer.bench.pods.pod`
-    :param tls: have the server speak TLS
-    :param beside: what else is to run from just before the first list
+    :param objects: the number of pods
+    :param mode: a key of :data:`MODES`
+    :param indexers: the informer's index functions by name; None for an index by namespace
+    :param handlers: the number of handlers: one is `on_update`, and all the others are `others`
+    :param alike: whether many pods have the same labels and owner; see :func:`kinformer.bench.pods.pod`
+    :param tls: whether the server speaks TLS
+    :param on_update: the handler of updates that counts; None for the handler of the mode
+    :param others: the function that every other handler calls for an update
+    :param beside: a coroutine function that runs beside the informer, from just before the first list
+    :param options: further arguments of the informer
+    :raises CannotRun: if the server has to speak TLS and cannot have a certificate
     """
     how = MODES[mode]
     if indexers is None:
@@ -217,7 +232,7 @@ async def informing(
         anyio.create_task_group() as tasks,
     ):
         resource = client.resource(how.type, _PODS)
-        # A list of one page: what is made once (types, decoders, connections) is not what is measured.
+        # List one page first: making types, decoders and connections, which happens once, is not to be measured.
         await resource.list(options=_ONE_PAGE)
         before = current_kib()
         reset_peak()
@@ -271,7 +286,12 @@ async def first_sync(mode: str, objects: int, way: Way = "streaming list", pods:
 
 
 async def fresh_memory(gib: float) -> Figures:
-    """What the system takes to hand out so much memory, a page at a time as it is touched: nobody syncs faster."""
+    """
+    How long the system takes to hand out new memory, page by page as it is touched. A sync that needs so much memory
+    cannot be faster.
+
+    :param gib: how much memory, in GiB
+    """
     size = int(gib * 2**30)
     with mmap.mmap(-1, size) as memory:
         watch = Stopwatch()
@@ -291,7 +311,7 @@ async def fan_out(handlers: int, objects: int = 10_000, events: int = 100_000) -
 
 
 async def readers(handlers: int, objects: int = 10_000, events: int = 100_000) -> Figures:
-    """Handlers as controllers have them: each reads metadata and one field."""
+    """Several handlers like those of controllers: each reads metadata and one field."""
 
     def read(_: Any, pod: Any) -> None:
         _ = pod.metadata.resource_version, pod.metadata.labels, pod.spec.node_name
@@ -305,7 +325,7 @@ async def readers(handlers: int, objects: int = 10_000, events: int = 100_000) -
 
 
 async def adding(handlers: int) -> Figures:
-    """What it takes to add so many handlers to an informer that runs."""
+    """The CPU time of adding handlers to an informer that runs."""
     informer = SharedIndexInformer(FakeControllerSource(), dict)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(informer.run)
@@ -337,14 +357,21 @@ async def indexes(count: int, objects: int = 10_000, events: int = 100_000) -> F
 
 async def growth(objects: int, events: int = 50_000) -> Figures:
     async with informing(objects) as bench:
-        # The one in the middle: so many objects are gigabytes, and the system is still busy with them at first.
+        # The figures are those of the middle load. A million objects take gigabytes, and at first the system is still
+        # busy with this memory.
         loads = [await bench.load(events) for _ in range(3)]
         figures = sorted(loads, key=lambda load: load["events/CPU-s"])[1]
         return {**figures, "us CPU/event": round(1e6 / figures["events/CPU-s"], 2)}
 
 
 async def latency(rate: int, objects: int = 10_000, seconds: float = 5.0) -> Figures:
-    """From the moment the server hands an event to the kernel until the handler is called, on one machine's clock."""
+    """
+    The time from the server's write of an event until the handler is called. Server and handler are on one machine and
+    use the same clock.
+
+    :param rate: events a second
+    :param seconds: how long events are sent
+    """
     delays: list[int] = []
     events = int(rate * seconds)
     done = anyio.Event()
@@ -366,7 +393,12 @@ async def latency(rate: int, objects: int = 10_000, seconds: float = 5.0) -> Fig
 
 
 async def slow_handler(objects: int = 10_000, events: int = 20_000, pause: float = 0.0001) -> Figures:
-    """A burst into a handler that waits after each notification: how deep its buffer gets, and what that costs."""
+    """
+    A burst of events into a handler that waits after each notification: how long its buffer becomes, and how much
+    memory the buffer takes. A quick handler beside it measures the events a second.
+
+    :param pause: the seconds that the slow handler waits
+    """
     told = 0
     done = anyio.Event()
 
@@ -392,7 +424,11 @@ async def slow_handler(objects: int = 10_000, events: int = 20_000, pause: float
 
 
 async def responsiveness(during: str, objects: int, events: int = 100_000) -> Figures:
-    """How late a timer is that should fire every 10 ms."""
+    """
+    How late a timer is that should fire every 10 ms.
+
+    :param during: ``sync`` for the first list, ``flood`` for many events after it
+    """
     worst = 0.0
     fired = 0
 
@@ -450,13 +486,14 @@ async def workqueue(operation: str, count: int = 200_000) -> Figures:
 @dataclass(frozen=True, slots=True)
 class Case:
     """
-    One benchmark with what it is run for.
+    A benchmark with the arguments of its runs.
 
-    :param title: what its table is called
-    :param runs: the arguments of each run, the first of which names the row
-    :param quick: the same for a look in a minute
-    :param chart: which figures are drawn, beside each other
-    :param lower_is_better: whether less of them is better
+    :param title: the title of its table
+    :param measure: the coroutine function that runs it; returns the figures of a row
+    :param runs: the arguments of each run; the name of the row is made from them
+    :param quick: the arguments of smaller runs, which take a minute in all
+    :param chart: the names of the figures that the chart shows
+    :param lower_is_better: whether a smaller figure is better
     """
 
     title: str

@@ -1,4 +1,4 @@
-"""Charts of results, one SVG for each table, drawn by pygal (the extra ``bench``)."""
+"""Charts of benchmark results: one SVG file for each table, drawn by pygal (the extra ``bench``)."""
 
 from __future__ import annotations
 
@@ -17,17 +17,19 @@ _WIDTH = 900
 _BAR = 26
 _REST = 110
 _LEGEND = 40
-#: Light enough for a black number on them.
+#: Light colours: a black number on them can be read.
 _COLORS = ("#8fb8de", "#f2c48d", "#a8d5a2")
-#: From this ratio of the largest to the smallest figure on, a linear axis shows only the largest.
+#: Above this ratio of the largest figure to the smallest, the axis is logarithmic: a linear one shows only the largest.
 _WIDE = 50
-#: pygal puts the chart's options into it for a script in a page. A picture has no use for either.
+#: pygal writes the chart's options into the file, for a script of a web page. A picture needs neither.
 _SCRIPT = re.compile(r"<script.*?</script>", re.DOTALL)
 
 
 def need_charts() -> None:
     """
-    :raises BenchError: if charts cannot be drawn here
+    Check that charts can be drawn.
+
+    :raises BenchError: if pygal is not installed
     """
     _pygal()
 
@@ -36,9 +38,12 @@ def draw(name: str, table: Table, folder: Path) -> Path | None:
     """
     Draw a table's chart.
 
-    :return: the file, None where there is nothing to be drawn
-    :raises BenchError: if charts cannot be drawn here
-    :raises OSError: if it cannot be written
+    :param name: the name of the table, and of the file
+    :param table: the table
+    :param folder: where to write the file; it is made if it does not exist
+    :return: the file; None if no row has a figure to draw
+    :raises BenchError: if pygal is not installed
+    :raises OSError: if the file cannot be written
     """
     pygal = _pygal()
     rows = [row for row in table.rows if any(table.figure(row.label, figure) is not None for figure in table.chart)]
@@ -73,15 +78,15 @@ def draw(name: str, table: Table, folder: Path) -> Path | None:
         js=[],
     )
     chart.title = f"{table.title}\n{', '.join(table.chart)}: {'less' if table.lower_is_better else 'more'} is better"
-    # Otherwise a new one each time, and with it another file.
+    # By default pygal makes a new id each time. With this one, the same results give the same file.
     chart.uuid = name
     if is_wide:
-        # From below the smallest, which would have no bar otherwise, and a number at powers of ten only.
+        # The axis begins below the smallest figure, which has no bar otherwise. It has numbers at powers of ten only.
         least = math.floor(math.log10(min(positive) / 2))
         chart.zero = 10.0**least
         chart.range = (chart.zero, max(positive))
         chart.y_labels = [10.0**power for power in range(least, math.floor(math.log10(max(positive))) + 1)]
-    # It draws upwards from the bottom.
+    # pygal draws the rows from the bottom upwards.
     chart.x_labels = [row.label for row in reversed(rows)]
     for figure, series in values.items():
         chart.add(figure, series[::-1])
@@ -96,7 +101,7 @@ def _pygal() -> Any:
         pygal = importlib.import_module("pygal")
     except ImportError as error:
         raise BenchError("charts are drawn by pygal, which is not installed: pip install 'kinformer[bench]'") from error
-    # For its plug-ins of maps, of which none is used here, pygal leaves an importer that knows only what Python 2 asked
-    # for. Python 3.11 warns of it at each import that fails.
+    # pygal adds an importer for its map plug-ins, which are not used here. The importer has only the method that
+    # Python 2 asked for, so Python 3.11 warns of it at each import that fails. It is removed.
     sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__name__ != "PluginImportFixer"]
     return pygal

@@ -1,6 +1,6 @@
-"""The same informer against a user's cluster: what its first sync takes there, and what the cluster's events cost.
+"""The same informer against a user's cluster: the cost of its first sync, and of the events of the cluster.
 
-Only lists and watches, of pods in all namespaces.
+It lists and watches pods in all namespaces, and writes nothing.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ __all__ = ("check_cluster", "watch_cluster")
 
 async def check_cluster(kubeconfig: Path) -> str:
     """
-    Find out whether pods can be read there.
+    Check that the pods of a cluster can be read.
 
-    :return: what it calls itself, and its version
-    :raises ClientError: if they cannot
+    :param kubeconfig: the file with its address and credentials
+    :return: the server's URL and its version
+    :raises ClientError: if they cannot be read
     """
     async with connect(kubeconfig) as client:
         version = await client.server_version()
@@ -35,7 +36,13 @@ async def check_cluster(kubeconfig: Path) -> str:
 
 
 async def watch_cluster(kubeconfig: str, seconds: float) -> Figures:
-    """Sync, and then see what happens for so long."""
+    """
+    Measure the first sync of an informer, and then the events of the cluster.
+
+    :param kubeconfig: the path of the kubeconfig
+    :param seconds: how long events are counted
+    :raises ClientError: if the cluster cannot be reached, or refuses
+    """
     seen = 0
 
     def count(*_: Any) -> None:
@@ -44,7 +51,7 @@ async def watch_cluster(kubeconfig: str, seconds: float) -> Figures:
 
     async with connect(Path(kubeconfig)) as client, anyio.create_task_group() as tasks:
         pods = client.resource(V1Pod)
-        # A list of one page: what is made once (types, decoders, connections) is not what is measured.
+        # List one page first: making types, decoders and connections, which happens once, is not to be measured.
         await pods.list(options=ListOptions(limit=500))
         before = current_kib()
         reset_peak()
@@ -63,7 +70,7 @@ async def watch_cluster(kubeconfig: str, seconds: float) -> Figures:
             "objects": objects,
             "first sync s": round(wall, 3),
             "first sync CPU s": round(cpu, 3),
-            # Of a handful of objects, memory says nothing.
+            # With a few objects, the memory for each cannot be measured.
             "KiB/object": round(stays / objects, 2) if objects >= 100 else "",
             "peak / stays": round(peak / max(stays, 1), 2) if objects >= 100 else "",
             "seconds": seconds,

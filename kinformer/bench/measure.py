@@ -1,4 +1,4 @@
-"""Measuring: the replay server at hand, the clocks, and the memory of this process."""
+"""Measuring: a replay server to measure against, clocks, and the memory of this process."""
 
 from __future__ import annotations
 
@@ -22,10 +22,12 @@ __all__ = ("Replay", "Stopwatch", "current_kib", "peak_kib", "replay", "reset_pe
 @dataclass(frozen=True, slots=True)
 class Replay:
     """
-    A replay server in a process of its own.
+    A replay server in its own process.
 
-    :param tls_port: where it speaks TLS, 0 if nowhere; :attr:`url` leads there
-    :param authority: whose certificate it has there, in PEM
+    :param port: its port for plain HTTP
+    :param objects: the number of its pods
+    :param tls_port: its port for TLS, 0 if it has none; :attr:`url` has this port if there is one
+    :param authority: the CA certificate for that port, in PEM; None without TLS
     """
 
     port: int
@@ -39,22 +41,25 @@ class Replay:
 
     async def load(self, events: int, rate: float = 0.0, *, last: bool = False, status: bool = True) -> None:
         """
-        Have a watch, open or the next one, bring so many events; it ends after them if they are `last`.
+        Let a watch send events: the open one, or the next one if none is open.
 
-        :param status: have each change its pod's status; else it changes the resourceVersion and nothing else
+        :param events: the number of events
+        :param rate: events a second; 0 for as fast as they are read
+        :param last: whether the server ends the watch after these events
+        :param status: whether each event changes its pod's status; if not, it changes only the resourceVersion
         """
         flags = f"last={str(last).lower()}&status={str(status).lower()}"
         async with await self.request(f"/load?events={events}&rate={rate}&{flags}") as stream:
             await stream.receive()
 
     async def request(self, target: str) -> SocketStream:
-        """The connection with the answer to a GET."""
+        """Send a GET request; returns the connection, from which the response can be read."""
         stream = await anyio.connect_tcp("127.0.0.1", self.port)
         await stream.send(f"GET {target} HTTP/1.1\r\nHost: replay\r\n\r\n".encode())
         return stream
 
     async def raw_rate(self, events: int) -> float:
-        """Events a second for a reader that throws away what it reads: what the server can do."""
+        """Events a second for a reader that ignores what it reads. No client can be faster than this."""
         async with await self.request("/api/v1/pods?watch=true") as stream:
             await stream.receive()
             began = time.perf_counter()
@@ -68,11 +73,12 @@ class Replay:
 @asynccontextmanager
 async def replay(objects: int, *, alike: bool = True, tls: bool = False) -> AsyncIterator[Replay]:
     """
-    A replay server with so many pods, for as long as the block runs.
+    Run a replay server while the block runs.
 
-    :param alike: whether many pods have labels and owner in common; see :func:`kinformer.bench.pods.pod`
-    :param tls: have it speak TLS as well
-    :raises CannotRun: if it cannot have a certificate
+    :param objects: the number of its pods
+    :param alike: whether many pods have the same labels and owner; see :func:`kinformer.bench.pods.pod`
+    :param tls: whether it has a port for TLS, too
+    :raises CannotRun: if no certificate can be made for TLS
     """
     command = [sys.executable, "-m", "kinformer.bench.replay", str(objects), *([] if alike else ["unlike"])]
     with TemporaryDirectory() as folder:
@@ -94,7 +100,7 @@ async def replay(objects: int, *, alike: bool = True, tls: bool = False) -> Asyn
 
 
 def _write_certificate(file: Path) -> bytes:
-    """Write a certificate for this machine, with its key; returns the authority that made it."""
+    """Write a certificate for this machine, with its key; returns the CA certificate, in PEM."""
     from kinformer.envtest.certificates import Authority, CertificatesUnavailable
 
     try:
@@ -108,7 +114,7 @@ def _write_certificate(file: Path) -> bytes:
 
 @dataclass(slots=True)
 class Stopwatch:
-    """Wall time and this process's CPU time, both in seconds, since it was made."""
+    """Wall time and this process's CPU time, both in seconds since the stopwatch was made."""
 
     _wall: float = field(default_factory=time.perf_counter, init=False)
     _cpu: float = field(default_factory=time.process_time, init=False)
@@ -124,7 +130,7 @@ class Stopwatch:
 
     @property
     def system(self) -> float:
-        """How much of the CPU time the kernel took: for reading, and for memory that was not there yet."""
+        """The CPU time of this process in the kernel: it reads from sockets and hands out new memory."""
         return os.times().system - self._system
 
 
@@ -138,13 +144,13 @@ def current_kib() -> int:
 
 
 def peak_kib() -> int:
-    """The most that :func:`current_kib` was since :func:`reset_peak`."""
+    """The highest value of :func:`current_kib` since the last :func:`reset_peak`, in KiB (Linux only)."""
     with open("/proc/self/status", encoding="ascii") as status:  # noqa: PTH123  # as in current_kib()
         line = next(line for line in status if line.startswith("VmHWM"))
     return int(line.split()[1])
 
 
 def reset_peak() -> None:
-    """Forget the peak so far."""
+    """Let :func:`peak_kib` begin anew (Linux only)."""
     with open("/proc/self/clear_refs", "w", encoding="ascii") as clear_refs:  # noqa: PTH123  # as in current_kib()
         clear_refs.write("5")

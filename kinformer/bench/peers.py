@@ -1,8 +1,9 @@
-"""The same replay for other clients: a small script each, in an environment of its own that is made when first wanted.
+"""Other clients, measured with the same replay server. Each has a small script and its own virtual environment.
 
-``benchmarks/peers/peers.toml`` says which there are, ``run_NAME.py`` beside it is the script, and ``NAME.txt`` what
-that needs, every version pinned. A script is run with the port of the replay server, the number of pods and the number
-of events; it prints its figures as one line of JSON. What cannot run says why, in its row of the table.
+``benchmarks/peers/peers.toml`` lists the clients. Beside it, ``run_NAME.py`` is the script of a client, and
+``NAME.txt`` has its requirements with pinned versions. The environment is made before its first use. A script gets the
+port of the replay server, the number of pods and the number of events; it prints its figures as one line of JSON. If a
+client cannot run, its row of the table says why.
 """
 
 from __future__ import annotations
@@ -33,10 +34,13 @@ _RUN_SECONDS = 120
 @dataclass(frozen=True, slots=True)
 class Peer:
     """
-    :param title: what is measured, as its row calls it
-    :param events: so many that a run takes some ten seconds
-    :param script: what measures it
-    :param requirements: what that needs; the file need not be there
+    Another client.
+
+    :param name: its name in ``peers.toml``
+    :param title: the label of its row in the table
+    :param events: the number of events: a run with so many takes about ten seconds
+    :param script: the script that measures it
+    :param requirements: the file with the script's requirements; if it does not exist, the script needs none
     """
 
     name: str
@@ -48,9 +52,9 @@ class Peer:
 
 def peers() -> list[Peer]:
     """
-    All that there are, in the order in which they are told.
+    All clients, in the order of ``peers.toml``.
 
-    :raises BenchError: if this is no checkout
+    :raises BenchError: if kinformer does not run from a checkout
     """
     folder = Path(kinformer.__file__).resolve().parents[1] / "benchmarks" / "peers"
     try:
@@ -64,7 +68,11 @@ def peers() -> list[Peer]:
 
 
 async def run_peer(peer: Peer, *, quick: bool) -> AsyncIterator[Row]:
-    """One run, in the peer's own environment, which is made first if it has to be."""
+    """
+    Measure a client once, in its own environment.
+
+    :param quick: whether to use a tenth of the pods and events
+    """
     try:
         python = await _environment(peer)
         figures = await _measure(peer, python, quick)
@@ -74,11 +82,15 @@ async def run_peer(peer: Peer, *, quick: bool) -> AsyncIterator[Row]:
 
 
 class _CannotRun(Exception):
-    """The text says why, in a line."""
+    """A client cannot run. The text says why, in one line."""
 
 
 async def _environment(peer: Peer) -> Path:
-    """Its Python; the one at hand for who needs nothing else."""
+    """
+    The Python of a client's environment, which is made if it is missing or out of date.
+
+    A client without requirements has no environment of its own and uses this process's Python.
+    """
     if not peer.requirements.exists():
         return Path(sys.executable)
     venv = peer.script.parents[1] / ".peers" / peer.name
@@ -105,8 +117,12 @@ async def _measure(peer: Peer, python: Path, quick: bool) -> Figures:
 
 
 async def _run(command: list[str], seconds: float) -> str:
-    """What a command prints. What it complains of is the reason if it fails."""
-    # This environment's variables are for this environment's Python.
+    """
+    Run a command; returns its standard output.
+
+    :raises _CannotRun: if it fails, with the last line of its standard error; or if it takes too long
+    """
+    # Variables such as PYTHONPATH are meant for this process's Python, not for the client's.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     try:
         with anyio.fail_after(seconds):
@@ -119,6 +135,6 @@ async def _run(command: list[str], seconds: float) -> str:
 
 
 def _reason(complaint: str) -> str:
-    """The last thing said, which of a traceback is the error."""
+    """The last line of standard error. In a traceback, this line is the error."""
     lines = [line.strip() for line in complaint.splitlines() if line.strip() and not line.startswith("WARNING")]
     return lines[-1][:200] if lines else ""

@@ -1,16 +1,17 @@
-"""The replay server: what an API server would send to an informer of pods, as fast as the informer reads it.
+"""The replay server: it sends an informer of pods what an API server would send, as fast as the informer reads.
 
-It runs in a process of its own (``python -m kinformer.bench.replay PODS [unlike] [tls=FILE]``) and knows just enough
-HTTP for a list, paged or not, a streaming list and a watch. A watch of pods brings something when ``/load`` is told how
-many events to send and at which rate; there are three pieces of ready bytes to each event. How fast it can be is shown
-by a reader that throws away what it reads (:meth:`kinformer.bench.measure.Replay.raw_rate`). Other clients ask first
-what there is, so there are a version, the discovery of the core group, and namespaces, none of them.
+It runs in its own process (``python -m kinformer.bench.replay PODS [unlike] [tls=FILE]``). It knows just enough HTTP
+for a list (with or without pages), a streaming list and a watch. A watch of pods sends events after a request to
+``/load`` with the number of events and the rate. Each event is joined from three pieces of prepared bytes.
+:meth:`kinformer.bench.measure.Replay.raw_rate` measures how fast the server is, with a reader that ignores what it
+reads. Other clients first ask for the version, the API groups or the namespaces. The server answers these requests,
+too: it has the core group only, and no namespaces.
 
-Given a file with a certificate and its key, it listens for TLS on a port of its own as well. It ends when its standard
-input does, if that is a pipe: it never outlives whoever started it.
+With a file that has a certificate and its key, the server also listens for TLS, on another port. If its standard input
+is a pipe, it ends when the pipe is closed, so that it does not run longer than the process that started it.
 
-Events at a rate carry the time at which they were handed to the kernel, in an annotation, as nanoseconds of
-``CLOCK_MONOTONIC``: on one machine that clock is the same for every process.
+Events at a rate have the time of sending in an annotation, as nanoseconds of ``CLOCK_MONOTONIC``. On one machine this
+clock is the same for all processes.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _NOT_FOUND = b"HTTP/1.1 404 Not Found\r\nContent-Type: application/json\r\nConte
 _PODS = "/api/v1/pods"
 _NAMESPACES = "/api/v1/namespaces"
 _VERBS = b'"verbs":["get","list","watch"]'
-#: What never changes, by path.
+#: The responses that never change, by path.
 _FIXED = {
     "/version": b'{"major":"1","minor":"36","gitVersion":"v1.36.2+replay"}',
     "/api": b'{"kind":"APIVersions","versions":["v1"]}',
@@ -62,12 +63,12 @@ _FIXED = {
 @dataclass(slots=True)
 class Load:
     """
-    What a watch is to bring.
+    The events that a watch has to send.
 
-    :param events: how many MODIFIED events
-    :param rate: events a second; 0 for as many as are read
+    :param events: the number of MODIFIED events
+    :param rate: events a second; 0 for as fast as they are read
     :param last: whether the server ends the watch after them
-    :param status: whether each changes the pod's status, as events of a cluster do; else only its resourceVersion
+    :param status: whether each event changes the pod's status, as in a cluster; if not, only its resourceVersion
     """
 
     events: int
@@ -79,8 +80,10 @@ class Load:
 @dataclass(slots=True)
 class ReplayServer:
     """
-    :param objects: how many pods there are
-    :param alike: whether many pods have labels and owner in common; see :func:`kinformer.bench.pods.pod`
+    The server.
+
+    :param objects: the number of pods
+    :param alike: whether many pods have the same labels and owner; see :func:`kinformer.bench.pods.pod`
     """
 
     objects: int
@@ -94,7 +97,7 @@ class ReplayServer:
         self._version = 1_000_000_000 + self.objects
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection, until it is closed."""
+        """Serve one connection until it is closed."""
         try:
             while request := await reader.readuntil(b"\r\n\r\n"):
                 _, target, _ = request.split(b"\r\n", 1)[0].decode().split(" ")
@@ -111,7 +114,7 @@ class ReplayServer:
                     if path == _PODS:
                         await self._watch(writer, query)
                     else:
-                        await reader.read()  # nothing happens until the client goes
+                        await reader.read()  # a watch without events, until the client closes it
                     return
                 elif path == _PODS:
                     await self._list(writer, query)
@@ -130,7 +133,7 @@ class ReplayServer:
 
     async def _list(self, writer: asyncio.StreamWriter, query: dict[str, str]) -> None:
         start, limit = int(query.get("continue") or 0), int(query.get("limit") or 0)
-        # As a server with a watch cache: version 0 is answered from there, whole, whatever the limit.
+        # As a kube-apiserver with a watch cache: for version 0 it ignores the limit and returns the whole list.
         end = self.objects if not limit or query.get("resourceVersion") == "0" else min(start + limit, self.objects)
         more = b',"continue":"%d"' % end if end < self.objects else b""
         head = b'{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"%d"%b},"items":[' % (
@@ -204,7 +207,7 @@ class ReplayServer:
         return b'{"type":"MODIFIED","object":%b}\n' % self.pods[number].at(self._version)
 
     def _numbers(self) -> Iterator[int]:
-        """The pods in an order that a cache of recent objects does not like."""
+        """The numbers of the pods, in an order in which a cache of recently used objects does not help."""
         number = 0
         step = 7919 % self.objects or 1
         while True:
@@ -216,7 +219,7 @@ class ReplayServer:
 
 
 def _restarted(lines: list[bytes], count: int) -> list[bytes]:
-    """Events with another count of restarts in the pods' status."""
+    """The events with a new restart count in the pods' status."""
     restarts = b'"restartCount":%d' % count
     return [line.replace(b'"restartCount":0', restarts, 1) for line in lines]
 
@@ -230,7 +233,7 @@ async def _main(objects: int, certificate: str, *, alike: bool) -> None:
         context.load_cert_chain(certificate)
         over_tls = await asyncio.start_server(replay.serve, "127.0.0.1", 0, limit=1 << 20, ssl=context)
         ports.append(over_tls.sockets[0].getsockname()[1])
-    sys.stdout.write(f"{' '.join(map(str, ports))}\n")  # whoever started this reads the ports here
+    sys.stdout.write(f"{' '.join(map(str, ports))}\n")  # the process that started this one reads the ports
     sys.stdout.flush()
     serving = asyncio.ensure_future(server.serve_forever())
     if stat.S_ISFIFO(os.fstat(sys.stdin.fileno()).st_mode):

@@ -1,7 +1,8 @@
-"""What came out of benchmarks: tables by name, with where they were measured, to be kept as JSON.
+"""Results of benchmarks: tables by name, and the environment where they were measured, kept as JSON.
 
-``{"environment": {…}, "tables": {NAME: {"title": …, "rows": [{"label": …, "figures": {FIGURE: number or text}}]}}}`` is
-what :mod:`kinformer.bench.charts` draws, and what the documentation's page is made of.
+The file has the form
+``{"environment": {…}, "tables": {NAME: {"title": …, "rows": [{"label": …, "figures": {FIGURE: number or text}}]}}}``.
+:mod:`kinformer.bench.charts` draws the results, and the documentation's page on benchmarks is made from them.
 """
 
 from __future__ import annotations
@@ -16,23 +17,23 @@ from typing import Any, TypeAlias
 
 __all__ = ("FAILED", "SPREAD", "BenchError", "CannotRun", "Figures", "Results", "Row", "Table", "row_of")
 
-#: What came out, by name: one row of a table.
+#: The figures of one row of a table, by their names.
 Figures: TypeAlias = dict[str, Any]
 
-#: The figure that is there instead of others where something could not run: why.
+#: The only figure of a row that could not run. Its value is the reason.
 FAILED = "cannot run"
 
 
-#: From the lowest to the highest of several runs, as a share of the middle one.
+#: The difference between the highest and the lowest of several runs, in per cent of the median.
 SPREAD = "spread %"
 
 
 class BenchError(Exception):
-    """A benchmark cannot be run, or has failed; the text says which, and why."""
+    """A benchmark cannot run, or has failed. The text says which one, and why."""
 
 
 class CannotRun(BenchError):
-    """A run lacks something that others do without; its row says what."""
+    """A run cannot be made because something is missing here. The other runs go on; the row says what is missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,8 @@ class Row:
     One benchmark with one set of arguments, run once or several times.
 
     :param label: what distinguishes it from the other rows of its table
-    :param runs: the figures of each run, where there were several: `figures` has the middle one of each
+    :param figures: the figures by name; after several runs, the median of each
+    :param runs: the figures of each run, if there were several
     """
 
     label: str
@@ -51,9 +53,11 @@ class Row:
 
 def row_of(label: str, runs: Sequence[Figures], told: str) -> Row:
     """
-    The row of several runs: the middle one of each figure, and how far apart the runs were.
+    Make the row of one or more runs: the median of each figure, and how far apart the runs were.
 
-    :param told: the figure whose spread is given
+    :param label: the label of the row
+    :param runs: the figures of each run, at least one
+    :param told: the name of the figure whose spread the row has
     """
     if len(runs) < 2 or any(FAILED in figures for figures in runs):
         return Row(label, next((figures for figures in runs if FAILED in figures), runs[0]))
@@ -65,18 +69,20 @@ def row_of(label: str, runs: Sequence[Figures], told: str) -> Row:
 
 
 def _middle(values: list[Any]) -> Any:
-    """One that was measured: the lower of two in the middle."""
+    """The median. Of two values in the middle it is the lower one, so that the result was really measured."""
     return median_low(values) if all(isinstance(value, int | float) for value in values) else values[0]
 
 
 @dataclass(slots=True)
 class Table:
     """
-    All runs of one benchmark.
+    All rows of one benchmark.
 
-    :param chart: which figures are drawn, beside each other
-    :param lower_is_better: whether less of them is better
-    :param measured: when, and with which options
+    :param title: the title, for people
+    :param chart: the names of the figures that the chart shows
+    :param lower_is_better: whether a smaller figure is better
+    :param measured: when it was measured, and with which options
+    :param rows: the rows
     """
 
     title: str
@@ -87,20 +93,20 @@ class Table:
 
     @property
     def columns(self) -> list[str]:
-        """The names of the figures, in the order in which rows first have them, without the reasons."""
+        """The names of the figures, in the order in which they first appear in rows, without :data:`FAILED`."""
         return list(dict.fromkeys(name for row in self.rows for name in row.figures if name != FAILED))
 
     @property
     def failures(self) -> list[tuple[str, str]]:
-        """The rows that could not run, and why."""
+        """The labels of the rows that could not run, each with the reason."""
         return [(row.label, row.figures[FAILED]) for row in self.rows if FAILED in row.figures]
 
     def cells(self, row: Row) -> list[str]:
-        """A row's figures as a person reads them, in the order of :attr:`columns`."""
+        """A row's figures as texts, in the order of :attr:`columns`. A missing figure is an empty text."""
         return [_as_text(row.figures.get(name, "")) for name in self.columns]
 
     def figure(self, label: str, name: str) -> float | None:
-        """A number, None where there is none."""
+        """A figure of the row with this label; None if there is no such row, or the figure is not a number."""
         found = next((row.figures.get(name) for row in self.rows if row.label == label), None)
         return float(found) if isinstance(found, int | float) else None
 
@@ -108,7 +114,10 @@ class Table:
 @dataclass(slots=True)
 class Results:
     """
-    :param environment: the machine and the versions
+    The results of all benchmarks.
+
+    :param environment: the machine, and the versions of Python and of packages
+    :param tables: the tables by the names of their benchmarks
     """
 
     environment: dict[str, Any]
@@ -116,9 +125,9 @@ class Results:
 
     def write(self, path: Path) -> None:
         """
-        Keep them, all or nothing.
+        Write the results to a file. If this fails, an older file stays as it was.
 
-        :raises OSError: if that cannot be written
+        :raises OSError: if the file cannot be written
         """
         beside = path.with_name(f"{path.name}.part")
         try:
@@ -131,7 +140,9 @@ class Results:
     @classmethod
     def read(cls, path: Path) -> Results:
         """
-        :raises BenchError: if that is not what :meth:`write` wrote
+        Read the results from a file.
+
+        :raises BenchError: if the file is not of the form that :meth:`write` writes
         :raises OSError: if it cannot be read
         """
         try:

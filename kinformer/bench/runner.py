@@ -1,4 +1,4 @@
-"""Running benchmarks, each run in a process of its own, and keeping what came out with where it came from."""
+"""Running benchmarks: each run has its own process, from which its figures are read."""
 
 from __future__ import annotations
 
@@ -27,21 +27,25 @@ __all__ = ("environment", "run_case", "run_cluster", "run_start")
 _PACKAGES = ("kinformer", "msgspec", "aiohttp", "anyio", "kubernetes_asyncio")
 _CLUSTER = "cluster"
 _START = "start"
-#: The longest that any run should ever take, on a slow machine: a million pods.
+#: The longest time for a run, in seconds. A run with a million pods on a slow machine needs less.
 _RUN_SECONDS = 1_200
 
 
 async def run_case(name: str, *, quick: bool, uvloop: bool, repeat: int = 1) -> AsyncIterator[Row]:
     """
-    Each row of a benchmark, as soon as its last run is over.
+    Run a benchmark; yields each row as soon as its last run is over.
 
-    :param repeat: how often each is run
-    :raises BenchError: if one fails
+    :param name: a key of :data:`kinformer.bench.cases.CASES`
+    :param quick: whether to make the smaller runs
+    :param uvloop: whether to use uvloop
+    :param repeat: how often each row is measured
+    :raises BenchError: if a run fails
     """
     case = CASES[name]
     rows = case.quick if quick else case.runs
     runs: list[list[Figures]] = [[] for _ in rows]
-    # Row by row, and then again: what else goes on in a machine for a while is not all in one row.
+    # All rows are measured once before the first is measured again. So if the machine is busy for a while, this does
+    # not change all runs of one row.
     for number in range(repeat):
         for row, arguments in zip(runs, rows, strict=True):
             row.append(await _run_apart(name, arguments, uvloop))
@@ -51,9 +55,11 @@ async def run_case(name: str, *, quick: bool, uvloop: bool, repeat: int = 1) -> 
 
 async def run_cluster(kubeconfig: Path, seconds: float, *, uvloop: bool) -> AsyncIterator[Row]:
     """
-    The informer against a cluster, for so long after it has synced.
+    Measure the informer against a cluster.
 
-    :raises BenchError: if it fails
+    :param seconds: how long events are counted after the first sync
+    :param uvloop: whether to use uvloop
+    :raises BenchError: if the run fails
     """
     arguments = {"kubeconfig": str(kubeconfig), "seconds": seconds}
     yield Row("pods", await _run_apart(_CLUSTER, arguments, uvloop))
@@ -61,9 +67,11 @@ async def run_cluster(kubeconfig: Path, seconds: float, *, uvloop: bool) -> Asyn
 
 async def run_start(kubeconfig: Path, *, uvloop: bool, repeat: int = 1) -> AsyncIterator[Row]:
     """
-    A manager's start against a cluster, until its controllers could work.
+    Measure a manager's start against a cluster, until its controllers could work.
 
-    :raises BenchError: if it fails
+    :param uvloop: whether to use uvloop
+    :param repeat: how often it is measured
+    :raises BenchError: if a run fails
     """
     arguments = {"kubeconfig": str(kubeconfig)}
     runs = [await _run_apart(_START, arguments, uvloop) for _ in range(repeat)]
@@ -72,7 +80,7 @@ async def run_start(kubeconfig: Path, *, uvloop: bool, repeat: int = 1) -> Async
 
 def _label(arguments: dict[str, Any], quick: bool) -> str:
     first, *others = arguments.items() if arguments else ((None, None),)
-    # A quick run's sizes say nothing.
+    # The sizes of a quick run do not matter, so the label leaves them out.
     shown = [] if first[0] is None else [first, *(it for it in others if not quick or isinstance(it[1], str))]
     return ", ".join(value if isinstance(value, str) else f"{key} {value:,}" for key, value in shown) or "all"
 
@@ -91,7 +99,7 @@ async def _run_apart(name: str, arguments: dict[str, Any], uvloop: bool) -> Figu
 
 
 def environment(*, uvloop: bool) -> dict[str, Any]:
-    """The machine and the versions that figures were measured with."""
+    """The machine, and the versions of Python and of packages, for the results."""
     versions = {}
     for package in (*_PACKAGES, *(("uvloop",) if uvloop else ())):
         try:
@@ -103,7 +111,7 @@ def environment(*, uvloop: bool) -> dict[str, Any]:
         "python": f"{platform.python_implementation()} {platform.python_version()}",
         "machine": f"{platform.system()} {platform.machine()}, {_cpu_model()}, {os.cpu_count()} cores",
         "memory": f"{os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE') / 2**30:.0f} GiB",
-        # What else there was to do, in the last minute: processes that ran or waited for their turn.
+        # The load average of the last minute: how many processes ran or waited for a core.
         "load": round(os.getloadavg()[0], 1),
         "versions": versions,
     }
@@ -119,7 +127,7 @@ def _cpu_model() -> str:
 
 def _main(name: str, arguments: str, uvloop: str) -> None:
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
-    # As the command does for every controller that it runs.
+    # `kinformer manager` does the same, so the figures are those of a real manager.
     relax()
     of_clusters: dict[str, Callable[..., Awaitable[Figures]]] = {_CLUSTER: watch_cluster, _START: start_manager}
     measure = of_clusters.get(name) or CASES[name].measure

@@ -1,4 +1,7 @@
-"""What an event costs after each stage of its way: read, decoded, and taken through the whole informer."""
+"""The CPU time of an event up to a stage of its way: when its bytes are read, and when it is decoded.
+
+:mod:`kinformer.bench.cases` adds the last stage, the whole informer.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,13 @@ DECODED = "read and decoded by the client's watch"
 
 
 async def stage(until: str, objects: int = 10_000, events: int = 100_000) -> Figures:
-    """The way of an event up to there."""
+    """
+    Measure the CPU time of an event up to a stage.
+
+    :param until: :data:`READ` or :data:`DECODED`
+    :param objects: the number of pods
+    :param events: the number of events
+    """
     cpu = await (_read(objects, events) if until == READ else _decode(objects, events))
     return {"us CPU/event": round(cpu / events * 1e6, 2)}
 
@@ -40,7 +49,7 @@ async def _decode(objects: int, events: int) -> float:
         connect(url=server.url) as client,
         client.resource(V1Pod).watch(options=ListOptions(resource_version="1")) as batches,
     ):
-        # What is made once is made by the first few.
+        # The first few events make what is made only once, such as decoders.
         await server.load(10)
         left = 10
         while left:

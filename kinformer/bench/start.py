@@ -1,8 +1,8 @@
 """A manager's start on a user's cluster: from the start of the process until its controllers could do their work.
 
-They list and watch what they need, their handlers are told of every object, and what they would look at is queued. Each
-key that a worker takes is counted and dropped, so that no controller decides anything; and should there be something
-that wants to write all the same, its client refuses every write (:class:`~kinformer.leaderelection.guard.Guard`).
+The controllers list and watch what they need, their handlers are called for every object, and keys are queued. Each
+key that a worker takes is counted and dropped, so that no controller decides anything. In addition, the client refuses
+every write (:class:`~kinformer.leaderelection.guard.Guard`).
 """
 
 from __future__ import annotations
@@ -25,15 +25,16 @@ from kinformer.manager.controller import Sync
 
 __all__ = ("STARTED", "start_manager")
 
-#: Those that have to look at every pod, which most clusters have more of than of anything else.
+#: The controllers that are started. They look at every pod, and most clusters have more pods than other objects.
 STARTED: Final = ("replicationcontroller", "endpoint", "endpointslice", "resourcequota")
 
 
 async def start_manager(kubeconfig: str) -> Figures:
     """
-    Start them, and end them when all have started and have nothing queued.
+    Start the controllers, and stop them when all have started and their queues are empty.
 
-    :raises BenchError: if one cannot start
+    :param kubeconfig: the path of the kubeconfig
+    :raises BenchError: if a controller cannot start
     :raises ClientError: if the cluster cannot be reached, or refuses
     """
     imports = time.process_time()

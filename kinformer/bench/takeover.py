@@ -1,7 +1,7 @@
-"""How long a follower takes to work, once it holds the lease: its caches are warm, its queues are empty.
+"""How long a follower takes until its first sync, from when it holds the lease. Its caches are full before that.
 
-The embedded API server is in a process of its own. The leader that ends and the follower that takes over are in this
-one; the leader has no informers, so that what it does at its end costs next to nothing.
+The embedded API server has its own process. The leader that ends and the follower that takes over run in this process.
+The leader has no informers, so that its end takes almost no time here.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from kinformer.models import V1Namespace, V1ObjectMeta, V1Pod
 
 __all__ = ("RELEASED", "RUN_OUT", "take_over")
 
-#: How the lease got free.
+#: Why the lease became free.
 RELEASED: Final = "the leader gave its lease up"
 RUN_OUT: Final = "the leader was gone, its lease ran out"
 
@@ -35,7 +35,12 @@ _AT_ONCE: Final = 32
 
 
 async def take_over(how: str, objects: int = 20_000) -> Figures:
-    """Seconds from holding the lease to the first sync, and until all objects were handed to the queue."""
+    """
+    Measure a take-over: the milliseconds from holding the lease until the first sync, and until all keys are queued.
+
+    :param how: :data:`RELEASED` or :data:`RUN_OUT`
+    :param objects: the number of pods
+    """
     async with _server() as kubeconfig, connect(kubeconfig=kubeconfig) as client, connect(kubeconfig=kubeconfig) as own:
         await _make_pods(client, objects)
         async with anyio.create_task_group() as tasks:
@@ -56,7 +61,7 @@ async def take_over(how: str, objects: int = 20_000) -> Figures:
 
 
 class _Leader:
-    """Leads, and writes when it is told to."""
+    """Leads, and writes to a pod when :meth:`write` is called."""
 
     def __init__(self, client: Client, own: Client, *, release: bool) -> None:
         self.scope = anyio.CancelScope()
@@ -73,7 +78,7 @@ class _Leader:
             await self._manager.run()
 
     async def run(self) -> None:
-        """As its manager's only controller."""
+        """The only controller of the manager: it notes that it leads, and does nothing else."""
         self._leads.set()
         await anyio.sleep_forever()
 
@@ -83,7 +88,7 @@ class _Leader:
 
 
 class _Follower:
-    """Stands by with a controller that does nothing but note when it was called."""
+    """Stands by, with a controller that only notes when it is called."""
 
     def __init__(self, client: Client, own: Client, objects: int) -> None:
         self.held = self.first_sync = self.last_queued = 0.0

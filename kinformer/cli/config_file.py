@@ -85,8 +85,10 @@ def read_config(path: Path, keys: Mapping[str, ConfigKey]) -> ConfigFile:
     """
     Read a file.
 
-    :raises ConfigError: if it cannot be read, is no YAML, or a key of it is unknown, there twice, or has a value of
-        another type
+    :param path: the file
+    :param keys: the keys that it may have
+    :raises ConfigError: if the file cannot be read or is not YAML; if a key is unknown or there twice; or if a key does
+        not take its value
     """
     import yaml  # only where there is a file
 

@@ -1,7 +1,7 @@
-"""What a configuration file may say: one key for each flag, made from the flags themselves.
+"""The keys of a configuration file: one for each flag, made from the flags themselves.
 
-The keys are read from a command's parameters, so a controller that declares an option has a flag, a variable of the
-environment and a key of the file at once, and the published schema cannot lag behind.
+The keys are made from a command's parameters. So a controller that declares an option gets a flag, an environment
+variable and a key of the file at once, and the published schema always has the same keys.
 """
 
 from __future__ import annotations
@@ -19,19 +19,21 @@ __all__ = ("ConfigKey", "ConfigValueError", "keys_of", "schema_of")
 
 _DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
 _DURATION: Final = r"^(0|((\d+\.?\d*|\.\d+)(ns|us|µs|ms|s|m|h))+)$"
-#: What a help text has for a default, which the schema says in its own way.
+#: The default at the end of a help text, in brackets. The description in the schema leaves it out.
 _SHOWN_DEFAULT: Final = re.compile(r"\s+\[[^]]*\]$")
 _WORDS: Final[Mapping[type, str]] = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
 
 
 class ConfigValueError(ValueError):
-    """A value is not what its key takes; the text begins with what the value is."""
+    """A value of a configuration file is wrong for its key. The text begins with the value."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigKey:
     """
-    :param name: as the file has it, which is the flag's without dashes: ``shutdown-grace``
+    A key of the configuration file.
+
+    :param name: the name of the flag without its leading dashes, such as ``shutdown-grace``
     :param parameter: the command's parameter
     """
 
@@ -40,7 +42,7 @@ class ConfigKey:
 
     @property
     def schema(self) -> dict[str, Any]:
-        """What a value has to be, as a JSON schema."""
+        """The JSON schema of the values that the key takes."""
         found: dict[str, Any] = {"description": _SHOWN_DEFAULT.sub("", self.parameter.help or "")}
         type_ = self.parameter.type
         if type_ is NAMES:
@@ -63,9 +65,11 @@ class ConfigKey:
 
     def read(self, value: Any) -> Any:
         """
-        A value of the file as click takes it.
+        Check a value of the file.
 
-        :raises ConfigValueError: if it is not what the key takes
+        :param value: the value as the YAML parser gives it
+        :return: the same value in the form that click takes
+        :raises ConfigValueError: if the key does not take this value
         """
         if self.parameter.type is NAMES:
             names = self._names(value)
@@ -121,7 +125,7 @@ class ConfigKey:
 
 
 def keys_of(parameters: Iterable[click.Parameter]) -> dict[str, ConfigKey]:
-    """The keys of a command, by name: one for each of its flags that may be set from outside."""
+    """The keys of a command by name: one for each flag that the environment or a file can set."""
     keys = {}
     for parameter in parameters:
         if isinstance(parameter, click.Option) and variable_of(parameter) is not None:
@@ -143,7 +147,7 @@ def schema_of(keys: Mapping[str, ConfigKey]) -> dict[str, Any]:
 
 
 def _shown(value: Any) -> str:
-    """A value as YAML would have it, on one line."""
+    """A value on one line, roughly as YAML writes it."""
     if value is None or isinstance(value, bool):
         return {None: "empty", True: "true", False: "false"}[value]
     return repr(value)
@@ -154,7 +158,7 @@ def _text(value: Any) -> str:
 
 
 def _wanted(message: str, parameter: click.Option) -> str:
-    """What click complains of, as what is wanted."""
+    """What the parameter takes: made from click's error message where the type does not say it."""
     type_ = parameter.type
     if isinstance(type_, click.Choice):
         return f"want one of {', '.join(map(str, type_.choices))}"

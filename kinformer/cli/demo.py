@@ -1,11 +1,15 @@
-"""``kinformer demo``: a cluster in this process, and what happens in it.
+"""``kinformer demo``: run a cluster in this process, and show what happens in it.
 
-An embedded API server, fake nodes and the controllers are started; manifests are applied; every ReplicationController
-among them is scaled up, loses some pods, and is scaled down; every Deployment is rolled out, and that is undone. Each
-of these steps is over when every ReplicationController has exactly the pods that it should have, all of them ready, and
-has said so in its status; every Deployment's pods are all of its template and available; every
-ResourceQuota has counted them, and the Endpoints of every Service have their addresses. With the documentation's
-examples, the quota webhook is asked as well, where it is installed.
+The command starts an embedded API server, fake nodes and the controllers, and applies manifests. Then it takes these
+steps: every ReplicationController is scaled up, loses some pods, and is scaled down; every Deployment is rolled out,
+and the roll-out is undone. A step is over when all of this is true:
+
+* every ReplicationController has exactly the pods that it should have, all are ready, and its status says so
+* all pods of every Deployment have its current template and are available
+* the status of every ResourceQuota counts these pods
+* the Endpoints of every Service have the pods' addresses
+
+With the documentation's examples, the server also asks the quota webhook, if it is installed.
 """
 
 from __future__ import annotations
@@ -29,18 +33,20 @@ from kinformer.manager.selection import BUILTIN
 
 __all__ = ("run",)
 
-#: Seconds between two pictures.
+#: Seconds from one redraw to the next.
 _FRAME = 0.1
 
 
 async def run(*, manifests: Path | None, nodes: int, timeout: float) -> int:
     """
-    Show it all.
+    Run the demo.
 
-    :param manifests: what to apply; the documentation's examples if None
-    :param timeout: seconds that each step may take
+    :param manifests: the file or folder to apply; None for the documentation's examples
+    :param nodes: the number of fake nodes
+    :param timeout: the seconds that each step may take
     :return: 0 if every step converged, else 1
     :raises ManifestError: if a manifest cannot be read or applied
+    :raises WebhookNotStarted: if the quota webhook is installed and ends before it serves
     """
     objects = read_manifests(manifests or _documented("examples"))
     view = DemoView()
@@ -75,7 +81,7 @@ async def run(*, manifests: Path | None, nodes: int, timeout: float) -> int:
 
 
 def _documented(name: str) -> Path:
-    """A folder of the documentation: beside this module where the package is installed, else in the checkout."""
+    """A folder of the documentation. The wheel has it beside this module; a checkout has it under ``docs``."""
     here = Path(__file__).resolve()
     docs = here.parents[2] / "docs"
     for folder in (here.with_name(name), docs / name, docs / "controllers" / name):

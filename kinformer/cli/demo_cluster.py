@@ -1,4 +1,4 @@
-"""What the demo sees of its cluster, through the controllers' own informers."""
+"""The state of the demo's cluster, read from the caches of the controllers' own informers."""
 
 from __future__ import annotations
 
@@ -26,13 +26,16 @@ __all__ = ("GROUP_QUOTAS", "Cluster")
 
 T = TypeVar("T")
 
-#: What the quota webhook enforces.
+#: The resource whose limits the quota webhook enforces.
 GROUP_QUOTAS = GroupVersionResource("quota.kinformer.dev", "v1", "groupquotas")
 
 
 class Cluster:
     """
-    :param running: the controllers that run; what another one would keep true is not shown
+    The objects that the demo shows.
+
+    :param informers: the factory of the informers that the controllers use
+    :param running: the names of the controllers that run; objects of other controllers are not shown
     """
 
     def __init__(self, informers: SharedInformerFactory, running: Collection[str]):
@@ -46,7 +49,7 @@ class Cluster:
         self._deployments = informers.informer_for(V1Deployment)
         self._group_quotas: SharedIndexInformer[dict[str, Any]] | None = None
         self._changed = anyio.Event()
-        #: What the controllers told, newest last.
+        #: The Events that the controllers recorded, one line each, newest last.
         self.events: list[str] = []
         self._registrations: list[ProcessorListener[Any]] = [
             informer.add_event_handler(ResourceEventHandlerFuncs(self._note, self._note, self._note))
@@ -61,18 +64,18 @@ class Cluster:
             await registration.wait_synced()
 
     async def show_group_quotas(self) -> None:
-        """From now on have GroupQuotas among what is there; the server must know the kind."""
+        """Show GroupQuotas from now on. The server must know the kind: its CustomResourceDefinition is applied."""
         self._group_quotas = self._informers.informer_for(dict, GROUP_QUOTAS, namespaced=False)
         self._group_quotas.add_event_handler(ResourceEventHandlerFuncs(self._note, self._note, self._note))
         self._informers.start()
         await self._group_quotas.wait_synced()
 
     async def wait_changed(self) -> None:
-        """Return when something is other than it was when this was called."""
+        """Return after the next change of a shown object, or the next Event."""
         await self._changed.wait()
 
     def scene(self) -> Scene:
-        """What is there now, by name."""
+        """The current state, sorted by name."""
         pods: dict[str, list[V1Pod]] = {}
         for pod in self._pods.indexer.list():
             if (owner := get_controller_of(pod)) is not None:

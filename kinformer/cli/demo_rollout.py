@@ -1,4 +1,4 @@
-"""The demo's Deployments: how far each roll-out is, and what is done to them."""
+"""The demo's Deployments: how far each roll-out is, and the functions that start a roll-out and undo it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,18 @@ from kinformer.models import V1Deployment, V1ReplicaSet, to_dict
 
 __all__ = ("Rollout", "roll_out", "undo")
 
-#: The number of a roll-out: of a Deployment, and of the ReplicaSet that it is about.
+#: The annotation with the number of a roll-out. The Deployment has it, and the ReplicaSet of that roll-out.
 _REVISION = "deployment.kubernetes.io/revision"
 _HASH_LABEL = "pod-template-hash"
 
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """A Deployment, and how far its roll-out is."""
+    """
+    A Deployment, and how far its roll-out is.
+
+    :param is_told: whether the status is about the current spec (``observedGeneration``)
+    """
 
     namespace: str
     name: str
@@ -47,7 +51,7 @@ class Rollout:
 
     @property
     def converged(self) -> bool:
-        """Whether all pods are of the template and available, and no others are left."""
+        """Whether all pods have the current template and are available, and no other pods are left."""
         return self.is_told and self.updated == self.available == self.replicas == self.desired
 
     def __str__(self) -> str:
@@ -57,14 +61,14 @@ class Rollout:
 
 
 async def roll_out(client: Client, rollout: Rollout, tag: str) -> None:
-    """Give a Deployment's first container another tag of its image, as ``kubectl set image`` does."""
+    """Change the tag of the image of a Deployment's first container, as ``kubectl set image`` does."""
     image = f"{rollout.image.rpartition(':')[0]}:{tag}"
     patch = [{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": image}]
     await client.resource(V1Deployment).patch(rollout.name, patch, rollout.namespace, patch_type=PatchType.JSON)
 
 
 async def undo(client: Client, rollout: Rollout) -> None:
-    """Give a Deployment the template that it had before, as ``kubectl rollout undo`` does."""
+    """Give a Deployment its previous template again, as ``kubectl rollout undo`` does."""
     deployment = await client.resource(V1Deployment).get(rollout.name, rollout.namespace)
     listed = await client.resource(V1ReplicaSet).list(rollout.namespace)
     template = to_dict(_last(deployment, listed.items).spec.template)
@@ -74,7 +78,7 @@ async def undo(client: Client, rollout: Rollout) -> None:
 
 
 def _last(deployment: V1Deployment, replica_sets: Iterable[V1ReplicaSet]) -> V1ReplicaSet:
-    """The ReplicaSet of the roll-out before this one."""
+    """The ReplicaSet of the previous roll-out."""
     uid = deployment.metadata.uid
     owned = [each for each in replica_sets if (owner := get_controller_of(each)) is not None and owner.uid == uid]
     owned.sort(key=lambda each: int((each.metadata.annotations or {}).get(_REVISION, "0")))

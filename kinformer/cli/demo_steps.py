@@ -1,4 +1,4 @@
-"""The demo's steps: what is done to the cluster, and how one knows that it has been coped with."""
+"""The demo's steps: each changes the cluster, and says when the cluster has converged."""
 
 from __future__ import annotations
 
@@ -18,14 +18,18 @@ from kinformer.models import V1Pod, V1ReplicationController
 
 __all__ = ("NEW_TAG", "Step", "steps", "take")
 
-#: What is rolled out.
+#: The tag of the image that is rolled out.
 NEW_TAG: Final = "2.0"
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
     """
-    :param wanted: is told what is there; whether that is what was to come of it
+    One step of the demo.
+
+    :param title: what the step does, for people
+    :param act: a coroutine function that changes the cluster
+    :param wanted: takes the current state; returns True if the step has converged
     """
 
     title: str
@@ -34,7 +38,7 @@ class Step:
 
 
 def steps(client: Client, cluster: Cluster, objects: list[Manifest]) -> Iterator[Step]:
-    """What is done, one after the other; what comes after the first step depends on what it made."""
+    """The steps in their order. Take each step before you ask for the next: later steps depend on what there is."""
     controllers = client.resource(V1ReplicationController)
     pods = client.resource(V1Pod)
     expected = sum(manifest.obj["kind"] == "ReplicationController" for manifest in objects)
@@ -85,7 +89,7 @@ def steps(client: Client, cluster: Cluster, objects: list[Manifest]) -> Iterator
         return scaled(scene) and not any(rollout.image.endswith(NEW_TAG) for rollout in scene.rollouts)
 
     def full(scene: Scene) -> bool:
-        """Whether there are as many pods as the group quotas let through, and no more."""
+        """Whether there are exactly as many pods as the group quotas allow."""
         return all(gauge.converged and gauge.told == gauge.limit for gauge in scene.groups) and all(
             row.current == row.ready for row in scene.rows
         )
@@ -105,7 +109,7 @@ def steps(client: Client, cluster: Cluster, objects: list[Manifest]) -> Iterator
 
 
 async def take(step: Step, cluster: Cluster, view: DemoView, timeout: float) -> StepResult:
-    """Do a step, and wait for what is to come of it."""
+    """Take a step, and wait until it has converged, for `timeout` seconds at most."""
     before = cluster.scene().pods
     view.begin(step.title)
     began = time.perf_counter()

@@ -1,4 +1,4 @@
-"""How the demo looks: a live table on a terminal, lines elsewhere."""
+"""The output of the demo: a live table on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -22,7 +22,12 @@ _EVENTS_SHOWN = 6
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A ReplicationController and its pods."""
+    """
+    A ReplicationController, and how many pods it has.
+
+    :param current: its pods that are not being deleted
+    :param is_told: whether its status is about the current spec and counts the desired pods, all of them ready
+    """
 
     uid: str
     namespace: str
@@ -37,7 +42,9 @@ class Row:
     @classmethod
     def of(cls, rc: Any, pods: Sequence[Any]) -> Row:
         """
-        :param pods: those that it controls
+        Count the pods of a ReplicationController.
+
+        :param pods: the pods that it controls
         """
         meta, spec, status = rc.metadata, rc.spec, rc.status
         desired = spec.replicas if spec.replicas is not None else 1
@@ -62,7 +69,7 @@ class Row:
 
     @property
     def converged(self) -> bool:
-        """Whether it has exactly the pods that it should have, all ready, and says so in its status."""
+        """Whether it has exactly the pods that it should have, all are ready, and its status says so."""
         return self.is_told and self.current == self.ready == self.desired and not self.terminating
 
     def __str__(self) -> str:
@@ -73,10 +80,11 @@ class Row:
 @dataclass(frozen=True, slots=True)
 class Gauge:
     """
-    Something else that follows the pods: a quota's use of them, or a service's addresses.
+    A number that follows the pods: the pods that a quota counts, or a service's addresses.
 
-    :param told: what its status, or its Endpoints, say
-    :param there: what they should say
+    :param told: the number in the quota's status or in the service's Endpoints
+    :param there: the number that should be there
+    :param limit: the quota's limit, None for a service
     """
 
     title: str
@@ -95,9 +103,12 @@ class Gauge:
 @dataclass(frozen=True, slots=True)
 class Scene:
     """
-    All that the demo shows, at one time.
+    All that the demo shows at one time.
 
-    :param groups: the quotas that a webhook enforces
+    :param rows: the ReplicationControllers
+    :param gauges: the ResourceQuotas and the Services
+    :param groups: the GroupQuotas, which a webhook enforces
+    :param rollouts: the Deployments
     """
 
     rows: Sequence[Row] = ()
@@ -111,7 +122,7 @@ class Scene:
 
     @property
     def converged(self) -> bool:
-        """Whether everything is as it should be."""
+        """Whether every part has converged."""
         return all(part.converged for part in self.parts)
 
     @property
@@ -122,8 +133,12 @@ class Scene:
 @dataclass(frozen=True, slots=True)
 class StepResult:
     """
-    :param before: pods before the step
-    :param after: pods after it
+    The result of a step.
+
+    :param before: the number of pods before the step
+    :param after: the number of pods after the step
+    :param seconds: how long the step took
+    :param converged: False if the timeout came first
     """
 
     title: str
@@ -134,7 +149,11 @@ class StepResult:
 
 
 class DemoView:
-    """Shows what goes on while it is entered, and what came of it afterwards."""
+    """
+    Shows the demo: the current state while the ``with`` block runs, and a summary at the end.
+
+    :param console: where to print; standard output by default
+    """
 
     def __init__(self, console: Console | None = None):
         self._console = console or Console(highlight=False)
@@ -172,7 +191,7 @@ class DemoView:
                     self.say(f"      {each}")
 
     def draw(self, scene: Scene, events: Sequence[str]) -> None:
-        """What is there now; called only when something has changed."""
+        """Show the current state. Call it after a change; without a terminal only new lines are printed."""
         if self._live is not None:
             self._live.update(self._picture(scene, events), refresh=True)
             return
@@ -213,6 +232,6 @@ class DemoView:
 
 
 def is_ready(pod: Any) -> bool:
-    """Whether a pod says that it is."""
+    """Whether the pod's condition ``Ready`` is true."""
     conditions = pod.status.conditions if pod.status is not None else None
     return any(condition.type == "Ready" and condition.status == "True" for condition in conditions or [])

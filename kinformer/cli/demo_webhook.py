@@ -1,7 +1,7 @@
-"""The quota webhook in the demo: the command ``quota-webhook`` in a process of its own, asked by the embedded server.
+"""The quota webhook in the demo: the command ``quota-webhook`` in its own process, asked by the embedded server.
 
-It is a command of another package and needs certificates, so it is there only where that package and cryptography are
-installed; the demo goes on without it where they are not.
+The command belongs to another package and needs certificates. If that package or cryptography is not installed, the
+demo runs without the webhook.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _LONGEST_LINE = 10_000
 
 
 class WebhookNotStarted(Exception):
-    """The process ended before it served."""
+    """The webhook's process ended before it served requests. The text has the last line of its log."""
 
 
 def has_quota_webhook() -> bool:
-    """Whether the webhook can be run here."""
+    """Whether the webhook can run here: the command and cryptography are installed."""
     installed = any(entry.name == _NAME for entry in entry_points(group="kinformer.commands"))
     return installed and importlib.util.find_spec("cryptography") is not None
 
@@ -44,11 +44,11 @@ def has_quota_webhook() -> bool:
 @asynccontextmanager
 async def quota_webhook(server: ApiServer, client: Client, manifests: Path) -> AsyncIterator[None]:
     """
-    Have the server ask the webhook while the block runs.
+    Run the webhook while the block runs, and make the server ask it.
 
     :param manifests: the folder with its CustomResourceDefinition, its configuration, and an example of a quota
     :raises ManifestError: if one of these cannot be read or applied
-    :raises WebhookNotStarted: with the last that it said
+    :raises WebhookNotStarted: if its process ends before it serves
     """
     from kinformer.envtest.certificates import Authority
 
@@ -61,7 +61,8 @@ async def quota_webhook(server: ApiServer, client: Client, manifests: Path) -> A
         (here / "tls.key").write_bytes(pair.key)
         server.write_kubeconfig(here / "kubeconfig")
         files = ("--tls-cert-file", here / "tls.crt", "--tls-private-key-file", here / "tls.key")
-        # A charge of a request that came to nothing is given back after this; a real cluster takes longer to store.
+        # The webhook charges a quota when it admits a request. It gives the charge back after this time if the object
+        # has not appeared by then. One second is enough here; a real cluster takes longer to store an object.
         quick = ("--reservation", "1s")
         arguments = (_NAME, "--kubeconfig", here / "kubeconfig", "--host", _HOST, "--port", 0, *files, *quick)
         command = [sys.executable, "-u", "-c", "from kinformer.cli import main; main()", *map(str, arguments)]
@@ -82,7 +83,7 @@ async def quota_webhook(server: ApiServer, client: Client, manifests: Path) -> A
 
 
 async def _serving(process: Process, log: Path) -> str:
-    """Where it serves, once it does."""
+    """Wait until the webhook serves; returns its URL."""
     assert process.stdout is not None
     lines = BufferedByteReceiveStream(process.stdout)
     try:
@@ -94,7 +95,7 @@ async def _serving(process: Process, log: Path) -> str:
 
 
 def _pointed_at(configuration: Manifest, url: str, ca: bytes) -> Manifest:
-    """The configuration with an address of this machine in place of a cluster's service."""
+    """The configuration with a URL on this machine in place of a service of the cluster."""
     client_config: dict[str, Any] = {"url": url, "caBundle": base64.b64encode(ca).decode()}
     webhooks = [{**webhook, "clientConfig": client_config} for webhook in configuration.obj["webhooks"]]
     return Manifest(configuration.source, {**configuration.obj, "webhooks": webhooks})

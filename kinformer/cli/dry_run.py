@@ -1,7 +1,8 @@
-"""``kinformer manager --dry-run``: what a manager would run with, and whether the server lets it.
+"""``kinformer manager --dry-run``: print the flags of a manager, and check its permissions.
 
-What is printed is YAML that ``--config`` takes: each flag with its value and where that comes from, then what the
-server said when it was asked, by SelfSubjectAccessReview, for each permission that the selected controllers declare.
+The output is YAML that ``--config`` takes. It has each flag with its value and a comment that says where the value
+comes from. At the end, comments say which permissions are missing: the server is asked with a SelfSubjectAccessReview
+for each permission that the selected controllers declare.
 """
 
 from __future__ import annotations
@@ -61,11 +62,11 @@ def _source(context: click.Context, parameter: click.Option, config: ConfigFile 
 @dataclass(frozen=True, slots=True)
 class Review:
     """
-    What the server said.
+    The result of asking the server about permissions.
 
     :param asked: how many permissions it was asked about
-    :param missing: those that it does not give, by what needs them
-    :param undeclared: controllers that do not say what they need
+    :param missing: the permissions that it does not give, by the name of the controller that needs them
+    :param undeclared: the controllers that do not declare which permissions they need
     """
 
     asked: int
@@ -75,10 +76,10 @@ class Review:
 
 async def review(client: Client, rules: Mapping[str, Iterable[Rule] | None], namespaces: Sequence[str] = ()) -> Review:
     """
-    Ask the server whether this client may do what some rules say.
+    Ask the server whether this client has the permissions of some rules.
 
-    :param rules: by what needs them; None where that is not known
-    :param namespaces: the only ones that are worked for; none for all
+    :param rules: the rules by the name of the controller that needs them; None if it does not declare them
+    :param namespaces: the only namespaces that the controllers work in; empty for all
     :raises ClientError: if the server cannot answer
     """
     wanted = {
@@ -123,7 +124,7 @@ def _in_each(permission: Permission, namespaces: Sequence[str]) -> Iterator[Perm
 
 
 def shown_review(review: Review) -> Iterator[str]:
-    """What the server said, as comments for the end of the configuration."""
+    """The result as lines of comments, for the end of the configuration."""
     lacking = len({one for permissions in review.missing.values() for one in permissions})
     yield f"# permissions: {review.asked - lacking} of {review.asked} given"
     for name, permissions in review.missing.items():

@@ -1,4 +1,4 @@
-"""Figures: numbers as a person reads them in a column."""
+"""Figures: numbers as short texts for a column of a table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def count(value: int) -> str:
 
 
 def rate(value: float | None) -> str:
-    """So many a second."""
+    """A rate, in events a second."""
     if value is None:
         return _UNKNOWN
     if not value:
@@ -21,7 +21,7 @@ def rate(value: float | None) -> str:
 
 
 def span(seconds: float | None) -> str:
-    """A duration, to two or three digits."""
+    """A duration in seconds, as a number of about three digits and a unit."""
     if seconds is None:
         return _UNKNOWN
     if seconds <= 0:
@@ -45,7 +45,7 @@ def ago(seconds: float | None) -> str:
 
 
 def size(value: int | None) -> str:
-    """So many bytes."""
+    """A number of bytes."""
     if value is None:
         return _UNKNOWN
     left = float(value)

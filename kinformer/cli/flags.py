@@ -28,7 +28,7 @@ VARIABLE: Final = "KINFORMER_"
 _ENVIRONMENT: Final = click.core.ParameterSource.ENVIRONMENT
 #: The key under which a command's context has the options of the installed controllers.
 _META: Final = "kinformer.options"
-#: A flag that is for one call only, so there is no environment variable for it.
+#: The parameter of a flag without an environment variable: it is meant for one call only.
 _OF_THIS_CALL: Final = "dry_run"
 
 _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -52,7 +52,7 @@ def duration(text: str) -> float:
 
 
 class _Names(click.ParamType[str]):
-    """Names with commas between."""
+    """Names, separated by commas."""
 
     name = "names"
 
@@ -60,7 +60,7 @@ class _Names(click.ParamType[str]):
         return str(value)
 
 
-#: The type of a flag that takes names with commas between; a configuration file may have a list instead.
+#: The type of a flag that takes names separated by commas. A configuration file may have a list instead.
 NAMES: Final = _Names()
 
 
@@ -158,7 +158,7 @@ def _flag(it: Option) -> click.Option:
     kind = type(it.default)
     help_ = f"{it.help}  [{_shown(it)}]"
     if kind is bool:
-        # --name, --name=true and --name=false, as Go's flags have it.
+        # As with Go's flags, --name, --name=true and --name=false are valid.
         return click.Option(
             [it.flag], type=bool, is_flag=False, flag_value=True, default=None, metavar="[=BOOL]", help=help_
         )

@@ -1,7 +1,7 @@
-"""Tables of what there is to see of a manager, for a terminal of any width.
+"""Tables that show the state of a manager, for a terminal of any width.
 
-Each column says how wide the terminal has to be for it: in a narrow one, what matters less is left out. Names and
-errors are the cluster's; what a terminal would obey in them is shown instead.
+Each column says how wide the terminal has to be for it. A narrow terminal shows only the more important columns. Names
+and error texts come from the cluster, so their control characters are escaped: the terminal must not obey them.
 """
 
 from __future__ import annotations
@@ -39,9 +39,13 @@ __all__ = (
 
 class Column(NamedTuple):
     """
-    :param show: what a row has there
-    :param width: of the terminal, from which on the column is shown
-    :param is_bad: whether what a row has there is to stand out
+    A column of a table.
+
+    :param title: the text in the header
+    :param show: takes a row; returns the text of its cell
+    :param width: the least width of the terminal, in characters, at which the column is shown
+    :param is_number: whether the cells are aligned to the right
+    :param is_bad: takes a row; returns whether its cell is shown in red
     """
 
     title: str
@@ -134,7 +138,7 @@ _Row = ControllerView | InformerView | QueueView | QuotaView | RunView | _Failin
 
 
 def failing_keys(controllers: Iterable[ControllerView]) -> list[_Failing]:
-    """Rows of :data:`FAILING`, that of the last failure first."""
+    """The rows of :data:`FAILING`. The key that failed last comes first."""
     found = [
         _Failing(it.name, key.key, key.error, key.ended_seconds, key.due_seconds)
         for it in controllers
@@ -145,8 +149,12 @@ def failing_keys(controllers: Iterable[ControllerView]) -> list[_Failing]:
 
 def table(columns: Sequence[Column], rows: Iterable[_Row], width: int, *, wraps: bool = False) -> Table:
     """
-    :param width: of the terminal
-    :param wraps: give a text that is too long several lines, rather than cut it
+    Make a table.
+
+    :param columns: its columns; those that need a wider terminal are left out
+    :param rows: one view for each row
+    :param width: the width of the terminal, in characters
+    :param wraps: show a long text on several lines; otherwise it is cut
     """
     shown = [column for column in columns if width >= column.width]
     made = Table(box=None, pad_edge=False, header_style="bold")

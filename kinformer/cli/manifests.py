@@ -1,4 +1,4 @@
-"""Manifests: YAML files with any number of objects, read with what a person needs to find a mistake, and applied."""
+"""Manifests: read objects from YAML files, and apply them. Errors name the file and the line."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ __all__ = ("Manifest", "ManifestError", "apply_manifests", "read_manifests")
 
 
 class ManifestError(Exception):
-    """A manifest cannot be read or applied; the text says where and why."""
+    """A manifest cannot be read or applied. The text names the file, usually the line, and the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
     """
-    One object as somebody wrote it.
+    One object of a YAML file.
 
-    :param source: where: file and the line at which it begins
+    :param source: the file and the line at which the object begins: ``web.yaml:12``
+    :param obj: the object
     """
 
     source: str
@@ -35,11 +36,11 @@ class Manifest:
 
 def read_manifests(path: Path) -> list[Manifest]:
     """
-    The objects of a YAML file, or of all ``.yaml`` and ``.yml`` files of a folder in the order of their names.
+    Read the objects of a YAML file, or of all ``.yaml`` and ``.yml`` files of a folder in the order of their names.
 
-    A ``List``, as kubectl prints it, stands for its items.
+    A ``List``, as kubectl prints it, is replaced by its items.
 
-    :raises ManifestError: if there are none, or one of them is not an object
+    :raises ManifestError: if a file cannot be read, there are no objects, or something in a file is not an object
     """
     files = sorted(file for file in path.iterdir() if file.suffix in (".yaml", ".yml")) if path.is_dir() else [path]
     manifests = [manifest for file in files for manifest in _read(file)]
@@ -91,9 +92,9 @@ def _checked(source: str, obj: Any) -> Manifest:
 
 async def apply_manifests(client: Client, manifests: list[Manifest]) -> None:
     """
-    Make each object, in their order; one that is there already gets what its manifest says merged into it.
+    Create the objects, in the order of the list. If an object exists already, its manifest is merged into it.
 
-    One that belongs to a namespace and names none goes to ``default``, as with kubectl.
+    An object of a namespaced kind that names no namespace goes to ``default``, as with kubectl.
 
     :raises ManifestError: if the server does not know a kind, or refuses an object
     """

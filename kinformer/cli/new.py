@@ -1,7 +1,8 @@
-"""``kinformer new``: a project for a new operator, whose tests pass before anything has been written.
+"""``kinformer new``: make the project of a new operator. Its tests pass at once.
 
-The project is a template: a folder that is an operator itself, for objects of the kind ``Sample``, and is checked and
-tested as such. Its names are replaced by those that were asked for. Nothing that is there already is touched.
+The project is made from a template: a folder with a complete operator for objects of the kind ``Sample``, which is
+checked and tested like any other code. The names in it are replaced by the user's names. No existing file is
+overwritten.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import click
 
 __all__ = ("NewProjectError", "Project", "run")
 
-#: Lengths at which the API's own limits and the lines of the template leave room.
+#: The longest names: with these, names in the API and the lines of the template stay within their limits.
 _LONGEST_NAME, _LONGEST_KIND = 40, 40
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*").fullmatch
@@ -29,15 +30,15 @@ _KIND: Final = re.compile(r"[A-Z][A-Za-z0-9]*").fullmatch
 _PLURAL: Final = re.compile(r"[a-z][a-z0-9]*").fullmatch
 _GROUP: Final = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+").fullmatch
 
-#: What stands in the template for the names of the project, the longer ones first. The registry of images stays.
+#: The names in the template that are replaced, the longer ones first. ``registry.example.com`` is not replaced.
 _PLACEHOLDERS: Final = re.compile(r"sample_operator|sample-operator|(?<!registry\.)example\.com|samples|sample|Sample")
 
-#: Folders that tools leave behind in a template that somebody has tried.
+#: Folders that tools make when somebody runs the template's own tests. They are not copied.
 _LEFT_BEHIND: Final = re.compile(r"__pycache__|\..*_cache|dist|\.venv|.*\.egg-info").fullmatch
 
 
 class NewProjectError(Exception):
-    """A project cannot be made; the text says why, and what would do."""
+    """A project cannot be made. The text says why, and what is wanted instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +46,10 @@ class Project:
     """
     The names of a project.
 
-    :param name: of the project, its namespace and its controller: ``shop-operator``
-    :param kind: of its objects: ``Shop``
-    :param plural: of the kind in URLs: ``shops``
-    :param group: of the kind: ``example.com``
+    :param name: the name of the project, its namespace and its controller: ``shop-operator``
+    :param kind: the kind of its objects: ``Shop``
+    :param plural: the plural of the kind in URLs: ``shops``
+    :param group: the API group of the kind: ``example.com``
     """
 
     name: str
@@ -58,15 +59,15 @@ class Project:
 
     @property
     def package(self) -> str:
-        """The name to import."""
+        """The name of the Python package."""
         return self.name.replace("-", "_")
 
     @classmethod
     def named(cls, name: str, kind: str = "", plural: str = "", group: str = "example.com") -> Project:
         """
-        A project of this name; what is left empty is made of it.
+        A project of this name. An empty kind is made from the name, and an empty plural from the kind.
 
-        :raises NewProjectError: if one of the names will not do
+        :raises NewProjectError: if one of the names is not valid
         """
         if not _NAME(name) or len(name) > _LONGEST_NAME:
             raise NewProjectError(
@@ -74,7 +75,7 @@ class Project:
                 "dashes, the first a letter, such as shop-operator"
             )
         kind = kind or "".join(part.capitalize() for part in re.sub(r"-(operator|controller)$", "", name).split("-"))
-        kind = "MyResource" if kind == "My" else kind  # my-operator is what many try first
+        kind = "MyResource" if kind == "My" else kind  # many people first try the name my-operator
         if not _KIND(kind) or len(kind) > _LONGEST_KIND:
             raise NewProjectError(
                 f"{kind!r} is no kind: want at most {_LONGEST_KIND} letters and digits, the first one a capital: Shop"
@@ -87,7 +88,7 @@ class Project:
         return cls(name, kind, plural, group)
 
     def rendered(self, text: str) -> str:
-        """Text of the template with the names of this project."""
+        """A text of the template with the names of this project."""
         names = {
             "sample_operator": self.package,
             "sample-operator": self.name,
@@ -103,8 +104,14 @@ async def run(*, name: str, kind: str, plural: str, group: str, directory: Path 
     """
     Make a project.
 
-    :param directory: where; a folder of the project's name here if None. One that is there has to be empty
-    :raises NewProjectError: if a name will not do, or there is something already
+    :param name: the name of the project
+    :param kind: the kind of its objects; made from the name if empty
+    :param plural: the plural of the kind; made from the kind if empty
+    :param group: the API group of the kind
+    :param directory: the folder to make; if None, a folder with the project's name in the working directory. If the
+        folder exists, it has to be empty
+    :return: the exit status, 0
+    :raises NewProjectError: if a name is not valid, or the folder is not empty
     """
     project = Project.named(name, kind, plural, group)
     target = directory or Path(name)
@@ -127,7 +134,7 @@ async def run(*, name: str, kind: str, plural: str, group: str, directory: Path 
 
 
 def _plural_of(word: str) -> str:
-    """A guess, as good as kubebuilder's: ``--plural`` is for what it does not know."""
+    """Guess the plural by simple rules, as kubebuilder does. The user gives any other plural by ``--plural``."""
     if re.search(r"(s|x|z|ch|sh)$", word):
         return f"{word}es"
     return f"{word[:-1]}ies" if re.search(r"[^aeiou]y$", word) else f"{word}s"
@@ -135,7 +142,10 @@ def _plural_of(word: str) -> str:
 
 def _check_free(project: Project, modules: list[str]) -> None:
     """
-    :raises NewProjectError: if a name means something else already
+    Check that the names of a project are not in use.
+
+    :param modules: the texts of the template's Python modules
+    :raises NewProjectError: if Python, an installed package or the template itself uses one of the names
     """
     package = project.package
     if keyword.iskeyword(package) or package in sys.stdlib_module_names or find_spec(package) is not None:
@@ -152,7 +162,7 @@ def _check_free(project: Project, modules: list[str]) -> None:
 
 
 def _names_in(module: str) -> Iterator[str]:
-    """What a module imports or names by a word of its own."""
+    """The names that a module uses or imports."""
     for node in ast.walk(ast.parse(module)):
         if isinstance(node, ast.Name):
             yield node.id
@@ -165,7 +175,7 @@ def _is_left_behind(file: Path, template: Path) -> bool:
 
 
 def _template() -> Path:
-    """The template: beside this module where the package is installed, else in the checkout."""
+    """The template. The wheel has it beside this module; a checkout has it under ``templates``."""
     here = Path(__file__).resolve()
     for folder in (here.with_name("new_operator"), here.parents[2] / "templates" / "operator"):
         if folder.is_dir():

@@ -1,4 +1,4 @@
-"""``kinformer rbac``: the roles that controllers need, as YAML to apply."""
+"""``kinformer rbac``: print the roles that controllers need, as YAML to apply."""
 
 from __future__ import annotations
 
@@ -37,12 +37,21 @@ async def run(
     """
     Print the roles of some controllers, and of the manager that runs them.
 
-    :param controllers: their names, or words of ``--controllers``; all that are installed if there are none
-    :param service_account: ``NAMESPACE/NAME`` of whom to bind them to; empty for no bindings
-    :raises UnknownControllerError: if one is not known
-    :raises ControllerLoadError: if one cannot be loaded
-    :raises UndeclaredPermissions: if one does not say what it needs
-    :raises OptionError: if the service account is none
+    :param controllers: the names of controllers, or other values of ``--controllers``; empty for all that are
+        installed
+    :param service_account: the service account that the roles are bound to, as ``NAMESPACE/NAME``; empty for no
+        bindings
+    :param metrics_secure: add the permissions to check who may read metrics
+    :param leader_elect: add the permissions on the Lease of leader election
+    :param leader_elect_resource_name: the name of this Lease
+    :param leader_elect_resource_namespace: the namespace of this Lease
+    :param shards: add the permissions on the Leases of sharding
+    :param shard_namespace: the namespace of these Leases
+    :return: the exit status, 0
+    :raises UnknownControllerError: if a controller is not known
+    :raises ControllerLoadError: if a controller cannot be loaded
+    :raises UndeclaredPermissions: if a controller does not declare which permissions it needs
+    :raises OptionError: if the service account is not of the form ``NAMESPACE/NAME``
     """
     known = known_controllers()
     builtin = builtin_controllers(known)

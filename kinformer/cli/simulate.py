@@ -1,7 +1,7 @@
-"""``kinformer simulate``: a scenario from a file, played by many plans, and a table of what happened and was found.
+"""``kinformer simulate``: run a scenario from a file by many plans, and report the faults and what was found.
 
-What can be wrong in what a user has written is found before the first run. The status is 0 if nothing was found, 3 if
-something was, and 1 if it could not be tried.
+The scenario, the controllers and the flags are checked before the first run. The exit status is 0 if nothing was found,
+3 if something was found, and 1 if the simulation could not run.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from kinformer.simulation.user import controllers_of
 __all__ = ("FOUND", "SimulateError", "run")
 
 FOUND = 3
-"""The exit status when something is wrong with the controllers."""
+"""The exit status if a run has found an error of the controllers."""
 
 
 class SimulateError(Exception):
-    """A simulation cannot be tried; the text says why."""
+    """A simulation cannot run. The text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What was typed."""
+    """The arguments of the command, checked."""
 
     controllers: Sequence[str]
     scenario: Path
@@ -76,10 +76,11 @@ def run(
     output: str,
 ) -> int:
     """
-    Play, and show.
+    Run the simulation, and print the report.
 
-    :raises SimulateError: if a controller or an option is not as it should be
-    :raises ScenarioFileError: if the scenario is not as it should be
+    :return: the exit status: 0, or :data:`FOUND`
+    :raises SimulateError: if a controller cannot be used, or an option has a wrong value
+    :raises ScenarioFileError: if the scenario's file is not valid
     :raises ScenarioError: if the scenario fails without any fault
     :raises OSError: if a file cannot be read or written
     """
@@ -99,7 +100,7 @@ def run(
         page=page,
         output=output,
     )
-    # As with `python -m`: one's own controller is where one is.
+    # As `python -m` does: modules in the working directory can be imported. The user's controllers are often there.
     sys.path.insert(0, str(Path.cwd()))
     _check_controllers(controllers)
     trial = Trial(read_scenario(scenario, controllers), asked.checks, WorldOptions(nodes=nodes))
@@ -128,7 +129,7 @@ def _checks(without: Sequence[str], may_differ: Sequence[str]) -> Checks:
 
 
 def _faults(rates: Sequence[str], most: int) -> Faults | None:
-    """Only the rates that are given, None if there are none."""
+    """Faults with the given rates and no others; None if no rate is given."""
     given: dict[str, Any] = {}
     for text in rates:
         name, _, rate = text.partition("=")
@@ -143,7 +144,11 @@ def _faults(rates: Sequence[str], most: int) -> Faults | None:
 
 
 def _check_controllers(names: Sequence[str]) -> None:
-    """:raises SimulateError: if one of them is none"""
+    """
+    Check that each name is that of a function that makes a controller.
+
+    :raises SimulateError: if one is not
+    """
     for name in names:
         try:
             ((_, factory),) = controllers_of(name).items()
@@ -173,14 +178,14 @@ def _play(trial: Trial, asked: _Asked) -> Report:
         with _Shown("one deviation after the other", count) as shown:
             return systematic(trial, kinds=kinds, jobs=asked.jobs, stop_after=asked.failures, on_run=shown.count)
     seeds = range(asked.first_seed, asked.first_seed + asked.seeds)
-    # Two in a run, if nobody says more of them: a scenario may be short or long.
+    # Without rates, there are about two faults in a run: the rates are made to fit the length of the scenario.
     faults = asked.faults or replace(Faults(), most=asked.most).spread(trial.undisturbed.counts)
     with _Shown("seeds", len(seeds)) as shown:
         return explore(trial, seeds, faults=faults, jobs=asked.jobs, stop_after=asked.failures, on_run=shown.count)
 
 
 class _Shown:
-    """A progress bar on the terminal, none elsewhere."""
+    """A progress bar on standard error, if that is a terminal."""
 
     def __init__(self, title: str, total: int) -> None:
         console = Console(stderr=True, highlight=False)
@@ -236,7 +241,7 @@ def _show(report: Report, asked: _Asked) -> None:
     found = ", ".join(f"{name} in {count}" for name, count in report.failed.most_common())
     console.print(f"{report.failing} of them fail{'s' if report.failing == 1 else ''}: {found or 'without any fault'}.")
     for failure in report.failures:
-        # A name that a user has given must not be taken for markup.
+        # A name that the user has chosen may look like rich's markup. Escaped, it is printed as it is.
         text = f"\n{failure}\n\nPlay it again:\n\n    {_command(failure, asked)}"
         console.print(escape(text), soft_wrap=True)
     if asked.page is not None:

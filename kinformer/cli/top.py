@@ -1,4 +1,4 @@
-"""``kinformer top``: what a manager does, again and again on a terminal, once elsewhere."""
+"""``kinformer top``: show what a manager does. On a terminal the picture is renewed, elsewhere it is printed once."""
 
 from __future__ import annotations
 
@@ -26,22 +26,25 @@ from kinformer.manager.inspection.views import Snapshot
 
 __all__ = ("picture", "run")
 
-#: Lines of a section of which there are few at a time.
+#: The most rows of a section on a terminal.
 _FEW = 5
 
 
 async def run(*, remote: RemoteFlags, interval: float, once: bool, console: Console | None = None) -> int:
     """
-    Show a manager until cancelled, or once where nobody looks on.
+    Show a manager until cancelled; only once with `once`, or if the output is not a terminal.
 
-    :param interval: seconds between two looks
-    :raises RemoteError: if the manager cannot be asked the first time; later it is waited for
+    :param remote: how to reach the manager
+    :param interval: seconds from one snapshot to the next
+    :param console: where to print; standard output by default
+    :return: the exit status, 0
+    :raises RemoteError: if the first request to the manager fails. Later failures are shown, and it is asked again
     """
     console = console or Console(highlight=False)
     async with Remote.reached_by(remote) as manager:
         snapshot = await manager.get("snapshot", Snapshot)
         if once or not console.is_terminal:
-            # Elsewhere than on a terminal nothing is cut off.
+            # A file or a pipe has no width, so there is room for long lines.
             width = console.width if console.is_terminal else max(console.width, 160)
             console.width = width
             console.print(picture(snapshot, width, None))
@@ -59,11 +62,12 @@ async def run(*, remote: RemoteFlags, interval: float, once: bool, console: Cons
 
 def picture(snapshot: Snapshot, width: int, height: int | None, trouble: str = "") -> Group:
     """
-    A snapshot as lines.
+    Draw a snapshot.
 
-    :param width: of the terminal; what matters less is left out of a narrow one
-    :param height: of the terminal; what is busy comes first, and what does not fit is left out. None: all of it
-    :param trouble: why it is not a new one
+    :param width: the width of the terminal, in characters; a narrow one shows fewer columns
+    :param height: the height of the terminal, in lines: the busiest rows come first, and rows that do not fit are left
+        out. None for all rows
+    :param trouble: the error because of which the snapshot is an old one, empty if there is none
     """
     parts: list[RenderableType] = [*_head(snapshot)]
     if trouble:
@@ -111,7 +115,10 @@ def _line(text: str) -> Text:
 
 
 def _sections(snapshot: Snapshot, width: int) -> list[tuple[Callable[[int], RenderableType], int, int | None]]:
-    """Each section: its table of so many rows, how many there are, and how many to show where room is short."""
+    """
+    The sections. For each: a function that makes its table with a number of rows, how many rows there are, and the most
+    rows on a terminal (None for as many as fit).
+    """
     controllers = sorted(snapshot.controllers, key=lambda it: (-it.failing, -(it.syncs_per_second or 0), it.name))
     queues = sorted(snapshot.queues, key=lambda it: (-it.depth, -it.delayed, -(it.adds_per_second or 0), it.name))
     informers = sorted(snapshot.informers, key=lambda it: (-(it.events_per_second or 0), -it.objects, it.name))
