@@ -1,11 +1,12 @@
-"""What the Deployment and ReplicaSet controllers cost: ``python -m benchmarks.deployments``.
+"""The cost of the Deployment and ReplicaSet controllers: ``python -m benchmarks.deployments``.
 
-The embedded API server, with fake nodes, runs in a process of its own; what is counted is this process, which holds the
-client, the informers and the controllers. Times are of the wall, CPU is this process's alone.
+The embedded API server and its fake nodes run in another process. The figures are wall time, and the CPU time of this
+process, which has the client, the informers and the controllers.
 
-- ``rc`` and ``deployment``: one object from 0 to so many replicas and back, without nodes: the one by the
-  ReplicationController controller, the other by both of these;
-- ``roll``: many Deployments of three pods, which get another template all at once, until each is complete.
+- ``up`` and ``down``: one object is scaled from 0 to many replicas and back, without nodes. First this is a
+  ReplicationController with its controller, then a Deployment with the two controllers;
+- ``make`` and ``roll``: many Deployments of three pods are made. Then all get a new template at once, until each
+  roll-out is complete.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from kinformer.client import PatchType, connect
 from kinformer.manager import Manager
 from kinformer.models import V1Deployment, from_dict
 
-#: Deployments are patched so many at a time.
+#: The number of Deployments that are written at the same time.
 _AT_ONCE = 50
 
 
@@ -46,7 +47,7 @@ def deployment(name: str, replicas: int, image: str = "img:1") -> V1Deployment:
 
 
 class Watching:
-    """Waits until objects of a kind are as they should be, by what the manager's cache shows."""
+    """Waits until the manager's cache shows that objects of a kind are as they should be."""
 
     def __init__(self, manager: Manager, type_: type[Any]) -> None:
         self._waiting: set[str] = set()
@@ -67,11 +68,11 @@ class Watching:
                 self._done.set()
 
     def on_delete(self, obj: Any, /) -> None:
-        """None goes while this runs."""
+        """No object is deleted while this runs."""
 
     @asynccontextmanager
     async def until(self, names: Sequence[str], is_done: Callable[[Any], bool]) -> AsyncIterator[None]:
-        """Leave once the cache shows that all of these are done, and a status that tells of their spec."""
+        """At the end of the block, wait until all these objects are done and their statuses are about their spec."""
         self._waiting, self._is_done, self._done = set(names), is_done, anyio.Event()
         yield
         await self._done.wait()
@@ -132,9 +133,9 @@ async def roll(kubeconfig: Path, count: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--replicas", type=int, default=2000, help="0 to leave it out")
-    parser.add_argument("--deployments", type=int, default=1000, help="how many are rolled; 0 to leave it out")
-    parser.add_argument("--profile", action="store_true", help="show where the time goes, which takes longer so")
+    parser.add_argument("--replicas", type=int, default=2000, help="for up and down; 0 to leave these out")
+    parser.add_argument("--deployments", type=int, default=1000, help="for make and roll; 0 to leave these out")
+    parser.add_argument("--profile", action="store_true", help="profile the run, which makes it slower")
     arguments = parser.parse_args()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(40))
     profile = cProfile.Profile(time.process_time)

@@ -1,12 +1,12 @@
-"""What the endpoints and the endpoint slice controller cost: ``python -m benchmarks.endpoints``.
+"""The cost of the endpoints and the endpoint slice controllers: ``python -m benchmarks.endpoints``.
 
-The embedded API server runs in a process of its own, which also makes the objects and changes the pods; what is counted
-is this process, which holds the client, the informers and the controllers, and nothing else. Times are of the wall, CPU
-is this process's alone. Pods are as a real cluster's, with all that a server and a kubelet put into them.
+The embedded API server runs in another process, which also makes the objects and changes the pods. The figures are wall
+time, and the CPU time of this process, which has the client, the informers and the controllers. The pods are like those
+of a real cluster: they have all fields that a server and a kubelet set.
 
-- ``one pod``: a service of many pods, one of which changes its readiness; until the write shows in the cache
-- ``rolling``: all pods of that service change, one after the other, with a batch period; how many writes it takes
-- ``empty cache``: many services and pods are there, and no endpoints; until all have some
+- ``one pod``: one pod of a service with many pods changes its readiness; measured until the cache has the new endpoints
+- ``rolling``: all pods of that service change, one after the other, with a batch period; the number of writes
+- ``empty cache``: there are many services and pods, but no endpoints; measured until all services have theirs
 """
 
 from __future__ import annotations
@@ -51,7 +51,12 @@ _PODS = GroupResource("", "pods")
 
 
 class Cluster:
-    """Objects in a server's storage: `services` of them, `pods` of each, all on a few nodes."""
+    """
+    Objects in a server's storage.
+
+    :param services: the number of services
+    :param pods: the number of pods of each service; they are on ten nodes
+    """
 
     def __init__(self, server: ApiServer, services: int, pods: int) -> None:
         self._server = server
@@ -68,7 +73,7 @@ class Cluster:
             store.create(_PODS, NAMESPACE, _name(index), _pod(template, index, f"s-{index % services}"))
 
     def change(self, index: int) -> None:
-        """A pod is ready that was not, or the other way round."""
+        """Make a pod ready if it was not, or not ready if it was."""
         before = self._server.storage.get(_PODS, NAMESPACE, _name(index))
         assert before is not None
         obj = before.decode()
@@ -79,14 +84,14 @@ class Cluster:
         self._server.storage.update(_PODS, before, obj)
 
     async def roll(self, seconds: float, *, shuffled: bool) -> None:
-        """All pods change within so many seconds."""
+        """Change all pods, one after the other, within some seconds."""
         order = list(range(self._count))
         if shuffled:
             random.Random(8).shuffle(order)
         began = time.monotonic()
         for done, index in enumerate(order):
             ahead = began + seconds * done / self._count - time.monotonic()
-            # Some each time: a server that sleeps after every change does little else.
+            # Sleep only when it is worth it: a server that sleeps after every change spends most of its time on that.
             if ahead > 0.005:
                 await anyio.sleep(ahead)
             self.change(index)
@@ -138,7 +143,7 @@ def _pod(template: dict[str, Any], index: int, service: str) -> dict[str, Any]:
 
 
 async def serve(arguments: argparse.Namespace) -> None:
-    """Serve until the input ends; each line of it is something to do, and is answered with one."""
+    """Serve until standard input ends. Each line of it is a command, which is answered with the line ``done``."""
     async with ApiServer() as server:
         cluster = Cluster(server, arguments.services, arguments.pods)
         server.write_kubeconfig(arguments.serve)
@@ -157,9 +162,9 @@ async def serve(arguments: argparse.Namespace) -> None:
 
 class Written:
     """
-    What the cache shows of what the controllers write.
+    An event handler for the objects that the controllers write.
 
-    :ivar count: how many writes it has shown
+    :ivar count: how many events it has seen
     """
 
     def __init__(self) -> None:
@@ -288,14 +293,14 @@ def _endpoints(manager: Manager, name: str) -> int:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--services", type=int, default=1000, help="for the empty cache")
-    parser.add_argument("--pods", type=int, default=20, help="of each of these")
-    parser.add_argument("--big", type=int, default=5000, help="pods of the one service of the others")
+    parser.add_argument("--services", type=int, default=1000, help="services for the empty cache")
+    parser.add_argument("--pods", type=int, default=20, help="pods of each of these services")
+    parser.add_argument("--big", type=int, default=5000, help="pods of the one service of the other parts")
     parser.add_argument("--times", type=int, default=20, help="how often one pod changes")
-    parser.add_argument("--seconds", type=float, default=5.0, help="how long it takes all pods to change")
+    parser.add_argument("--seconds", type=float, default=5.0, help="seconds in which all pods change")
     parser.add_argument("--batch", type=float, default=0.5, help="the batch period, in seconds")
     parser.add_argument("--only", choices=("one", "rolling", "empty"))
-    parser.add_argument("--profile", action="store_true", help="show where the time goes, which takes longer so")
+    parser.add_argument("--profile", action="store_true", help="profile the run, which makes it slower")
     parser.add_argument("--serve", metavar="KUBECONFIG", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(40))

@@ -1,13 +1,13 @@
-"""The embedded API server: how fast it starts, writes and tells, and what 100,000 objects take.
+"""The embedded API server: how fast it starts, writes and sends events, and the memory of 100,000 objects.
 
     python -m benchmarks.envtest [--objects N]
 
-Writes are measured with the server in a process of its own, on one core, and one client on another, which has eight
-requests under way and does as little as it can: what is measured is the server. Both rates are told, per second and per
-second of the server's CPU time, which says the same on a machine that has other things to do. The third is that of a
-test, which has server and client in one process, on one core, with the client of aiohttp.
+For writes, the server runs in another process on one core, and the client on another core. The client has eight
+requests under way and does as little work as possible, so that the server is measured. Two rates are printed: writes a
+second, and writes a second of the server's CPU time. The second one is the same on a busy machine. A third rate is
+measured as in a test: server and client (that of aiohttp) share one process and one core.
 
-Watches are measured per second of CPU time of both ends together, which share a process.
+Watch events are counted per second of CPU time of the server and the client together, which share a process.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def pod(name: str) -> dict[str, Any]:
 
 
 def memory() -> float:
-    """The most that this process has taken, in MB."""
+    """The highest memory of this process so far, in MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
@@ -65,20 +65,20 @@ async def measure_start() -> None:
 
 
 def cpu_seconds(pid: int) -> float:
-    """What a process has used of the CPU, as Linux tells it."""
+    """The CPU time of a process, in seconds (Linux only)."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def on_core(number: int, pid: int = 0) -> None:
-    """Keep a process on one core, where there is more than one."""
+    """Bind a process to one core, if there are several."""
     cores = sorted(os.sched_getaffinity(0))
     if len(cores) > 1:
         os.sched_setaffinity(pid, {cores[number]})
 
 
 async def measure_writes(count: int) -> None:
-    """A client on one core, and a server on another."""
+    """Measure writes with a client on one core and a server on another."""
     cores = os.sched_getaffinity(0)
     command = [sys.executable, "-c", SERVE]
     async with await anyio.open_process(command, stderr=None) as process:
@@ -102,7 +102,7 @@ async def measure_writes(count: int) -> None:
 
 
 async def shared(count: int, workers: list[Callable[[Iterator[int]], Awaitable[None]]]) -> None:
-    """Have some workers do so many things between them."""
+    """Share the numbers from 0 to `count` out among workers, and wait until all are used."""
     numbers = iter(range(count))
     async with anyio.create_task_group() as group:
         for worker in workers:
@@ -112,7 +112,7 @@ async def shared(count: int, workers: list[Callable[[Iterator[int]], Awaitable[N
 async def write_raw(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, verb: str, numbers: Iterator[int]
 ) -> None:
-    """A client that costs next to nothing."""
+    """Write objects with a client that needs very little CPU time."""
     for number in numbers:
         if verb == "creates":
             method, path, body = "POST", PODS, json.dumps(pod(f"p{number}"))
@@ -127,7 +127,7 @@ async def write_raw(
 
 
 async def measure_writes_together(server: ApiServer, session: aiohttp.ClientSession, count: int) -> None:
-    """Server and client in this process."""
+    """Measure writes with server and client in this process."""
     for verb in ("creates", "patches"):
         started = time.perf_counter()
         await shared(count, [partial(write, session, verb)] * 4)
@@ -147,7 +147,11 @@ async def write(session: aiohttp.ClientSession, verb: str, numbers: Iterator[int
 
 
 async def measure_watches(server: ApiServer, session: aiohttp.ClientSession, watchers: int, changes: int) -> None:
-    """Changes are made inside the server, so that the time is that of telling, by the server and to the client."""
+    """
+    Measure the events of several watches.
+
+    The changes are made inside the server. So the time is only that of sending the events and of reading them.
+    """
     pods = server.registry.find("", "v1", "pods")
     assert pods is not None
     responses = [

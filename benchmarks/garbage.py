@@ -1,9 +1,11 @@
-"""What the garbage collector costs: ``python -m benchmarks.garbage [--objects N] [--owners N]``.
+"""The cost of the garbage collector: ``python -m benchmarks.garbage [--objects N] [--owners N]``.
 
-The embedded server runs in a process of its own and has the objects already. The collector follows it over HTTP, as in
-a cluster, and what is counted is the collector's process: its memory for each object with an owner (cache and graph
-together), its CPU for each that it sees in the first lists, for each update that changes no owner, and for each that it
-deletes after the owners were deleted.
+The embedded server runs in another process and has the objects already. The collector follows it over HTTP, as in a
+cluster. The figures are of the collector's process:
+
+- the memory and the CPU time of each object in the first lists (cache and graph together)
+- the CPU time of each update that changes no owner
+- the CPU time of each object that the collector deletes after the owners were deleted
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ UPDATES = 200_000
 
 
 def rss() -> int:
-    """Bytes of memory that this process has."""
+    """The resident memory of this process, in bytes."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
 
@@ -42,7 +44,15 @@ def rss() -> int:
 
 
 async def serve(pipe: Connection, objects: int, owners: int) -> None:
-    """A server with that many objects, which deletes their owners when it is told to."""
+    """
+    Run a server.
+
+    Its URL and token are sent through the pipe. Then it waits for a message, deletes the owners, and runs until the
+    next message.
+
+    :param objects: the number of objects with an owner
+    :param owners: the number of their owners
+    """
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
     async with ApiServer(controllers=False, plugins=False) as server:
         operations = server.operations
@@ -114,7 +124,7 @@ async def collect(objects: int, owners: int) -> None:
 
 
 async def reached(true: Callable[[], bool]) -> None:
-    while not true():  # noqa: ASYNC110 - the collector has no event for it, and a look each 50 ms costs nothing
+    while not true():  # noqa: ASYNC110  # the collector has no event for this; the check costs almost nothing
         await anyio.sleep(0.05)
 
 
@@ -122,7 +132,7 @@ async def reached(true: Callable[[], bool]) -> None:
 
 
 class Nothing:
-    """An agenda that nobody keeps."""
+    """An agenda that ignores everything."""
 
     def look_at(self, node: Node, /) -> None: ...
     def look_later(self, node: Node, /) -> None: ...
@@ -131,7 +141,7 @@ class Nothing:
 
 
 def updates() -> None:
-    """What most events are: nothing of an object's owners has changed."""
+    """Measure updates that change no owner. Most events in a cluster are such updates."""
     graph, kind = Graph(Nothing()), Kind("v1", "Pod")
 
     def head(number: int) -> Head:

@@ -1,12 +1,12 @@
-"""The guard, ``python -m benchmarks.guard``: fails when an event takes over 10 % more instructions than it did.
+"""The guard, ``python -m benchmarks.guard``: it fails if an event takes over 10 % more instructions than before.
 
-Seconds depend on who else uses the machine, instructions do not: the same run is counted to within a few hundred of
-some 240 million. :mod:`benchmarks.guard_run` is counted twice under valgrind's callgrind, with few and with many
-events; what the second takes more is the events' own. ``--update`` stores the count of the Python at hand in
-``instructions.json`` beside this module, to be committed with the change that moved it.
+It counts instructions and not seconds, because seconds depend on what else the machine does. Two counts of the same run
+differ by a few hundred of about 240 million instructions. :mod:`benchmarks.guard_run` is counted twice under valgrind's
+callgrind, with few and with many events; the difference is the cost of the events. ``--update`` stores the count for
+this Python in ``instructions.json`` beside this module. Commit it with the change that caused the difference.
 
-Counts of one Python say nothing about another, or about one that another compiler made. Where there is no count to
-compare with, or no valgrind, the guard says so and passes.
+The counts of two Python versions, or of two compilers, cannot be compared. If there is no count to compare with, or no
+valgrind, the guard says so and passes.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ _COLLECTED = re.compile(r"Collected : (\d+)")
 
 
 class GuardError(Exception):
-    """The instructions could not be counted; the text says why."""
+    """The instructions could not be counted. The text says why."""
 
 
 def count() -> int:
     """
-    Instructions for each event.
+    Count the instructions of an event.
 
-    :raises GuardError: if the run fails
+    :raises GuardError: if a run fails, or takes too long
     """
-    # Side by side: valgrind runs a process on one core.
+    # Both runs at the same time: valgrind runs each on one core.
     with ThreadPoolExecutor() as both:
         few, many = both.map(_instructions, (_FEW, _MANY))
     return (many - few) // (_MANY - _FEW)
@@ -56,7 +56,7 @@ def _instructions(events: int) -> int:
         **os.environ,
         "PYTHONHASHSEED": "0",
         "KUBE_CACHE_MUTATION_DETECTOR": "false",
-        "KINFORMER_BLOCKED_LOOP_SECONDS": "0",  # its thread runs by the clock, which valgrind slows down
+        "KINFORMER_BLOCKED_LOOP_SECONDS": "0",  # its thread runs by real time, so its share of the instructions varies
     }
     try:
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=_SECONDS, check=False)
@@ -69,7 +69,7 @@ def _instructions(events: int) -> int:
 
 
 def build() -> dict[str, str]:
-    """What a count depends on besides this project."""
+    """The things on which a count depends besides this project, by name."""
     return {
         "python": platform.python_version(),
         "compiler": platform.python_compiler(),
@@ -79,7 +79,14 @@ def build() -> dict[str, str]:
 
 
 def judge(per_event: int, stored: dict[str, Any] | None, here: dict[str, str]) -> tuple[bool, str]:
-    """Whether a count passes, and what is to be said of it."""
+    """
+    Compare a count with the stored one.
+
+    :param per_event: the instructions of an event
+    :param stored: the stored count and what it depends on; None if there is none for this Python
+    :param here: what :func:`build` returns
+    :return: whether the count passes, and a text for people
+    """
     told = f"{per_event:,} instructions for an event"
     if stored is None:
         return True, f"{told}; nothing is stored for this Python to compare with: store it with --update"
@@ -100,7 +107,7 @@ def judge(per_event: int, stored: dict[str, Any] | None, here: dict[str, str]) -
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.guard", description=__doc__.partition("\n")[0])
-    parser.add_argument("--update", action="store_true", help="store what is counted")
+    parser.add_argument("--update", action="store_true", help="store the count")
     update = parser.parse_args().update
     if shutil.which("valgrind") is None:
         print("guard: valgrind is not installed: instructions are not counted")

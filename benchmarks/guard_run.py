@@ -1,11 +1,11 @@
 """A small fixed run of the informer, to count its instructions: ``python -m benchmarks.guard_run EVENTS HANDLER [N]``.
 
-A handler of `metadata` reads metadata alone, one of `fields` reads a field of spec and one of status, too, and one of
-`dicts` reads the metadata of dicts. There are N of them, one if nothing is said.
+The handler ``metadata`` reads only metadata, ``fields`` also reads a field of spec and one of status, and ``dicts``
+reads the metadata of dicts. There are N such handlers, by default one.
 
-The bytes of a list and of so many events are decoded, and go through Reflector, queue, store with a namespace index
-and listener to a handler, as a watch's would. There are no sockets, and the clock stands still: the same run takes the
-same way each time.
+The bytes of a list and of the events are decoded. They go through Reflector, queue, store (with a namespace index) and
+listener to the handlers, as those of a real watch do. There are no sockets, and the clock does not move, so every run
+executes the same instructions.
 """
 
 from __future__ import annotations
@@ -31,15 +31,17 @@ from kinformer.models import V1Pod
 __all__ = ("follow",)
 
 OBJECTS = 200
-#: Events in a read of the socket.
+#: The number of events that arrive together, as in one read from a socket.
 BATCH = 50
 
 
 class RecordedPods:
     """
-    A lister-watcher whose bytes are at hand. Its one watch ends, so to say, in silence.
+    A lister-watcher with prepared bytes. Its only watch stays open after the last event.
 
-    :param in_turn: let handlers see each read before the next one comes
+    :param events: the number of events
+    :param type_: the type of the objects
+    :param in_turn: whether handlers see the events of each read before the next read comes
     """
 
     supports_watch_list = False
@@ -75,11 +77,12 @@ class RecordedPods:
 
 async def follow(events: int, handler: str = "metadata", handlers: int = 1) -> int:
     """
-    Sync, and see so many events.
+    Run an informer until its handlers have seen all events.
 
-    :param handler: what it reads: `metadata` or `fields`, or `dicts`
-    :param handlers: how many there are
-    :return: how many the handler was told of
+    :param events: the number of events
+    :param handler: which handler: ``metadata``, ``fields`` or ``dicts``
+    :param handlers: the number of handlers
+    :return: how often handlers were called
     """
     told = 0
     done = anyio.Event()
@@ -107,7 +110,7 @@ async def follow(events: int, handler: str = "metadata", handlers: int = 1) -> i
 
     type_: type[Any] = dict if handler == "dicts" else V1Pod
     informer: SharedIndexInformer[Any] = SharedIndexInformer(
-        # Who reads decides what the next object takes over.
+        # What handlers have read decides which parts the next version of an object takes over.
         RecordedPods(events, type_, in_turn=handler == "fields"),
         type_,
         indexers={NAMESPACE_INDEX: namespace_index_func(accessor_for(type_))},

@@ -1,11 +1,11 @@
-"""What a completion of an Indexed Job costs, few or many of them: ``python -m benchmarks.jobs [COMPLETIONS ...]``.
+"""The cost of a completion of an Indexed Job, in small and large Jobs: ``python -m benchmarks.jobs [COMPLETIONS ...]``.
 
-The Job controller works against objects in memory: what it creates, patches and writes is put into its cache, as a
-watch would, and the pods of each round end together. So what is counted is the controller's own CPU, and no server's.
-The pods that are done stay in the cache, as they stay in a cluster until their Job goes.
+The Job controller works against objects in memory. What it creates, patches and writes goes into its cache at once, and
+the pods of each round end together. So only the controller's own CPU time is measured. Finished pods stay in the cache,
+as they stay in a cluster until their Job is deleted.
 
-What is to be seen is that a completion costs the same in a small Job and in a large one: no step of a sync may cost
-more the more is done already.
+A completion should cost the same in a small Job and in a large one: no step of a sync may become slower with the number
+of completions.
 """
 
 from __future__ import annotations
@@ -54,15 +54,15 @@ def manifest(completions: int, parallelism: int) -> V1Job:
 
 
 class Cluster:
-    """A server, the caches that follow it, and the nodes that run pods."""
+    """Stands for a client, the caches of the controller, and the nodes that run pods."""
 
     def __init__(self, job: V1Job) -> None:
         self.clock = FakeClock()
         self._versions = itertools.count(1)
-        informers = SharedInformerFactory(self)  # type: ignore[arg-type]  # nobody runs them
+        informers = SharedInformerFactory(self)  # type: ignore[arg-type]  # the informers are not run
         self.pods, self.jobs = informers.informer_for(V1Pod), informers.informer_for(V1Job)
         self.controller = JobController(
-            self,  # type: ignore[arg-type]  # all of a client that is asked for
+            self,  # type: ignore[arg-type]  # it has all of a client that is used
             informers,
             self,
             pods=self,
@@ -97,7 +97,7 @@ class Cluster:
         return job
 
     def end_pods(self) -> None:
-        """All that run succeed."""
+        """Let all running pods succeed."""
         for pod in self.pods.indexer.list():
             if pod.status.phase == "Running":
                 self._show(copy.deepcopy(pod), phase="Succeeded")
@@ -123,7 +123,7 @@ async def run(completions: int, parallelism: int) -> tuple[float, int, float]:
     """
     Bring a Job to its end.
 
-    :return: CPU seconds of the syncs, how many there were, and the CPU seconds of the longest
+    :return: the CPU seconds of all syncs, the number of syncs, and the CPU seconds of the longest sync
     """
     cluster = Cluster(manifest(completions, parallelism))
     spent, longest, syncs = 0.0, 0.0, 0
@@ -144,7 +144,7 @@ def main() -> None:
     parser.add_argument("--parallelism", type=int, default=PARALLELISM)
     arguments = parser.parse_args()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(40))
-    anyio.run(run, 500, 100)  # models are made when they are first asked for
+    anyio.run(run, 500, 100)  # models are made at their first use, which is not to be measured
     for completions in arguments.completions:
         spent, syncs, longest = anyio.run(run, completions, arguments.parallelism)
         each = 1e6 * spent / completions

@@ -1,13 +1,13 @@
 """A manager's start in a cluster that is full already: ``python -m benchmarks.managers``.
 
-20,000 pods in 20 namespaces, of 200 ReplicationControllers and behind 200 Services, and a quota for each namespace. The
-embedded API server has them in a process of its own, speaks TLS, and answers each request 3 ms late, as a real one does
-that writes to etcd. A manager with four controllers is started, and measured from the start of its process until each
-Service has its Endpoints and its slice, each quota has its usage and each ReplicationController its status. CPU and
-memory are the manager's process alone, some quiet seconds later.
+There are 20,000 pods of 200 ReplicationControllers and 200 Services in 20 namespaces, and each namespace has a quota.
+The embedded API server runs in another process and speaks TLS. It answers each request 3 ms late, as a real server that
+writes to etcd does. A manager with four controllers is started, and measured from the start of its process until each
+Service has its Endpoints and its slice, each quota its usage, and each ReplicationController its status. CPU time and
+memory are those of the manager's process, also three quiet seconds later.
 
-``--other COMMAND`` measures another manager, turn about with ours: one command, in which ``KUBECONFIG`` stands for the
-file. Then the ratios are told, which on a busy machine say more than the seconds do.
+``--other COMMAND`` measures another manager, in turn with ours. In the command, ``KUBECONFIG`` stands for the file.
+Then ratios are printed, too: on a busy machine they are more reliable than seconds.
 """
 
 from __future__ import annotations
@@ -50,7 +50,13 @@ QUOTAS = GroupResource("", "resourcequotas")
 
 
 class Cluster:
-    """What the server has: for each of so many namespaces, services and controllers with their pods, and a quota."""
+    """
+    The objects of the server.
+
+    :param namespaces: the number of namespaces; each has a quota
+    :param services: the number of services in each namespace; each has a ReplicationController
+    :param pods: the number of pods of each service
+    """
 
     def __init__(self, server: ApiServer, namespaces: int, services: int, pods: int) -> None:
         self._store = server.storage
@@ -72,7 +78,7 @@ class Cluster:
         self.reset()
 
     def reset(self) -> None:
-        """Take away what managers have written."""
+        """Remove what managers have written."""
         for namespace in self._namespaces:
             for index in range(self._services):
                 owner = _owner(f"s-{index}", self._pods)
@@ -83,7 +89,7 @@ class Cluster:
                 self._store.delete(resource, stored)
 
     def missing(self) -> int:
-        """How many objects are not yet as they should be."""
+        """How many objects are not yet as managers should make them."""
         services = len(self._namespaces) * self._services
         right = self._right(OWNERS, lambda it: _ready_replicas(it) == self._pods)
         counted = self._right(QUOTAS, lambda it: _used_pods(it) == self._services * self._pods)
@@ -92,7 +98,11 @@ class Cluster:
         return 3 * services + len(self._namespaces) - right - counted - reachable - sliced
 
     def _right(self, resource: GroupResource, is_right: Callable[[dict[str, Any]], bool]) -> int:
-        """How many of a kind are; each version is looked at once, so that looking keeps no request waiting."""
+        """
+        How many objects of a resource are as they should be.
+
+        Each version of an object is checked only once, so that this check does not keep requests waiting.
+        """
         found = 0
         for stored in self._store.log(resource).select(""):
             known = self._judged.get((resource, stored.key))
@@ -160,7 +170,11 @@ def _addresses(endpoints: dict[str, Any]) -> int:
 
 
 async def serve(arguments: argparse.Namespace) -> None:
-    """Serve until the input ends; each line of it is ``reset``, or ``right``, which is answered once all is so."""
+    """
+    Serve until standard input ends. Each line of it is ``reset`` or ``right``, and is answered with ``done``.
+
+    The answer to ``right`` comes when all objects are as they should be.
+    """
     async with ApiServer(tls=True, controllers=False) as server:
         cluster = Cluster(server, arguments.namespaces, arguments.services, arguments.pods)
         server.faults.delay(arguments.delay, times=sys.maxsize)
@@ -170,7 +184,7 @@ async def serve(arguments: argparse.Namespace) -> None:
             if line == "reset\n":
                 cluster.reset()
             else:
-                while cluster.missing():  # noqa: ASYNC110  # what is waited for happens in the storage
+                while cluster.missing():  # noqa: ASYNC110  # the storage has no event to wait for
                     await anyio.sleep(0.05)
             print("done", flush=True)
 
@@ -180,10 +194,12 @@ async def serve(arguments: argparse.Namespace) -> None:
 
 class Start(NamedTuple):
     """
-    :param seconds: from the start of the process until everything is right
-    :param cpu: seconds of CPU until then
-    :param cpu_later: the same, some quiet seconds later
-    :param mib: resident memory then
+    The figures of a manager's start.
+
+    :param seconds: from the start of the process until all objects are as they should be
+    :param cpu: the CPU seconds until then
+    :param cpu_later: the CPU seconds until some quiet seconds later
+    :param mib: the resident memory at that time, in MiB
     """
 
     seconds: float
@@ -193,7 +209,7 @@ class Start(NamedTuple):
 
 
 def start(command: list[str], cluster: Remote) -> Start:
-    """Start a manager, and end it when all has been measured."""
+    """Start a manager, measure it, and end it."""
     cluster.do("reset")
     began = time.monotonic()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -221,11 +237,11 @@ def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--serve", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--namespaces", type=int, default=20)
-    parser.add_argument("--services", type=int, default=10, help="of each namespace")
-    parser.add_argument("--pods", type=int, default=100, help="of each service")
-    parser.add_argument("--delay", type=float, default=0.003, help="seconds that each request takes longer")
+    parser.add_argument("--services", type=int, default=10, help="services in each namespace")
+    parser.add_argument("--pods", type=int, default=100, help="pods of each service")
+    parser.add_argument("--delay", type=float, default=0.003, help="by how many seconds each answer is delayed")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--other", default="", help="another manager's command, KUBECONFIG for the file")
+    parser.add_argument("--other", default="", help="the command of another manager, with KUBECONFIG for the file")
     arguments = parser.parse_args(argv)
     if arguments.serve:
         anyio.run(serve, arguments)

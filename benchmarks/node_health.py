@@ -1,9 +1,10 @@
-"""The controllers of nodes at scale, without a server: a look at 5,000 nodes, and 10,000 pods that wait to be evicted.
+"""The controllers of nodes at scale, without a server: 5,000 nodes, and 10,000 pods that wait for their eviction.
 
     python -m benchmarks.node_health [--nodes N] [--pods N]
 
-What a pass of the node lifecycle controller over nodes of which nothing has changed takes of CPU, and the longest that
-the event loop has to wait meanwhile; and what a pod that waits for its eviction takes of CPU and of memory.
+Two things are measured. The first is the CPU time of a pass of the node lifecycle controller over nodes that have not
+changed, and the longest time that other tasks of the event loop wait during it. The second is the CPU time and the
+memory of a pod that waits for its eviction.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ NODES_WITH_PODS = 100
 
 
 class Caches:
-    """Informers that nobody runs: their caches are filled here."""
+    """Informers that do not run. Their caches are filled directly."""
 
     def __init__(self) -> None:
         self._informers: dict[type[Any], SharedIndexInformer[Any]] = {}
@@ -79,7 +80,7 @@ def parts(clock: FakeClock) -> tuple[Any, Any, Any]:
 
 
 async def passes(count: int) -> None:
-    """What a look at all nodes takes, and how long others in the event loop wait for their turn meanwhile."""
+    """Measure passes over all nodes, and how long other tasks of the event loop wait during a pass."""
     clock = FakeClock()
     client, caches, recorder = parts(clock)
     controller = NodeLifecycleController(client, caches, recorder, NodeLifecycleOptions(), clock=clock)
@@ -107,7 +108,7 @@ async def passes(count: int) -> None:
 
 
 async def waiting(count: int) -> None:
-    """What it takes for pods to wait for their eviction, and to be let off."""
+    """Measure pods that begin to wait for their eviction, and that stop waiting when the taint is removed."""
     clock = FakeClock()
     client, caches, recorder = parts(clock)
     eviction = TaintEvictionController(client, caches, recorder, clock=clock)

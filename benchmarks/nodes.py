@@ -2,8 +2,9 @@
 
     python -m benchmarks.nodes [--nodes N] [--pods N] [--profile FILE]
 
-What each step takes, of time and of this process's CPU, and the memory at its end. Pods are created inside the server,
-so that what is measured is the nodes' work: each pod is bound, reported as running, and removed when it is deleted.
+For each step, the wall time, the CPU time of this process, and its highest memory so far are printed. Pods are created
+inside the server, so that the nodes' work is measured: each pod is bound, reported as running, and removed when it is
+deleted.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ async def main(nodes: int, pods: int) -> None:
         log = server.storage.log(resource_.storage)
 
         async def until(true: Callable[[], bool]) -> None:
-            while not true():  # noqa: ASYNC110 - looking at each change would be a part of what is measured
+            while not true():  # noqa: ASYNC110  # a handler called for each change would be measured, too
                 await anyio.sleep(0.25)
 
         async def create() -> None:
@@ -61,7 +62,7 @@ async def main(nodes: int, pods: int) -> None:
                     await anyio.lowlevel.checkpoint()
 
         async def run() -> None:
-            # A pod has as many versions as there are steps to it; only the last of them says that it is ready.
+            # A pod gets several versions on its way. It is counted when its last one says that it runs.
             await until(lambda: sum(b'"phase":"Running"' in one.raw for one in log.objects.values()) == pods)
 
         async def delete() -> None:

@@ -1,15 +1,17 @@
-"""What recounting quotas costs: ``python -m benchmarks.quota [recount] [full]``.
+"""The cost of recounting quotas: ``python -m benchmarks.quota [recount] [full]``.
 
-- ``recount``: one quota in a namespace of 10,000 pods. Once with a cache that was filled from the recorded pods, and
-  once with an informer that has listed them over HTTP from an embedded server in another process. The first time no pod
-  has been looked at; from then on what each version of a pod uses is remembered. Besides: pods whose statuses another
-  controller has read before, and pods of which no two are alike;
-- ``full``: every quota of 1,000 namespaces with 100,000 pods in all, and the longest time that the event loop was held.
+- ``recount``: one quota in a namespace with 10,000 pods. It is measured with a cache that was filled from recorded
+  pods, and with an informer that has listed them over HTTP from an embedded server in another process. The first
+  recount looks at every pod; later ones use what was remembered for each version of a pod. There are two more cases:
+  pods whose statuses another controller has read before, and pods of which no two are alike;
+- ``full``: all quotas of 1,000 namespaces with 100,000 pods in all, and the longest time that the event loop was
+  blocked.
 
-What the webhook for quotas over many namespaces manages is another benchmark: ``benchmarks.quota_webhook``.
+The benchmark of the webhook for quotas over many namespaces is ``benchmarks.quota_webhook``.
 
-The pods are recorded ones, of some templates as pods are, 0.9 KiB of JSON each and most of them running. The cycle
-collector is off, as a controller manager runs. A first recount cannot be repeated: each is that of new objects.
+The pods were recorded from a cluster: they come from a few templates, have 0.9 KiB of JSON each, and most are running.
+Python's cyclic garbage collector is off, as in a controller manager. A first recount cannot be repeated with the same
+pods, so each has new ones.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ from kinformer_controllers.shared.quota import InformerSource, PodEvaluator, Reg
 ROOT = Path(__file__).parents[1]
 RECORDED = ROOT / "tests" / "golden" / "streams" / "pods_list.json.gz"
 HARD = {"pods": "1k", "requests.cpu": "1k", "requests.memory": "10Ti"}
-#: How often something is measured that can be measured only once, each time with new objects.
+#: How often a first recount is measured, each time with new objects.
 ROUNDS = 7
 
 
@@ -77,7 +79,7 @@ class Pods:
 
 
 class Quotas:
-    """Where statuses go."""
+    """Stands for the client of quotas: it keeps the statuses that are written."""
 
     def __init__(self) -> None:
         self.written: dict[str, V1ResourceQuota] = {}
@@ -102,7 +104,7 @@ async def recount(pods: int = 10_000) -> None:
         fresh = decode(V1Pod, encode(pod))
         V1Pod.__lazy_fields__["spec"].poke(pod, V1Pod.__lazy_fields__["spec"].peek(fresh))
 
-    await _recount(f"{pods:,} pods", lambda: InformerSource(Pods(pods, 1)))  # type: ignore[arg-type]  # what is read
+    await _recount(f"{pods:,} pods", lambda: InformerSource(Pods(pods, 1)))  # type: ignore[arg-type]  # it is enough
     for label, change in (("whose statuses were read", read), ("no two alike", make_unlike)):
 
         def filled(change: Callable[[V1Pod, int], None] = change) -> InformerSource:
@@ -145,7 +147,7 @@ async def _recount(label: str, source: Callable[[], InformerSource]) -> None:
 
 
 async def _create(client: Client, pods: list[V1Pod]) -> None:
-    """Create pods, and have them run."""
+    """Create pods, and write their statuses, most of which say that the pod runs."""
     await client.resource(V1Namespace).create(V1Namespace(metadata=V1ObjectMeta(name="ns-0")))
     resource = client.resource(V1Pod)
     waiting = iter(pods)
@@ -188,7 +190,7 @@ async def full(pods: int = 100_000, namespaces: int = 1000) -> None:
             async def work(queue: Iterator[V1ResourceQuota] = queue) -> None:
                 for quota in queue:
                     await recounter.recount(quota)
-                    # As between a queue's get and done.
+                    # A controller's worker gives way to others between two keys, too.
                     await anyio.lowlevel.checkpoint()
 
             async with anyio.create_task_group() as workers:

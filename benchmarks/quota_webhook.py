@@ -1,13 +1,15 @@
-"""What the quota webhook manages: ``python -m benchmarks.quota_webhook [--replicas N] [--never-stored]``.
+"""The throughput of the quota webhook: ``python -m benchmarks.quota_webhook [--replicas N] [--never-stored]``.
 
-The API server, each replica of the webhook, and who asks are a process each. Who asks does what kube-apiserver does
-with a create of a pod: it makes the pod's uid up and sends an AdmissionReview over HTTPS to one of the replicas. If the
-pod is admitted, it is stored with that uid. So each charge is reserved first and belongs to a stored object afterwards,
-which is most of what the webhook has to do. With ``--never-stored`` nothing is stored, and all reservations stay.
+The API server, each replica of the webhook, and the client have their own processes. The client does what
+kube-apiserver does for a create of a pod: it chooses the pod's uid and sends an AdmissionReview over HTTPS to one of
+the replicas. If the pod is admitted, it is stored with that uid. So each charge is reserved first, and later belongs to
+a stored object; this is most of the webhook's work. With ``--never-stored`` nothing is stored, and all reservations
+stay.
 
-Each connection belongs to one replica and asks again when its pod is stored. There is room for every request: one that
-is refused all the same is counted, with the reason. An answer's time does not include storing the pod. CPU time is that
-of the replicas alone. In the end the quota must say what is stored; the benchmark fails if it does not in time.
+Each connection goes to one replica, and sends its next request when its pod is stored. The quota has room for every
+request. If one is refused nevertheless, it is counted with the reason. The time of an answer does not include storing
+the pod. CPU time is that of the replicas. At the end the quota must say what is stored; the benchmark fails if this
+takes too long.
 """
 
 from __future__ import annotations
@@ -41,9 +43,9 @@ __all__ = ("Load", "Outcome", "measure")
 ROOT = Path(__file__).parents[1]
 CRD = ROOT / "docs" / "controllers" / "quota-webhook" / "crd.yaml"
 WEBHOOK = "from kinformer_controllers.groupquota.command import quota_webhook; quota_webhook()"
-#: The annotation by which a pod tells the server the uid that was reviewed.
+#: The annotation of a pod with the uid that was reviewed.
 UID = "benchmarks.kinformer.dev/uid"
-#: Seconds until the quota says what is stored, at most: a leader looks at what is reserved each five seconds.
+#: The most seconds until the quota says what is stored. A leader looks at the reservations every five seconds.
 SETTLED = 30.0
 
 
@@ -51,11 +53,11 @@ class ReviewedUids:
     """
     An admission plug-in: a pod keeps the uid with which it was reviewed.
 
-    kube-apiserver does both, the uid and the question; here the client asks, and tells the uid by an annotation.
+    kube-apiserver chooses the uid and asks the webhook. Here the client does both, and an annotation has the uid.
     """
 
     def admit(self, attributes: Attributes) -> None:
-        """Nothing: the server is yet to give an object its uid."""
+        """Do nothing: the server gives the object its uid later."""
 
     def validate(self, attributes: Attributes) -> None:
         """Replace the uid that the server gave."""
@@ -65,7 +67,7 @@ class ReviewedUids:
 
 
 async def serve(kubeconfig: str) -> None:
-    """An embedded API server that keeps reviewed uids, until it is interrupted."""
+    """Run an embedded API server with :class:`ReviewedUids` until it is interrupted."""
     async with ApiServer(plugins=False) as server:
         server.admission.plugins.append(ReviewedUids())
         server.write_kubeconfig(kubeconfig)
@@ -75,7 +77,7 @@ async def serve(kubeconfig: str) -> None:
 
 @contextmanager
 def process(*command: str) -> Iterator[tuple[int, str]]:
-    """A Python process, once it has said that it serves: its id and what it said."""
+    """Start a Python process, and wait until it prints that it serves. Yields its id and the line that it printed."""
     running = subprocess.Popen(
         [sys.executable, "-u", *command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )
@@ -92,7 +94,7 @@ def process(*command: str) -> Iterator[tuple[int, str]]:
 
 
 def cpu_seconds(pid: int) -> float:
-    """What a process has used."""
+    """The CPU time of a process, in seconds."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -100,10 +102,14 @@ def cpu_seconds(pid: int) -> float:
 @dataclass(frozen=True, slots=True)
 class Load:
     """
-    What is asked.
+    The requests of a run.
 
-    :param rate: requests a second, however long the answers take; each connection asks when it has its answer if None
-    :param is_stored: whether pods are stored that are admitted
+    :param replicas: the number of replicas of the webhook
+    :param requests: the number of requests
+    :param connections: the number of connections
+    :param rate: requests a second, however long the answers take; if None, each connection sends its next request when
+        it has its answer
+    :param is_stored: whether admitted pods are stored
     """
 
     replicas: int = 1
@@ -116,11 +122,14 @@ class Load:
 @dataclass(slots=True)
 class Outcome:
     """
-    What came of it.
+    The result of a run.
 
-    :ivar refused: how often, by code and message
-    :ivar times: seconds until each answer
-    :ivar writes: of anything but pods
+    :ivar admitted: how many requests were admitted
+    :ivar refused: how many requests were refused, by code and message
+    :ivar times: the seconds until each answer
+    :ivar seconds: how long the run took
+    :ivar cpu: the CPU seconds of the replicas
+    :ivar writes: how many objects other than pods were written
     """
 
     admitted: int = 0
@@ -152,7 +161,7 @@ class Asker:
         return cls(*await asyncio.open_connection("localhost", port, ssl=tls))
 
     async def ask(self, pod: dict[str, Any]) -> dict[str, Any]:
-        """What is answered to the create of a pod."""
+        """Send the review of a pod's create; returns the response."""
         body = json.dumps(_review(pod)).encode()
         lines = ["POST /validate?timeout=10s HTTP/1.1", "Host: x", "Content-Type: application/json"]
         head = "\r\n".join([*lines, f"Content-Length: {len(body)}", "", ""])
@@ -190,9 +199,9 @@ def _review(pod: dict[str, Any]) -> dict[str, Any]:
 
 async def measure(load: Load) -> Outcome:
     """
-    Start all processes, ask, and see to it that the quota says in the end what is stored.
+    Start all processes, send the requests, and wait until the quota says what is stored.
 
-    :raises SystemExit: if it does not
+    :raises SystemExit: if this takes longer than :data:`SETTLED`, or a process ends early
     """
     with tempfile.TemporaryDirectory() as folder, ExitStack() as processes:
         key, certificate, kubeconfig = (str(Path(folder) / name) for name in ("tls.key", "tls.crt", "kubeconfig"))
@@ -237,12 +246,12 @@ async def measure(load: Load) -> Outcome:
 
 
 async def _version(resource: Any) -> int:
-    """How many writes the server has seen: its versions are numbers in a row."""
+    """The latest resourceVersion. The server increases it by one for each write, so it counts the writes."""
     return int((await resource.list(limit=1)).resource_version)
 
 
 async def _until(true: Callable[[dict[str, Any]], bool], quotas: Any) -> None:
-    """Return when the quota's status is as wanted."""
+    """Return when the quota's status is as wanted. Ends the program if it takes longer than :data:`SETTLED`."""
     end = time.monotonic() + SETTLED
     while not true((await quotas.get("g")).get("status") or {}):
         if time.monotonic() > end:
@@ -300,7 +309,7 @@ def main() -> None:
     parser.add_argument("--replicas", type=int, nargs="*", default=[1, 3])
     parser.add_argument("--requests", type=int, default=1500)
     parser.add_argument("--connections", type=int, default=64)
-    parser.add_argument("--rate", type=float, help="requests a second; as many as there are answers if not given")
+    parser.add_argument("--rate", type=float, help="requests a second; by default each connection waits for its answer")
     parser.add_argument("--never-stored", action="store_true", help="admitted pods are not stored")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--serve", help=argparse.SUPPRESS)

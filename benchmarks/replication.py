@@ -1,11 +1,11 @@
-"""What the ReplicationController controller costs: ``python -m benchmarks.replication``.
+"""The cost of the ReplicationController controller: ``python -m benchmarks.replication``.
 
-The embedded API server runs in a process of its own; what is counted is this process, which holds the client, the
-informers and the controller, and nothing else. Times are of the wall, CPU is this process's alone.
+The embedded API server runs in another process. The figures are wall time, and the CPU time of this process, which has
+the client, the informers and the controller.
 
-- ``up`` and ``down``: one ReplicationController from 0 to so many replicas and back, until its status says so;
-- ``fairness``: many ReplicationControllers that are made at once. How long each has waited for its first sync, and
-  until its status was what it asked for.
+- ``up`` and ``down``: one ReplicationController is scaled from 0 to many replicas and back, until its status says so;
+- ``fairness``: many ReplicationControllers are made at once. Measured is how long each waits for its first sync, and
+  how long until its status has the wanted replicas.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def manifest(name: str, replicas: int) -> V1ReplicationController:
 
 
 class Bench:
-    """A manager at work, and what its cache shows."""
+    """A manager, and what its cache shows."""
 
     def __init__(self, client: Client, workers: int) -> None:
         self.rcs = client.resource(V1ReplicationController)
@@ -72,11 +72,11 @@ class Bench:
                 self._all_reached.set()
 
     def on_delete(self, rc: Any, /) -> None:
-        """None goes while this runs."""
+        """No object is deleted while this runs."""
 
     @asynccontextmanager
     async def until(self, replicas: dict[str, int]) -> AsyncIterator[None]:
-        """Leave once the cache shows a status with so many replicas for each of these."""
+        """At the end of the block, wait until the statuses in the cache have these replicas, by name."""
         self._waiting, self._all_reached = dict(replicas), anyio.Event()
         yield
         await self._all_reached.wait()
@@ -154,9 +154,9 @@ async def run(kubeconfig: Path, arguments: argparse.Namespace) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--replicas", type=int, default=2000)
-    parser.add_argument("--controllers", type=int, default=200, help="how many for fairness; 0 to leave it out")
+    parser.add_argument("--controllers", type=int, default=200, help="how many for fairness; 0 to leave this part out")
     parser.add_argument("--workers", type=int, default=5)
-    parser.add_argument("--profile", action="store_true", help="show where the time goes, which takes longer so")
+    parser.add_argument("--profile", action="store_true", help="profile the run, which makes it slower")
     arguments = parser.parse_args()
     with api_server() as kubeconfig:
         anyio.run(run, kubeconfig, arguments)

@@ -1,8 +1,8 @@
-"""Measure everything and write it down: ``python -m benchmarks.report``.
+"""Run all benchmarks, and write the report of them: ``python -m benchmarks.report``.
 
-Runs every benchmark, the other clients' too, and a profile; keeps the figures in ``docs/benchmarks/results.json``,
-draws ``docs/benchmarks/*.svg``, and puts tables into ``docs/benchmarks.md`` between its markers. With names, only those
-benchmarks are measured again and the others' figures stay; with ``--render``, nothing is.
+It runs every benchmark, also those of other clients, and a profile. It keeps the figures in
+``docs/benchmarks/results.json``, draws ``docs/benchmarks/*.svg``, and writes tables into ``docs/benchmarks.md`` between
+its markers. With names, only those benchmarks run, and the figures of the others stay. With ``--render`` none runs.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def main() -> int:
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help=f"of {', '.join(CASES)}, peers and profile; default: all"
     )
-    parser.add_argument("--render", action="store_true", help="measure nothing: write the page anew from the results")
+    parser.add_argument("--render", action="store_true", help="run no benchmark: write the page again from the results")
     parser.add_argument("--quick", action="store_true", help="small runs, to try this out")
     options = parser.parse_args()
     try:
@@ -62,9 +62,13 @@ def main() -> int:
 
 def measure(names: list[str], *, quick: bool) -> Results:
     """
-    Run benchmarks; what was measured before, on the same machine with the same Python, is kept beside them.
+    Run benchmarks, and write their results.
 
-    :raises BenchError: if one fails
+    Earlier results of other benchmarks are kept, if they are of the same machine and the same Python.
+
+    :param names: of benchmarks, ``peers`` or ``profile``; empty for all
+    :param quick: whether to make small runs
+    :raises BenchError: if a benchmark fails before there is any result
     """
     need_charts()
     structlog.configure(logger_factory=structlog.ReturnLoggerFactory())
@@ -86,7 +90,7 @@ def measure(names: list[str], *, quick: bool) -> Results:
             try:
                 anyio.run(bench)
             except (BenchError, KeyboardInterrupt) as error:
-                # Minutes of measuring are not thrown away for the one that failed, or that somebody did not wait for.
+                # Keep the results so far: they took minutes. Only the benchmark that failed or was interrupted is lost.
                 if not file.exists():
                     raise
                 print(f"report: stopped: {error!r}; what was measured before is kept", file=sys.stderr)
@@ -105,7 +109,11 @@ def measure(names: list[str], *, quick: bool) -> Results:
 
 
 def profile(events: int) -> Table:
-    """The functions that take most of the time themselves, while a typed informer as a user gets it sees events."""
+    """
+    Profile a typed informer with default settings; returns the functions that take most of the time.
+
+    :param events: the number of events that it sees
+    """
     profiler = cProfile.Profile()
 
     async def profiled() -> None:
@@ -115,8 +123,8 @@ def profile(events: int) -> Table:
             profiler.disable()
 
     anyio.run(profiled)
-    stats = pstats.Stats(profiler).stats  # type: ignore[attr-defined]  # typeshed does not know of it
-    # Waiting for the server is no work.
+    stats = pstats.Stats(profiler).stats  # type: ignore[attr-defined]  # missing in typeshed
+    # Waiting for the server is not a cost of the informer.
     work = {where: taken for where, taken in stats.items() if "'poll' of 'select.epoll'" not in where[2]}
     whole = sum(taken[2] for taken in work.values())
     table = Table("Where the time goes, under Python's profiler", ("share %",), lower_is_better=True)
@@ -143,7 +151,7 @@ def _function(file: str, line: int, name: str) -> str:
 
 
 def blocks(results: Results) -> dict[str, str]:
-    """What goes between the page's markers, by their names."""
+    """The texts between the page's markers, by the names of the markers."""
     return {
         "environment": _environment(results),
         "targets": targets_table(results),
@@ -153,7 +161,7 @@ def blocks(results: Results) -> dict[str, str]:
 
 
 def filled(page: str, texts: dict[str, str]) -> str:
-    """The page with these texts between its markers; what there is no text for says so."""
+    """The page with these texts between its markers. A marker without a text gets the words "Not measured."."""
     return _MARKED.sub(lambda mark: f"{mark[1]}{texts.get(mark[2], 'Not measured.')}\n{mark[3]}", page)
 
 
@@ -163,7 +171,7 @@ def _markdown(name: str, table: Table) -> str:
         lines += [f"![{table.title}](benchmarks/{name}.svg)", ""]
     columns = table.columns
     lines += [f"| | {' | '.join(columns)} |", f"|---|{'---:|' * len(columns)}"]
-    # A function's name can have what Markdown takes for markup.
+    # Markdown would take some characters in a function's name for markup.
     label = "`{}`" if name == _PROFILE else "{}"
     lines += [f"| {label.format(row.label)} | {' | '.join(table.cells(row))} |" for row in table.rows]
     lines += [f"\n{label} cannot run: {why}" for label, why in table.failures]

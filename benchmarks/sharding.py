@@ -1,12 +1,12 @@
-"""What sharing the keys out brings: ``python -m benchmarks.sharding``.
+"""The effect of sharding the keys: ``python -m benchmarks.sharding``.
 
-The embedded API server runs in a process of its own, and so does each member: ``kinformer manager --shards 64`` with
-the ReplicaSet controller. For 1, 2, 3 and 4 members, over the same namespaces, ReplicaSets and Pods:
+The embedded API server has its own process, and so has each member: ``kinformer manager --shards 64`` with the
+ReplicaSet controller. The figures, for 1, 2, 3 and 4 members with the same namespaces, ReplicaSets and Pods:
 
-- memory of a member once all is in its cache, and how much of that is more than a member without objects has;
-- CPU of a member while every ReplicaSet is scaled up by one;
-- how many ranges moved when the last member joined, against the least possible;
-- seconds from a member's start, SIGTERM or SIGKILL until the ranges have the owners that they should have.
+- the memory of a member when its cache is full, and how much more this is than the memory of a member without objects;
+- the CPU time of a member while every ReplicaSet is scaled up by one;
+- how many ranges moved when the last member joined, and the least number possible;
+- the seconds from a member's start, SIGTERM or SIGKILL until the ranges have the owners that they should have.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _TICK = os.sysconf("SC_CLK_TCK")
 
 
 class Member:
-    """One process."""
+    """A member of the group, in its own process."""
 
     def __init__(self, kubeconfig: Path, number: int, log: Path) -> None:
         command = [sys.executable, "-m", "kinformer", "manager", "--kubeconfig", str(kubeconfig)]
@@ -48,13 +48,13 @@ class Member:
 
     @property
     def cpu(self) -> float:
-        """Seconds."""
+        """The CPU time of its process, in seconds."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / _TICK
 
     @property
     def memory(self) -> float:
-        """MB that are resident."""
+        """The resident memory of its process, in MiB."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS")) / 1024
 
@@ -64,7 +64,13 @@ class Member:
 
 
 class Cluster:
-    """The server's contents, as the benchmark sees them."""
+    """
+    The objects of the server.
+
+    :param namespaces: the number of namespaces
+    :param sets: the number of ReplicaSets in each namespace
+    :param replicas: the replicas of each ReplicaSet
+    """
 
     def __init__(self, client: Client, namespaces: int, sets: int, replicas: int) -> None:
         self.client = client
@@ -79,7 +85,7 @@ class Cluster:
             await self.client.resource(V1ReplicaSet).create(_replica_set(namespace, name, self.replicas))
 
     async def scale_up(self) -> None:
-        """One replica more for each, and wait until the Pods are there."""
+        """Scale each ReplicaSet up by one, and wait until the Pods exist."""
         self.replicas += 1
         for namespace, name in self.names:
             await self.client.resource(V1ReplicaSet).patch(name, {"spec": {"replicas": self.replicas}}, namespace)
@@ -87,11 +93,11 @@ class Cluster:
 
     async def until_all_pods(self) -> None:
         pods, wanted = self.client.resource(dict, V1Pod), self.replicas * len(self.names)
-        while len((await pods.list()).items) < wanted:  # noqa: ASYNC110 - a watch would be one more for the server
+        while len((await pods.list()).items) < wanted:  # noqa: ASYNC110  # a watch is more work for the server
             await anyio.sleep(0.5)
 
     async def owners(self) -> tuple[str, ...]:
-        """Who owns each range."""
+        """The owner of each range; empty if there is no Lease with them yet."""
         leases = await self.client.resource(dict, V1Lease).list(LEASES)
         for lease in leases.items:
             if lease["metadata"]["name"] == GROUP:
@@ -99,7 +105,11 @@ class Cluster:
         return ()
 
     async def until_owned_by(self, members: list[Member]) -> tuple[float, tuple[str, ...]]:
-        """Seconds until each of these owns what it should; and who owns what then."""
+        """
+        Wait until each member owns the ranges that it should.
+
+        :return: the seconds that this took, and the owner of each range
+        """
         wanted = {member.identity for member in members}
         began = time.perf_counter()
         while True:
@@ -111,7 +121,7 @@ class Cluster:
 
 
 def identity_of(owner: str) -> str:
-    """What a member was called by its flag."""
+    """The identity that a member got by its flag, from the name of an owner."""
     return owner.removeprefix(f"{GROUP}-").partition("-")[0]
 
 
@@ -123,12 +133,12 @@ def _replica_set(namespace: str, name: str, replicas: int) -> V1ReplicaSet:
     return from_dict(V1ReplicaSet, {"metadata": {"name": name, "namespace": namespace}, "spec": spec})
 
 
-#: So that a Pod is about as large as in a cluster.
+#: Variables that make a Pod about as large as in a cluster.
 _ENV = [{"name": f"SETTING_{number}", "value": "x" * 40} for number in range(40)]
 
 
 async def settle(members: list[Member]) -> None:
-    """Wait until nobody uses more CPU than its Lease needs."""
+    """Wait until every member uses only the little CPU time that its Lease needs, for three seconds."""
     quiet = 0
     while quiet < 3:
         before = [member.cpu for member in members]
@@ -165,7 +175,7 @@ async def measure(counts: list[int], namespaces: int, sets: int, replicas: int) 
             await cluster.until_all_pods()
             members.pop().stop()
             for count in counts:
-                # All anew: memory that a process once had does not all go back to the system.
+                # New processes for each count: a process does not give all its memory back to the system.
                 while members:
                     members.pop().stop()
                 members += [start(10 * count + number) for number in range(count - 1)]

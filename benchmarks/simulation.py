@@ -1,14 +1,15 @@
-"""What simulated runs cost: ``python -m benchmarks.simulation [--seeds N]``.
+"""The cost of simulated runs: ``python -m benchmarks.simulation [--seeds N]``.
 
-- seeds a second: the ReplicationController's scenario, three pods up and down with two faults: the manager is killed
-  after a write, and an event is hidden from it;
-- events a second: a ConfigMap that is changed again and again, seconds of virtual time apart, seen by an informer;
-- memory of a world: what a run leaves to be freed, and its peak, by tracemalloc;
-- virtual time: an hour in which a manager and its watches do nothing but live.
+- seeds a second: a ReplicationController is scaled to three pods and back to none, with two faults: the manager is
+  killed after a write, and an event is hidden from it;
+- events a second: an informer sees a ConfigMap that is changed again and again, every five seconds of virtual time;
+- memory of a world: the peak of a run, and what is left after it, by tracemalloc;
+- virtual time: an hour in which a manager has no work.
 
-All is CPU time of this process on one core, which does not count the time that others had the machine. They do have
-the caches and half of each core, though. So beside each figure stands how long a loop of a million additions took
-meanwhile: on this machine it takes 40 ms when nobody else is there.
+All times are CPU time of this process, on one core. This does not include the time in which other processes ran, but
+they slow this one down, because they share the caches and the cores. So beside each figure is the time of a loop of a
+million additions, measured between the runs. On the machine of the documented figures it takes 40 ms if no other
+process runs.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ async def up_and_down(world: World) -> None:
 
 @cache
 def undisturbed() -> Reference:
-    """What the runs with faults are compared with."""
+    """The run without faults, with which the others are compared."""
     return checked(run_world(up_and_down)).reference
 
 
@@ -71,7 +72,7 @@ def with_two_faults(seed: int) -> RunResult:
 def many_events(seed: int) -> RunResult:
     def looker(context: ControllerContext) -> Controller:
         async def sync(key: str) -> None:
-            """Only the events count."""
+            """Do nothing: only the events are counted."""
 
         return Controller("looker", sync, clock=context.clock).watch(context.informers.informer_for(V1ConfigMap))
 
@@ -102,8 +103,12 @@ def checked(result: RunResult) -> RunResult:
 
 
 def cost(run: Callable[[int], RunResult], count: int) -> tuple[float, float, RunResult]:
-    """CPU seconds of a run, the middle one of so many; milliseconds of the loop in between; the last result."""
-    result = run(0)  # what is imported and looked up once
+    """
+    Measure runs.
+
+    :return: the median CPU seconds of a run, the median milliseconds of the loop between runs, and the last result
+    """
+    result = run(0)  # imports modules and fills caches, which is not to be measured
     seconds, loops = [], []
     for seed in range(count):
         began = time.process_time()
@@ -121,7 +126,7 @@ def _loop() -> float:
 
 
 def memory(run: Callable[[int], RunResult]) -> tuple[float, float]:
-    """Megabytes at the peak of a run, and what is left when its result is dropped and garbage is collected."""
+    """The MiB at the peak of a run, and those left when its result is dropped and garbage is collected."""
     run(0)
     gc.collect()
     tracemalloc.start()

@@ -1,4 +1,4 @@
-"""What was aimed at, beside what was measured: the first table of ``docs/benchmarks.md``."""
+"""The targets of the project, beside the measured figures: the first table of ``docs/benchmarks.md``."""
 
 from __future__ import annotations
 
@@ -18,9 +18,12 @@ _ALL = "all fields decoded at once"
 @dataclass(frozen=True, slots=True)
 class Target:
     """
-    :param bound: what was aimed at
-    :param measured: the figure in results, None where it is not there
-    :param unit: written after both
+    A target.
+
+    :param what: what is measured, for the table
+    :param bound: the figure to reach
+    :param measured: finds the measured figure in results; returns None if it is not there
+    :param unit: the unit of both figures
     :param at_least: whether more is better
     """
 
@@ -56,7 +59,11 @@ def _pipeline(what: str, mode: str, bound: float) -> Target:
 
 
 def _per_handler(others: int) -> Callable[[float, float], float]:
-    """Microseconds for each of so many handlers more."""
+    """
+    The microseconds of CPU time for each further handler.
+
+    :param others: how many more handlers the second figure has
+    """
     return lambda few, many: (1e6 / many - 1e6 / few) / others
 
 
@@ -182,7 +189,7 @@ TARGETS = (
 
 
 def targets_table(results: Results) -> str:
-    """As Markdown."""
+    """The table of targets and measured figures, as Markdown."""
     lines = ["| | aimed at | measured | |", "|---|---:|---:|---|"]
     for target in TARGETS:
         value = target.measured(results)
