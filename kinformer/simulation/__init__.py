@@ -1,8 +1,8 @@
-"""A seeded world: an API server and any number of managers in one process, in virtual time, with faults.
+"""A simulated world: an API server and any number of managers in one process, in virtual time, with faults.
 
-:func:`run_world` runs a scenario once, by a :class:`Plan`, in a :class:`World`. It is a plain function that runs an
-event loop of its own, so it is called where no other one runs. :func:`simulate` makes a test of a scenario.
-:func:`explore` and :func:`systematic` run one under many plans, and shrink what fails.
+:func:`run_world` runs a scenario once, by a :class:`Plan`, in a :class:`World`. It is a plain function with its own
+event loop, so call it where no other loop runs. :func:`simulate` makes a test of a scenario. :func:`explore` and
+:func:`systematic` run a scenario under many plans, and make the plans that fail smaller.
 
 Each module's docstring says what it does.
 """

@@ -1,16 +1,21 @@
-"""Time and randomness inside a simulated run: from the loop and the seed, whoever asks for them, and however.
+"""Time and randomness inside a simulated run: both come from the loop and the seed, for all code that runs.
 
-While the block of :func:`deterministic` runs, these come from its source: the module :mod:`random`, ``os.urandom`` and
-what is built on it (:mod:`uuid`, :mod:`secrets`), a :class:`random.Random` without a seed, the functions of
-:mod:`time`, ``datetime.now()`` and ``utcnow()`` and ``date.today()``, work that is given to threads. asyncio's
-tasks, ``gather`` and ``wait_for`` are the same on every Python. After it everything is as before.
+While the block of :func:`deterministic` runs, these are replaced:
 
-What it cannot reach: a function that somebody has imported by its name before, such as ``from time import monotonic``
-(code of the project takes a :class:`~kinformer.clock.Clock`), extensions in C that ask the kernel, and the order of
-sets of strings, which differs between processes unless PYTHONHASHSEED is set.
+* time: the functions of :mod:`time`, ``datetime.now()`` and ``utcnow()``, and ``date.today()``
+* randomness: the module :mod:`random`, a :class:`random.Random` without a seed, and ``os.urandom``, which :mod:`uuid`
+  and :mod:`secrets` use
+* threads: work for a thread runs in the loop's thread
+* asyncio's tasks, ``gather`` and ``wait_for``, so that they are the same on every Python
 
-The methods of :class:`datetime.datetime` are replaced in the dictionary of the type itself. That is private to CPython,
-and the only way: code holds the type by its name, and msgspec and others know this very type.
+After the block everything is as before.
+
+It does not reach a function that a module has imported by its name, such as ``from time import monotonic`` (code of the
+project takes a :class:`~kinformer.clock.Clock`), C extensions that ask the kernel, or the order of sets of strings,
+which differs between processes unless PYTHONHASHSEED is set.
+
+The methods of :class:`datetime.datetime` are replaced in the dictionary of the type itself. This uses CPython's private
+parts, and there is no other way: modules have imported the type by its name, and msgspec compares with this type.
 """
 
 from __future__ import annotations
@@ -42,18 +47,23 @@ _NANO: Final = 10**9
 
 
 class Source(Protocol):
-    """Where time comes from in a run."""
+    """The source of time in a run."""
 
     def monotonic(self) -> float:
         """Seconds since the run began."""
 
     def timestamp(self) -> float:
-        """The time of day of the process that asks, in seconds since 1970."""
+        """The wall-clock time of the process that asks, in seconds since 1970."""
 
 
 @contextmanager
 def deterministic(source: Source, seed: object) -> Iterator[None]:
-    """Have time come from a source, and all that is random from a seed, while the block runs. Not to be nested."""
+    """
+    Take time from a source and randomness from a seed while the block runs. Do not nest it.
+
+    :param source: the source of time
+    :param seed: all random numbers are drawn from it; it is used by its text
+    """
     draw = random.Random(f"entropy {seed}")
     state = random.getstate()
     with ExitStack() as stack:
@@ -82,7 +92,7 @@ def _functions_of_time(source: Source) -> list[tuple[Any, str, Any]]:
 
 def _functions_of_chance(draw: random.Random) -> list[tuple[Any, str, Any]]:
     class Random(random.Random):
-        """One that is seeded from the run's seed, if nobody gives it one."""
+        """A generator that gets its seed from the run's seed, if it is made without one."""
 
         def __init__(self, seed: Any = None) -> None:
             super().__init__(draw.getrandbits(64) if seed is None else seed)
@@ -97,7 +107,7 @@ def _methods_of_datetime(source: Source) -> dict[str, Any]:
     timestamp = source.timestamp
 
     def now(cls: Any, tz: _datetime.tzinfo | None = None) -> Any:
-        # Local time is UTC in a simulated world: the machine's time zone is none of its business.
+        # Local time is UTC in a simulated world, so that the machine's time zone does not change a run.
         found = cls.fromtimestamp(timestamp(), _UTC)
         return found.replace(tzinfo=None) if tz is None else found.astimezone(tz)
 
@@ -119,7 +129,7 @@ def _today(source: Source) -> Callable[[Any], Any]:
 
 @contextmanager
 def _replaced(type_: type[Any], methods: dict[str, Any]) -> Iterator[None]:
-    """Replace methods of a type that is written in C."""
+    """Replace methods of a type that is written in C, while the block runs."""
     names = gc.get_referents(type_.__dict__)[0]
     before = {name: names[name] for name in methods}
     try:
@@ -132,17 +142,18 @@ def _replaced(type_: type[Any], methods: dict[str, Any]) -> Iterator[None]:
 
 
 async def _in_this_thread(func: Callable[..., Any], *args: Any, **_: Any) -> Any:
-    """What would run in a thread runs here, after everybody had a turn."""
+    """Run a function that is meant for a thread: here, after other tasks had a turn."""
     await anyio.lowlevel.checkpoint()
     return func(*args)
 
 
 def _at_once(func: Callable[..., Any], *args: Any) -> Any:
-    """What such a thread would ask the loop for: it is the loop's own."""
+    """Run a function that a thread would hand to the loop: at once, since this is the loop's thread."""
     return func(*args)
 
 
-#: What differs from Python to Python. aiohttp makes tasks by the class itself, to have them begin at once.
+#: Parts of asyncio that differ between Python versions. ``Task`` is among them because aiohttp makes tasks by the class
+#: itself, to start them eagerly.
 _OF_ASYNCIO: Final = tuple(
     (module, name, value)
     for module in (asyncio, asyncio.tasks)

@@ -1,9 +1,9 @@
-"""Exploration: many runs of one scenario, by seed or by one deviation after the other, and what they found.
+"""Exploration: many runs of one scenario, one for each seed or for each single deviation.
 
-A scenario goes in. :func:`explore` plays it once for each seed, with faults by their rates. :func:`systematic` plays
-it once for each single deviation that the run without faults has a place for: every crash point, every event hidden,
-every restart onto every earlier version, as Sieve does. A run in which an oracle speaks up is shrunk to the fewest
-deviations, and comes out as a :class:`Failure`, which says how to play it again.
+:func:`explore` runs a scenario once for each seed, with random faults. :func:`systematic` runs it once for each single
+deviation that is possible in the run without faults: every crash point, every hidden event, every restart on every
+earlier version, as Sieve does. If an oracle reports a violation, the plan of the run is reduced to the fewest
+deviations. The result is a :class:`Failure`, whose plan plays the run again.
 
 The result is the same with any number of processes: runs are judged in the order of their seeds.
 """
@@ -35,18 +35,18 @@ __all__ = ("Failure", "NotShareable", "Report", "Run", "explore", "replay", "sys
 
 
 class NotShareable(TypeError):
-    """A scenario cannot be handed to other processes."""
+    """A scenario cannot be sent to other processes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
     """
-    One run, as far as others need to know of it.
+    A summary of one run.
 
-    :param plan: as it happened
-    :param oracles: the names of those that spoke up
-    :param seconds: of virtual time
-    :param records: how many its history has
+    :param plan: the plan with all deviations that happened
+    :param oracles: the names of the oracles that reported violations
+    :param seconds: the virtual time that it took
+    :param records: the number of records in its history
     """
 
     plan: Plan
@@ -65,8 +65,10 @@ class Failure:
     """
     A plan under which something is wrong.
 
-    :param plan: the smallest that was found
-    :param found: the plan as it was found first
+    :param plan: the smallest plan that fails
+    :param violations: what is wrong
+    :param history: what happened in the run of this plan
+    :param found: the plan that failed first
     :param tries: how many plans were played to make it smaller
     """
 
@@ -102,10 +104,15 @@ class Failure:
 @dataclass
 class Report:
     """
-    What an exploration came to.
+    The result of an exploration.
 
+    :param runs: the number of runs
+    :param failing: the number of runs with violations
+    :param failures: the different failures, each with its smallest plan
+    :param seconds: the virtual time of all runs together
+    :param records: the number of records of all runs together
     :param happened: how often each kind of deviation happened
-    :param failed: in how many runs each oracle spoke up
+    :param failed: in how many runs each oracle reported violations
     """
 
     runs: int = 0
@@ -131,7 +138,7 @@ class Report:
 
 
 OnRun = Callable[[Run], object]
-"""Is told of each run, in the order of the seeds."""
+"""A function that is called for each run, in the order of the seeds."""
 
 
 def explore(
@@ -145,14 +152,16 @@ def explore(
     on_run: OnRun | None = None,
 ) -> Report:
     """
-    Play a scenario once for each seed, with faults by their rates.
+    Play a scenario once for each seed, with random faults.
 
-    :param faults: the rates; those of :class:`Faults` if None
-    :param jobs: in how many processes
-    :param stop_after: end when so many different failures were found
-    :param shrinking: how many runs may be spent on making a failure smaller
-    :param on_run: is told of each run
-    :raises ScenarioError: if the scenario cannot be played at all
+    :param trial: the scenario
+    :param seeds: the seeds
+    :param faults: how often each kind of fault happens; the defaults of :class:`Faults` if None
+    :param jobs: the number of processes
+    :param stop_after: end after so many different failures
+    :param shrinking: the most runs for making one failure smaller
+    :param on_run: called for each run
+    :raises ScenarioError: if the scenario fails without any fault, and not by an assertion
     :raises NotShareable: if there are several processes, and the scenario cannot be imported in them
     """
     plans = ((Plan(seed), faults or Faults()) for seed in seeds)
@@ -170,13 +179,18 @@ def systematic(
     on_run: OnRun | None = None,
 ) -> Report:
     """
-    Play a scenario once for each single deviation that it has a place for.
+    Play a scenario once for each single deviation that is possible in it.
 
-    :param kinds: of deviations, of those that :func:`~kinformer.simulation.single.single_deviations` knows
-    :param most: at most so many of each kind, evenly spread; all if None
-    :raises ScenarioError: if the scenario cannot be played at all
+    :param trial: the scenario
+    :param kinds: the kinds of deviations: keys of :data:`~kinformer.simulation.single.KINDS`
+    :param most: the most deviations of each kind, evenly spread; all if None
+    :param jobs: the number of processes
+    :param stop_after: end after so many different failures
+    :param shrinking: the most runs for making one failure smaller
+    :param on_run: called for each run
+    :raises ScenarioError: if the scenario fails without any fault, and not by an assertion
     :raises NotShareable: if there are several processes, and the scenario cannot be imported in them
-    :raises ValueError: if there is no such kind
+    :raises ValueError: if a kind is not known
     """
     deviations = single_deviations(trial.undisturbed, kinds, most)
     plans = ((Plan(0, (deviation,)), None) for deviation in deviations)
@@ -184,7 +198,11 @@ def systematic(
 
 
 def replay(trial: Trial, plan: Plan) -> Report:
-    """Play one plan, as it is."""
+    """
+    Play one plan. A failure is not made smaller.
+
+    :raises ScenarioError: if the scenario fails without any fault, and not by an assertion
+    """
     report = Report()
     outcome = trial.play(plan)
     report.add(Run.of(outcome))
@@ -202,7 +220,7 @@ def _explore(
     report = Report()
     first = trial.undisturbed
     if not first.is_clean:
-        # Each other run would fail as well: there is nothing to explore.
+        # The run without faults fails, so every other run would fail, too.
         report.add(Run.of(first))
         report.failures.append(Failure(first.plan, first.violations, first.history, first.plan))
         return report
@@ -220,7 +238,7 @@ def _explore(
 
 
 def _is_like(failure: Failure, run: Run) -> bool:
-    """Whether a person would take a run for one more of a failure: the same oracle, after faults of the same kinds."""
+    """Whether a run looks like a known failure: the same oracle, and all kinds of faults of that failure."""
     kinds = {type(deviation) for deviation in failure.plan.deviations}
     return kinds <= {type(deviation) for deviation in run.plan.deviations} and not run.oracles.isdisjoint(
         violation.oracle for violation in failure.violations
@@ -228,7 +246,7 @@ def _is_like(failure: Failure, run: Run) -> bool:
 
 
 def _shrunk(trial: Trial, run: Run, most: int) -> Failure:
-    """The failure of a run, with as small a plan as is found in so many tries."""
+    """The failure of a run, with the smallest plan that is found in `most` runs."""
 
     def fails(plan: Plan) -> bool:
         return not run.oracles.isdisjoint(violation.oracle for violation in trial.play(plan).violations)
@@ -246,10 +264,10 @@ _trial: Trial | None = None
 
 def _begin(pickled: bytes) -> None:
     global _trial
-    # Ctrl-C reaches every process of a terminal. The one that hands out the work ends the others.
+    # Ctrl-C reaches all processes of a terminal. Only the main process handles it, and ends the others.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _trial = pickle.loads(pickled)
-    # The reference is played anew: that costs one run, and needs nothing else to be handed over.
+    # Each process makes the reference itself. This costs one run, and only the scenario has to be sent.
     assert _trial is not None
     _ = _trial.reference
 
@@ -261,7 +279,7 @@ def _play_here(tasks: list[_Task]) -> list[Run]:
 
 @contextmanager
 def _runner(trial: Trial, jobs: int) -> Iterator[Callable[[Iterable[_Task]], Iterator[Run]]]:
-    """What plays plans one after the other, or several at once, and gives their runs in the plans' order."""
+    """A function that plays plans, here or in `jobs` processes, and returns their runs in the plans' order."""
     if jobs <= 1:
         yield lambda tasks: (Run.of(trial.play(plan, faults)) for plan, faults in tasks)
         return
@@ -269,7 +287,7 @@ def _runner(trial: Trial, jobs: int) -> Iterator[Callable[[Iterable[_Task]], Ite
         pickled = pickle.dumps(Trial(trial.scenario, trial.checks, trial.options))
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise NotShareable(f"several processes need a scenario that can be imported: {error}") from error
-    # A process that is forked would have this one's threads' locks, and none of its threads.
+    # A forked process would have the locks of this one's threads, but not the threads that release them.
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin, initargs=(pickled,))
     try:
@@ -279,7 +297,7 @@ def _runner(trial: Trial, jobs: int) -> Iterator[Callable[[Iterable[_Task]], Ite
 
 
 def _in_order(pool: ProcessPoolExecutor, jobs: int, tasks: Iterable[_Task]) -> Iterator[Run]:
-    """No more is handed out than keeps all processes busy: the first failure may end it all."""
+    """Submit only as many plans as keep all processes busy: the first failure may end the exploration."""
     left = iter(tasks)
     batches: Iterator[list[_Task]] = iter(lambda: list(islice(left, _AT_ONCE)), [])
     waiting = [pool.submit(_play_here, batch) for batch in islice(batches, jobs * 2)]

@@ -1,11 +1,11 @@
-"""The fault injector: asked at each point of a run what goes wrong there.
+"""The fault injector: it decides at each point of a run what goes wrong there.
 
-Points of a run go in: a write is done, a request comes, an event is about to reach a process. Deviations come out. They
-are those that the plan names for this point, and those that a seeded dice throws by the rates of :class:`Faults`. All
-that happened is noted: :attr:`Injector.happened` is a plan that does the same without rates.
+A point is, for example: a write is done, a request arrives, an event is about to reach a process. The injector returns
+the deviations for this point: those that the plan names, and those that are drawn at random by the rates of
+:class:`Faults`. It remembers all that happened: :attr:`Injector.plan_as_it_happened` does the same without rates.
 
-The injector keeps the counts by which plans name their moments. It draws from a generator of its own, so that a plan
-without rates leaves all other draws of the run as they were.
+The injector keeps the counts by which plans name their moments. It draws from its own generator, so that faults do not
+change the other random numbers of a run.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ __all__ = ("Faults", "FaultsError", "Injector", "moment_of")
 
 
 class FaultsError(ValueError):
-    """There is no such fault, or its rate is not one. The text names it."""
+    """A fault is not known, or its rate is not a probability. The text names the fault."""
 
 
 @dataclass(frozen=True, slots=True)
 class Faults:
     """
-    How often what goes wrong, as a probability at each point where it could.
+    How often each kind of fault happens: a probability from 0 to 1 for each point where it can happen.
 
-    :param crash: after a write
-    :param restart: after a write; the process comes back on a server that is behind
+    :param crash: after a write: see :class:`~kinformer.simulation.plan.Crash`, and so on for the others
+    :param restart: after a write; the process starts again on a server that is behind
     :param pause: after a write
-    :param jump: after a write. Zero, since a controller that waits for a time may rightly end elsewhere
-    :param split: after a write; has an effect only on a process that elects leaders
+    :param jump: after a write. By default zero: a controller that waits for a time may rightly end in another state
+    :param split: after a write; it has an effect only on a process that holds Leases
     :param conflict: before a write
     :param cut: at a request
     :param refuse: at a request
@@ -57,10 +57,11 @@ class Faults:
     :param hide: at an event
     :param silent: at an event
     :param restart_server: after a change
-    :param partition: after a write. Zero: a process that elects no leader has no more to fear from it than from cuts
-    :param most: so many faults in a run. Then nothing goes wrong any more, and what runs has to settle
-    :param swarm: whether each seed leaves out about half of the kinds. Runs differ more from one another that way
+    :param partition: after a write. By default zero: without leader election it finds no more than cuts do
+    :param most: the most faults in a run. After them nothing more goes wrong, and everything has to settle
+    :param swarm: whether each seed leaves out about half of the kinds, which makes runs differ more from one another
         (Groce et al., "Swarm testing", ISSTA 2012)
+    :raises FaultsError: if a rate is not from 0 to 1, or `most` is below zero
     """
 
     crash: float = 0.03
@@ -89,9 +90,9 @@ class Faults:
     @classmethod
     def only(cls, *, most: int = 4, swarm: bool = False, **rates: float) -> Faults:
         """
-        These rates, and none of the others.
+        Faults with these rates, and zero for all other kinds.
 
-        :raises FaultsError: if there is no fault of such a name
+        :raises FaultsError: if a name is not known, or a rate is not from 0 to 1
         """
         unknown = sorted(rates.keys() - set(RATES))
         if unknown:
@@ -100,11 +101,12 @@ class Faults:
 
     def spread(self, counts: Mapping[Hashable, int], expected: float = 2.0) -> Faults:
         """
-        These faults with rates that fit a scenario: so many in a run, however short or long it is.
+        Scale the rates to the length of a scenario, so that a run has about `expected` faults.
 
-        A short run would have none most of the time, and a long one would have all of them at its beginning.
+        Otherwise a short run would often have no fault, and a long run would have all its faults at the beginning.
 
-        :param counts: what the injector has counted in a run without faults
+        :param counts: the injector's counts in a run without faults
+        :param expected: the number of faults in a run, on average
         """
         points: Counter[str] = Counter()
         for key, count in counts.items():
@@ -120,9 +122,9 @@ class Faults:
 
 
 RATES = tuple(entry.name for entry in fields(Faults) if entry.name not in ("most", "swarm"))
-"""The faults that have a rate, by name."""
+"""The names of all kinds of faults."""
 
-# At which of the injector's points a rate is for.
+# The points of the injector at which each kind can happen.
 _PLACES: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("crash", "restart", "pause", "jump", "split", "partition"), ("write",)),
     "conflict": ("try",),
@@ -136,7 +138,7 @@ _WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 
 
 def moment_of(deviation: Deviation) -> Hashable:
-    """The point at which a deviation happens. Two of one kind with the same moment exclude each other."""
+    """The point at which a deviation happens. Only one deviation of a kind can happen at one point."""
     match deviation:
         case Crash() | Restart() | Pause() | Jump() | Split() | Partition():
             return "write", deviation.actor, deviation.write
@@ -157,18 +159,18 @@ def moment_of(deviation: Deviation) -> Hashable:
 @dataclass(eq=False)
 class Injector:
     """
-    What goes wrong in one run.
+    Decides what goes wrong in one run.
 
-    Ask for processes that may be disturbed only: users of the API who are not under test are not.
+    Call its methods only for processes that may be disturbed, not for other users of the API.
 
-    :param plan: what goes wrong in any case
-    :param faults: rates of what may go wrong besides
+    :param plan: the deviations that happen in any case
+    :param faults: the rates of further faults; None for no others
     """
 
     plan: Plan
     faults: Faults | None = None
     happened: list[Deviation] = field(default_factory=list, init=False)
-    """Everything that went wrong, in this order."""
+    """All deviations so far, in the order in which they happened."""
     counts: Counter[Hashable] = field(default_factory=Counter, init=False)
     _planned: dict[Hashable, list[Deviation]] = field(default_factory=dict, init=False)
     _rates: dict[str, float] = field(default_factory=dict, init=False)
@@ -182,33 +184,33 @@ class Injector:
             self._left = self.faults.most
             rates = {name: getattr(self.faults, name) for name in RATES}
             if self.faults.swarm:
-                # What came later than the others draws only where it is wanted: seeds go on meaning what they meant.
+                # Kinds that were added to the class later draw only if they have a rate. So seeds keep their meaning.
                 kinds = [name for name, rate in rates.items() if rate > 0 or name not in _LATER]
                 rates = {name: rates[name] for name in kinds if self._random.random() < 0.5}
             self._rates = {name: rate for name, rate in rates.items() if rate > 0}
 
     @property
     def plan_as_it_happened(self) -> Plan:
-        """The plan that does the same without rates. What was planned and did not happen is not in it."""
+        """The plan that does the same without rates. It has only those deviations that happened."""
         return Plan(self.plan.seed, tuple(self.happened))
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing can go wrong any more: all that was planned has happened, and no rate is left."""
+        """Whether nothing more can go wrong: all of the plan has happened, and no random fault is left."""
         return not self._planned and not (self._rates and self._left)
 
     def stop(self) -> None:
-        """Let nothing go wrong any more."""
+        """Let nothing go wrong from now on."""
         self._planned.clear()
         self._left = 0
 
     def before_write(self, actor: str) -> tuple[Deviation, ...]:
-        """The server is about to carry out a write of this process."""
+        """The deviations just before the server does a write of this process."""
         number = self._count("try", actor)
         return self._at((("try", actor, number),), {"conflict": lambda: Conflict(actor, number)})
 
     def after_write(self, actor: str) -> tuple[Deviation, ...]:
-        """A write of this process is in the storage, and its answer is not yet on the way."""
+        """The deviations when a write of this process is in the storage, and its response is not sent yet."""
         number = self._count("write", actor)
         draw = self._random
         return self._at(
@@ -225,7 +227,7 @@ class Injector:
 
     def request(self, actor: str, verb: str) -> tuple[Deviation, ...]:
         """
-        A request of this process is about to be sent.
+        The deviations at a request of this process.
 
         :param verb: one of the API's verbs: get, list, watch, create, update, patch, delete, deletecollection
         """
@@ -250,9 +252,9 @@ class Injector:
 
     def event(self, actor: str, name: str) -> tuple[Deviation, ...]:
         """
-        A line of a watch is about to reach this process.
+        The deviations before an event of a watch is sent to this process.
 
-        :param name: the object: ``pods/default/web-0``. What stands before the first slash is the resource
+        :param name: the object, with its resource before the first slash: ``pods/default/web-0``
         """
         resource = name.partition("/")[0]
         number = self._count("event", actor)
@@ -273,7 +275,7 @@ class Injector:
         )
 
     def change(self) -> tuple[Deviation, ...]:
-        """Somebody's change is in the storage, whoever it was."""
+        """The deviations after a change in the storage, by any writer."""
         number = self._count("change")
         draw = self._random
         return self._at(
@@ -286,7 +288,7 @@ class Injector:
         return self.counts[what]
 
     def _at(self, moments: tuple[Hashable, ...], kinds: dict[str, Callable[[], Deviation]]) -> tuple[Deviation, ...]:
-        """What happens at a point: all that is planned, otherwise one at most that is drawn."""
+        """The deviations at a point: all that the plan has for it; if there are none, at most one random fault."""
         found: tuple[Deviation, ...] = ()
         if self._planned:
             found = tuple(d for moment in moments for d in self._planned.pop(moment, ()))

@@ -1,7 +1,8 @@
-"""Callbacks, timers and tasks of the simulated loop: asyncio's own, without what is for debugging alone.
+"""Callbacks, timers and tasks of the simulated loop: like asyncio's, but without the code for debug mode.
 
-A run makes hundreds of them, and asyncio asks at each one, and again when it is cancelled, whether the loop debugs.
-This one never does. Where a task is named for a person it is by its name, so that no text depends on a place in memory.
+A run makes hundreds of them. asyncio checks for each one, also when it is cancelled, whether the loop is in debug mode.
+The simulated loop never is, so these classes leave the check out. A task's repr has its name and no address, so that no
+text in a run depends on addresses.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ class SimulatedHandle(asyncio.Handle):
     """A callback that was scheduled."""
 
     __slots__ = ()
-    # asyncio.Handle has slots of these names. They would be None in each handle.
+    # asyncio.Handle has slots with these names. As class attributes they need not be set in each handle.
     _repr = None
     _source_traceback = None
 
@@ -37,11 +38,11 @@ class SimulatedHandle(asyncio.Handle):
 
     def cancel(self) -> None:
         self._cancelled = True
-        self._callback = self._args = None  # type: ignore[assignment]
+        self._callback = self._args = None  # type: ignore[assignment]  # as asyncio's own does
 
 
 class SimulatedTimer(asyncio.TimerHandle):
-    """A callback that is called at a time."""
+    """A callback that is called at a certain time."""
 
     __slots__ = ()
     _repr = None
@@ -65,7 +66,7 @@ class SimulatedTimer(asyncio.TimerHandle):
     def cancel(self) -> None:
         if not self._cancelled:
             self._cancelled = True
-            self._callback = self._args = None  # type: ignore[assignment]
+            self._callback = self._args = None  # type: ignore[assignment]  # as asyncio's own does
             self._loop.note_cancelled_timer()
 
 
@@ -73,10 +74,10 @@ class SimulatedTask(asyncio.Task[Any]):
     """
     A task of the loop.
 
-    It begins at a later turn, also where whoever makes it has it begin at once: Pythons before 3.12 know no such thing,
-    and a run is the same one on all of them.
+    It always begins at a later turn and ignores `eager_start`. Python before 3.12 has no eager start, and a run has to
+    be the same on all versions.
 
-    :ivar number: by which it is known wherever an order is needed: its address differs from run to run
+    :ivar number: the order of tasks where one is needed; addresses differ from run to run
     """
 
     number: int
@@ -98,5 +99,5 @@ class SimulatedTask(asyncio.Task[Any]):
         return f"<task {self.get_name()!r}>"
 
 
-#: The numbers of tasks that are no simulated loop's: all the same, since there is no order among them.
+#: The number of tasks of other loops. They all have the same one, since they need no order.
 _ELSEWHERE: Final = itertools.repeat(-1)

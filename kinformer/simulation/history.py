@@ -1,8 +1,8 @@
 """The history of a simulated run: what each actor saw and did, in one order.
 
-The world appends a :class:`Record` for each thing that happens; oracles are given each record as it is appended, and
-timelines are drawn from all of them. Two runs are the same run if their digests are equal. So nothing that differs from
-process to process may get into a record: no addresses, no order of sets, no time of the machine.
+The world appends a :class:`Record` for each thing that happens. Oracles get each record when it is appended, and
+timelines are drawn from all records. Two runs are the same if their digests are equal. So a record must not have
+anything that differs between processes: no addresses, no order of sets, no real time.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ What: TypeAlias = Literal[
     "paused",
     "resumed",
     "request",  # the server got a request; detail: verb and query
-    "answer",  # the server has answered it; detail: the status
+    "answer",  # the server has answered a request; detail: the status
     "write",  # a change is in the storage; detail: ADDED, MODIFIED or DELETED
-    "event",  # a handler was told; detail: add, update or delete, and which handler
+    "event",  # a handler is called; detail: add, update or delete, and which handler
     "sync",  # a sync of the key in `object` began; detail: the controller
-    "synced",  # it ended; detail: the controller, and the error if there was one
-    "barred",  # it can write no more in a sync; told when it, or another one of its group, begins the same sync
+    "synced",  # a sync ended; detail: the controller, and the error if there was one
+    "barred",  # it can no longer write in a sync; recorded when it, or another of its group, begins the same sync
     "fault",  # a deviation; detail: its text in a plan
     "note",
 ]
-"""What can be told of in a record."""
+"""The kinds of records."""
 
 WHATS: frozenset[str] = frozenset(get_args(What))
 
@@ -42,8 +42,10 @@ class Record(NamedTuple):
     :param number: its place in the history, from zero
     :param time: seconds of virtual time since the run began
     :param actor: the process that did or saw it; ``user`` for the scenario, ``server`` for the server's own loops
+    :param what: the kind of the record
     :param object: resource, namespace and name: ``pods/default/web-0``; a key for syncs
     :param version: the object's resourceVersion as a number counted from the run's beginning; 0 for none
+    :param detail: see the comments on the kinds
     """
 
     number: int
@@ -65,7 +67,7 @@ class History:
     """
     The records of a run.
 
-    :ivar listeners: called with each record, right after it was appended
+    :ivar listeners: functions that are called with each record, right after it was appended
     """
 
     records: list[Record] = field(default_factory=list)
@@ -73,9 +75,9 @@ class History:
 
     def append(self, time: float, actor: str, what: What, name: str = "", version: int = 0, detail: str = "") -> Record:
         """
-        Add a record, and tell the listeners of it.
+        Append a record, and call the listeners.
 
-        :param name: of the object
+        :param name: the record's `object`
         """
         record = Record(len(self.records), time, actor, what, name, version, detail)
         self.records.append(record)
@@ -97,7 +99,7 @@ class History:
         return map(str, self.records)
 
     def digest(self) -> str:
-        """The SHA-256 of the lines, in hexadecimal digits: equal for two runs that are the same run."""
+        """The SHA-256 of the lines, in hexadecimal digits. It is equal for two runs that are the same."""
         sum_ = hashlib.sha256()
         for line in self.lines():
             sum_.update(line.encode())

@@ -1,4 +1,4 @@
-"""What a request is about, from its method and path: enough to count it, and to name its object in a history."""
+"""What a request is about, read from its method and path: for counting it, and for its object's name in a history."""
 
 from __future__ import annotations
 
@@ -8,19 +8,23 @@ __all__ = ("UNCOUNTED", "WRITES", "About", "about")
 
 WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 
-#: Resources that nothing depends on, or that are renewed all the time: nobody's n-th write is one of these.
+#: Resources whose writes are not counted: nothing depends on them, or they are renewed all the time.
 UNCOUNTED: Final = frozenset({"events", "events.events.k8s.io", "leases.coordination.k8s.io"})
 
 _VERBS: Final = {"POST": "create", "PUT": "update", "PATCH": "patch"}
-#: What may follow a namespace's name that is not a resource in it.
+#: The subresources of a namespace. They may follow its name in a path, and are not resources in the namespace.
 _OF_NAMESPACE: Final = ("status", "finalize")
 
 
 class About(NamedTuple):
     """
+    What a request is about.
+
     :param verb: one of the API's verbs
-    :param resource: plural and group: ``pods``, ``deployments.apps``; empty for what is not a resource
-    :param namespace: empty where the path has none, and so is `name`
+    :param resource: plural and group: ``pods``, ``deployments.apps``; empty if the path is not that of a resource
+    :param namespace: the namespace, empty if the path has none
+    :param name: the object's name, empty if the path has none; for a path without a resource, the path
+    :param subresource: the subresource, empty if the path has none
     """
 
     verb: str
@@ -31,12 +35,12 @@ class About(NamedTuple):
 
     @property
     def is_counted(self) -> bool:
-        """Whether it is a write that somebody may depend on."""
+        """Whether it is a write, and of a resource whose writes are counted."""
         return self.verb in WRITES and bool(self.resource) and self.resource not in UNCOUNTED
 
     @property
     def object(self) -> str:
-        """As records name it: ``pods/default/web-0``."""
+        """The object's name as in records: ``pods/default/web-0``."""
         return "/".join(filter(None, (self.resource, self.namespace, self.name)))
 
     def __str__(self) -> str:
@@ -45,7 +49,10 @@ class About(NamedTuple):
 
 def about(method: str, path: str) -> About:
     """
-    :param path: with the query
+    Find out what a request is about.
+
+    :param method: the HTTP method
+    :param path: the path with its query
     """
     path, _, query = path.partition("?")
     segments = path.strip("/").split("/")
