@@ -49,7 +49,7 @@ class Faults:
     :param restart: after a write; the process starts again on a server that is behind
     :param pause: after a write
     :param jump: after a write. By default zero: a controller that waits for a time may rightly end in another state
-    :param split: after a write; it has an effect only on a process that holds Leases
+    :param split: after a write; it has an effect only on a process that may hold a Lease
     :param conflict: before a write
     :param cut: at a request
     :param refuse: at a request

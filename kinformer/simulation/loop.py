@@ -1,20 +1,20 @@
-"""An asyncio event loop in virtual time, whose order of ready tasks comes from a seed.
+"""An asyncio event loop in virtual time. A seed decides the order of ready tasks.
 
-Tasks and callbacks go in as into any loop. There is no selector, no thread and no real time: when nobody is ready, the
-time is at once that of the next timer. An hour passes in the time that its work takes.
+Tasks and callbacks are used as with any loop. There is no selector, no thread and no real time: when nothing is ready,
+the loop sets its time to that of the next timer. So an hour without work takes no real time.
 
 *Order.* asyncio promises that plain callbacks run in the order in which they were scheduled; this loop keeps that
-promise. It promises nothing about which of several tasks that have become ready runs first, or how soon. Those are
-shuffled, and now and then one is left for a later turn. What comes out depends on the seed and on the order in which
-tasks were made, and not on the order in which they became ready: anyio and asyncio keep tasks in sets, whose order
-differs between processes.
+promise. asyncio does not promise which of several ready tasks runs first, or how soon. This loop shuffles them, and
+sometimes leaves one for a later turn. The new order depends on the seed and on the order in which tasks were made. It
+does not depend on the order in which they became ready: anyio and asyncio keep tasks in sets, whose order differs
+between processes.
 
-*Owners.* Each simulated process is an :class:`Owner`. What it runs is known by a context variable that tasks and
-callbacks inherit. What belongs to an owner can be held, as SIGSTOP does, and its timers alone can be.
+*Owners.* Each simulated process is an :class:`Owner`. A context variable, which tasks and callbacks inherit, says whose
+they are. The loop can hold everything of an owner, as SIGSTOP does, or only its timers.
 
-On PyPI there are loops of this kind: simloop and simloom need Python 3.12, seedloop runs programs that are written for
-its own transports, and looptime and async-solipsism keep asyncio's order. None of them can hold one part of what it
-runs, which is how a process is paused here. So this one is the project's own.
+There are similar loops on PyPI. simloop and simloom need Python 3.12, seedloop runs programs that are written for its
+own transports, and looptime and async-solipsism keep asyncio's order. None of them can hold the tasks of one simulated
+process, which is how a process is paused here. So the project has its own loop.
 """
 
 from __future__ import annotations
@@ -40,33 +40,34 @@ __all__ = ("OWNER", "Deadlock", "Livelock", "Owner", "SimulatedLoop")
 
 T = TypeVar("T")
 
-#: The simulated process whose task or callback runs.
+#: The simulated process to which the running task or callback belongs.
 OWNER: ContextVar[Owner | None] = ContextVar("kinformer_simulation_owner", default=None)
 
 #: A ready task is left for a later turn with this probability, if another one is ready.
 _LATER: Final = 0.1
-#: Seconds that a timer takes at least, unless it is due at once.
+#: The shortest time of a timer that is not due at once, in seconds.
 _TICK: Final = 1e-6
-#: Turns in which no time passes, after which somebody must be asking for turns for ever.
+#: After so many turns in which no time passes, some task must be in an endless loop.
 _TURNS_WITHOUT_TIME: Final = 200_000
 
 _FIRST: Final = itemgetter(0)
 
 
 class Deadlock(RuntimeError):
-    """Everybody waits, and no timer is left that could wake anybody."""
+    """All tasks wait, and there is no timer that could wake one."""
 
 
 class Livelock(RuntimeError):
-    """Some task asks for one more turn again and again, so that no time can pass."""
+    """A task asks for another turn again and again, so that no time can pass."""
 
 
 class Owner:
     """
-    A simulated process, as far as the loop knows it.
+    A simulated process, as the loop knows it.
 
-    :ivar held: what has become ready while it stands still, in the order of its becoming ready; None while it runs
-    :ivar held_timers: its timers that have fallen due while its clock stands still; None while it goes
+    :ivar held: while the process is paused, the handles that became ready, in this order; None while it runs
+    :ivar held_timers: while its clock is stopped, its timers that became due; None while the clock runs
+    :ivar clock_stood_at: the time at which its clock was stopped
     """
 
     __slots__ = ("__weakref__", "clock_stood_at", "held", "held_timers", "name")
@@ -78,7 +79,7 @@ class Owner:
         self.clock_stood_at = 0.0
 
     def may_send(self) -> bool:
-        """Whether what it sends now gets out."""
+        """Whether the network takes what it sends now."""
         return True
 
     def __repr__(self) -> str:
@@ -89,22 +90,25 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     """
     The loop.
 
+    Some lines ignore typing errors. Methods have narrower types than those of :class:`asyncio.BaseEventLoop`, and the
+    loop uses private attributes of asyncio that typeshed does not have.
+
     :param seed: the order of ready tasks is drawn from it
-    :ivar errors: what was given to the exception handler: what nobody caught
+    :ivar network: the connections and listeners; None without a network
+    :ivar errors: the contexts that the exception handler got: errors that nobody caught
+    :ivar steps: how many callbacks and steps of tasks have run
     """
 
-    #: Looked at by what would watch over a loop from another thread.
+    #: Code that would watch a loop from another thread looks at this, and leaves this loop alone.
     is_simulated: Final = True
-    #: It never debugs. asyncio asks so often that no function of Python's is called for it.
+    #: The loop is never in debug mode. asyncio asks often, so a built-in answers: ``bool()`` is False.
     get_debug = staticmethod(bool)
 
     def __init__(self, seed: object) -> None:
         super().__init__()
-        self.create_future = partial(asyncio.Future, loop=self)  # type: ignore[method-assign]
-        #: Connections, and who listens for them.
+        self.create_future = partial(asyncio.Future, loop=self)  # type: ignore[method-assign]  # faster
         self.network: Network | None = None
         self.errors: list[dict[str, Any]] = []
-        #: How many callbacks have run.
         self.steps = 0
         self._random = random.Random(f"order {seed}")
         self._now = 0.0
@@ -126,25 +130,26 @@ class SimulatedLoop(asyncio.BaseEventLoop):
 
     @property
     def now(self) -> float:
-        """The time, also for those whose own clock stands."""
+        """The time in seconds, also for an owner whose own clock is stopped."""
         return self._now
 
-    def call_at(  # type: ignore[override]
+    def call_at(  # type: ignore[override]  # see the class
         self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> SimulatedTimer:
         timer = SimulatedTimer(when, callback, args, self, context)
         heapq.heappush(self._timers, (when, next(self._timer_numbers), timer))
         return timer
 
-    def call_later(  # type: ignore[override]
+    def call_later(  # type: ignore[override]  # see the class
         self, delay: float, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> SimulatedTimer:
-        # Work takes no time here: who wakes up a rounding error too early and sleeps again would do so for ever.
+        # Work takes no virtual time. Without a least time, a task that wakes up too early by a rounding error, and sleeps
+        # again, would do this for ever.
         delay = 0.0 if delay <= 0 else delay if delay > _TICK else _TICK
         return self.call_at(self.time() + delay, callback, *args, context=context)
 
     def note_cancelled_timer(self) -> None:
-        """A timer was cancelled: once most of them are, they are thrown out."""
+        """Count a cancelled timer. When most timers are cancelled, all cancelled ones are removed."""
         self._cancelled_timers += 1
         if self._cancelled_timers > 100 and self._cancelled_timers * 2 > len(self._timers):
             self._timers = [entry for entry in self._timers if not entry[2]._cancelled]
@@ -153,26 +158,30 @@ class SimulatedLoop(asyncio.BaseEventLoop):
 
     # -- turns ------------------------------------------------------------------------------------------------------
 
-    def call_soon(  # type: ignore[override]
+    def call_soon(  # type: ignore[override]  # see the class
         self, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> SimulatedHandle:
         handle = SimulatedHandle(callback, args, self, context)
         self._ready.append(handle)
         return handle
 
-    def call_soon_threadsafe(  # type: ignore[override]
+    def call_soon_threadsafe(  # type: ignore[override]  # see the class
         self, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> SimulatedHandle:
         return self.call_soon(callback, *args, context=context)
 
-    def create_task(self, coro: Coroutine[Any, Any, T], **options: Any) -> asyncio.Task[T]:  # type: ignore[override]
+    def create_task(  # type: ignore[override]  # see the class
+        self, coro: Coroutine[Any, Any, T], **options: Any
+    ) -> asyncio.Task[T]:
         return SimulatedTask(coro, loop=self, **options)
 
     def run_and_close(self, main: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """
-        Run a coroutine to its end, and close the loop; whatever tasks it has left are cancelled, and not told of.
+        Run a coroutine to its end, and close the loop. Tasks that are left are cancelled, and their errors are ignored.
 
-        :param main: makes it, when the loop runs
+        :param main: makes the coroutine; it is called when the loop runs
+        :raises Deadlock: if all tasks wait, and there is no timer
+        :raises Livelock: if tasks ask for turns for ever, so that no time passes
         """
 
         async def made() -> T:
@@ -217,7 +226,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
                 self._turns = 0
             if when <= self._now:
                 self._take_due()
-        elif not ready and not self._stopping:  # type: ignore[attr-defined]
+        elif not ready and not self._stopping:  # type: ignore[attr-defined]  # see the class
             raise Deadlock(f"everybody waits at {self._now:.3f} s, and there is no timer")
         turn = list(ready)
         ready.clear()
@@ -227,7 +236,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             self._shuffle(turn)
         self.steps += len(turn)
         for handle in turn:
-            # What asyncio.Handle._run does, without a call for each.
+            # The same as asyncio.Handle._run does, but without a call for each handle.
             if not handle._cancelled:
                 try:
                     handle._context.run(handle._callback, *handle._args)
@@ -254,7 +263,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         return owner.held_timers if owner is not None and not _is_of_network(timer) else None
 
     def _shuffle(self, turn: list[Any]) -> None:
-        """Put the tasks' steps into another order, and leave some for later. Callbacks stay where they are."""
+        """Shuffle the steps of tasks, and leave some for a later turn. Plain callbacks keep their places."""
         places: list[int] = []
         steps: list[tuple[int, asyncio.Handle]] = []
         for place, handle in enumerate(turn):
@@ -287,33 +296,33 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         return True
 
     def hold(self, owner: Owner) -> None:
-        """Let nothing of an owner run until it is released, as SIGSTOP does. Its timers go on falling due."""
+        """Let nothing of an owner run until :meth:`release`, as SIGSTOP does. Its timers still become due."""
         if owner.held is None:
             owner.held = []
             self._owners_held.add(owner)
 
     def hold_timers(self, owner: Owner) -> None:
-        """Have an owner's clock stand still until it is released: its timers do not fire. What comes in is heard."""
+        """Stop an owner's clock until :meth:`release_timers`: its timers do not fire. It still gets what arrives."""
         if owner.held_timers is None:
             owner.clock_stood_at = self._now
             owner.held_timers = []
             self._owners_held.add(owner)
 
     def release(self, owner: Owner) -> None:
-        """Let an owner run again: first it hears what has come in meanwhile, then its timers fire."""
+        """Let an owner run again. First it gets what has arrived in the meantime, then its timers fire."""
         held = owner.held or []
         self._release_as_loops_do(held)
         owner.held = None
         self._forget_if_free(owner)
 
     def release_timers(self, owner: Owner) -> None:
-        """Let an owner's clock go again. It shows the true time at once."""
+        """Start an owner's clock again. It shows the right time at once."""
         self._ready.extend(owner.held_timers or ())
         owner.held_timers = None
         self._forget_if_free(owner)
 
     def _release_as_loops_do(self, held: list[asyncio.Handle]) -> None:
-        # An event loop that wakes up looks at its sockets before its timers.
+        # A real event loop that wakes up looks at its sockets before its timers.
         was_ready = [handle for handle in held if not isinstance(handle, asyncio.TimerHandle)]
         arrived = [handle for handle in held if isinstance(handle, asyncio.TimerHandle) and _is_of_network(handle)]
         timers = [handle for handle in held if isinstance(handle, asyncio.TimerHandle) and not _is_of_network(handle)]
@@ -323,12 +332,12 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         if owner.held is None and owner.held_timers is None:
             self._owners_held.discard(owner)
 
-    # -- what other loops have threads and sockets for --------------------------------------------------------------
+    # -- in place of threads and sockets ----------------------------------------------------------------------------
 
-    def run_in_executor(  # type: ignore[override]
+    def run_in_executor(  # type: ignore[override]  # see the class
         self, executor: object, func: Callable[..., T], *args: Any
     ) -> asyncio.Future[T]:
-        """The function runs in a later turn, in this thread."""
+        """Run a function in a later turn, in this thread."""
         future: asyncio.Future[T] = self.create_future()
 
         def run() -> None:
@@ -348,7 +357,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         return
 
     async def getaddrinfo(self, host: Any, port: Any, **_: Any) -> list[Any]:
-        """Names are addresses: nothing is looked up."""
+        """Return the host as its own address: nothing is looked up."""
         return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (host, port))]
 
     async def sock_connect(self, sock: socket.socket, address: Any) -> None:
@@ -370,10 +379,10 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         return self.network
 
     def _write_to_self(self) -> None:
-        """There is nobody to wake: everything is in this thread."""
+        """Do nothing: everything runs in this thread, so there is no loop to wake."""
 
     def _process_events(self, event_list: Any) -> None:
-        """There are no events of a selector."""
+        """Do nothing: there is no selector, so it has no events."""
 
 
 async def _until_done(tasks: list[asyncio.Task[Any]]) -> None:
@@ -382,21 +391,21 @@ async def _until_done(tasks: list[asyncio.Task[Any]]) -> None:
 
 
 def _owner_of(handle: asyncio.Handle) -> Owner | None:
-    context: Context = handle._context  # type: ignore[attr-defined]
+    context: Context = handle._context  # type: ignore[attr-defined]  # see SimulatedLoop
     return context.get(OWNER)
 
 
 def _is_of_network(handle: asyncio.Handle) -> bool:
-    """Whether it brings something that comes in from outside."""
-    function = handle._callback  # type: ignore[attr-defined]
+    """Whether a handle delivers something from the network."""
+    function = handle._callback  # type: ignore[attr-defined]  # see SimulatedLoop
     return bool(getattr(getattr(function, "__self__", None), "is_of_network", False))
 
 
 def _names(handles: deque[asyncio.Handle]) -> str:
-    """What is ready, for a person: tasks by their names, callbacks by their functions'."""
+    """The names of ready tasks and of the functions of ready callbacks, for an error text."""
     names = set()
     for handle in handles:
-        callback = handle._callback  # type: ignore[attr-defined]
+        callback = handle._callback  # type: ignore[attr-defined]  # see SimulatedLoop
         task = getattr(callback, "__self__", None)
         names.add(task.get_name() if isinstance(task, asyncio.Task) else getattr(callback, "__qualname__", "callback"))
     return ", ".join(sorted(names)) or "timers"

@@ -1,14 +1,14 @@
-"""The network of a simulated world: connections in memory, behind the calls that asyncio has for sockets.
+"""The network of a simulated world: connections in memory, behind asyncio's functions for sockets.
 
-aiohttp's client and server call ``create_connection`` and ``create_server`` as ever; what they write on one end arrives
-at the other one later, in order, sometimes in two pieces. How much later is drawn from the seed for each piece. So what
-two connections carry arrives in any order, and what one carries never does.
+aiohttp's client and server call ``create_connection`` and ``create_server`` as usual. Bytes that are written at one end
+arrive at the other end later, in order, and sometimes in two pieces. The delay of each piece is drawn from the seed. So
+the pieces of one connection stay in order, but those of two connections may arrive in any order.
 
-An end can be broken at any time, both can, a piece can be cut in two with the rest lost, and one direction can be
-silent for a while. A host that nobody listens on refuses connections.
+A connection can break at any time, also in the middle of a piece, whose rest is lost then. One direction can be silent
+for a while. An address without a listener refuses connections.
 
-TLS is not simulated: what a TLS connection would carry goes over the same bytes in the clear. Sockets that a client
-makes are only names here, they are never connected.
+TLS is not simulated: the bytes are sent without encryption. Sockets that a client makes only stand for a connection;
+they are never connected.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from kinformer.simulation.loop import OWNER, Owner, SimulatedLoop
 
 __all__ = ("End", "Listener", "Network", "NetworkOptions")
 
-#: As many bytes may be on their way, or unread, before a writer is asked to wait, and when it may go on.
+#: With more than the first number of bytes on their way or unread, a writer has to wait; with the second it goes on.
 _HIGH: Final = 64 * 1024
 _LOW: Final = 16 * 1024
 
@@ -36,8 +36,10 @@ _LOW: Final = 16 * 1024
 @dataclass(frozen=True, slots=True)
 class NetworkOptions:
     """
-    :param latency: seconds that a piece takes, from and to
-    :param pieces: the probability that something that is written arrives in two pieces
+    The behaviour of the network.
+
+    :param latency: the least and the most seconds until a piece arrives
+    :param pieces: the probability that the bytes of one write arrive in two pieces
     """
 
     latency: tuple[float, float] = (0.0002, 0.002)
@@ -45,7 +47,7 @@ class NetworkOptions:
 
 
 class Listener:
-    """A socket that takes connections, as far as a server asks it anything."""
+    """Stands for a listening socket. It has the methods that aiohttp's server uses."""
 
     family = socket.AF_INET
     type = socket.SOCK_STREAM
@@ -57,7 +59,7 @@ class Listener:
         return self._address
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: there is no socket to close."""
 
     def dup(self) -> Listener:
         return Listener(*self._address)
@@ -70,7 +72,7 @@ class Listener:
 
 
 class _Server(asyncio.AbstractServer):
-    """What listens on one address, until it is closed."""
+    """A listener on one address, until it is closed."""
 
     def __init__(self, network: Network, factory: Callable[[], Any], address: tuple[str, int], tls: object) -> None:
         self.factory = factory
@@ -91,7 +93,7 @@ class _Server(asyncio.AbstractServer):
         return self._network.servers.get(self.address) is self
 
     async def start_serving(self) -> None:
-        """It serves from the beginning."""
+        """Do nothing: it serves from the beginning."""
 
     async def serve_forever(self) -> None:
         await self._network.loop.create_future()
@@ -101,7 +103,7 @@ class _Server(asyncio.AbstractServer):
             del self._network.servers[self.address]
 
     async def wait_closed(self) -> None:
-        """Connections that were accepted outlive their server."""
+        """Return at once: accepted connections stay open when their server is closed."""
 
 
 @dataclass(eq=False)
@@ -109,9 +111,11 @@ class Network:
     """
     All connections of a world.
 
+    :param loop: the loop whose network this is
     :param seed: latencies and pieces are drawn from it
-    :ivar servers: who listens, by host and port
-    :ivar ends: both ends of every connection that is open
+    :param options: latencies, and how often bytes are split
+    :ivar servers: the listeners, by host and port
+    :ivar ends: both ends of every open connection
     """
 
     loop: SimulatedLoop
@@ -126,15 +130,16 @@ class Network:
         self._ports = itertools.count(40_000)
         self.loop.network = self
 
-    # -- what the loop asks for ---------------------------------------------------------------------------------------
+    # -- for the loop -------------------------------------------------------------------------------------------------
 
     def listen(
         self, factory: Callable[[], Any], host: Any, port: Any, sock: Any = None, tls: object = None
     ) -> asyncio.AbstractServer:
         """
-        Take connections at an address.
+        Listen at an address.
 
-        :raises OSError: if somebody does already
+        :param factory: makes the protocol of each accepted connection
+        :raises OSError: if the address is in use
         """
         address = sock.getsockname()[:2] if sock is not None else (host or "0.0.0.0", port or next(self._ports))
         if address in self.servers:
@@ -143,7 +148,7 @@ class Network:
         return server
 
     def stop_accepting(self, sock: Any) -> bool:
-        """Refuse connections from now on at the address of a listening socket."""
+        """Refuse new connections at the address of a listening socket; returns whether there is a listener."""
         server = self.servers.get(sock.getsockname()[:2])
         if server is not None:
             server.is_accepting = False
@@ -151,9 +156,9 @@ class Network:
 
     async def claim(self, sock: socket.socket, address: Any) -> None:
         """
-        Have a socket stand for a connection to an address.
+        Let a socket stand for a connection to an address. :meth:`connect` then gets this socket.
 
-        :raises ConnectionRefusedError: if nobody listens there
+        :raises ConnectionRefusedError: if there is no listener
         """
         await self._travel()
         self._server_at(address[:2])
@@ -161,9 +166,12 @@ class Network:
 
     async def connect(self, factory: Callable[[], Any], host: Any, port: Any, sock: Any, tls: object) -> Any:
         """
-        A connection, for a protocol of the client's.
+        Open a connection.
 
-        :raises ConnectionRefusedError: if nobody listens there
+        :param factory: makes the client's protocol
+        :return: the client's transport and protocol
+        :raises ConnectionRefusedError: if there is no listener
+        :raises OSError: if the process is dead or cut off from the network
         """
         if sock is not None:
             address = self._claims.pop(sock.fileno())
@@ -194,15 +202,15 @@ class Network:
             raise ConnectionRefusedError(errno.ECONNREFUSED, f"Connect call failed {address}")
         return server
 
-    # -- what pieces go through --------------------------------------------------------------------------------
+    # -- for the ends of connections ----------------------------------------------------------------------------------
 
     def latency(self) -> float:
-        """How long the next piece takes."""
+        """The seconds until the next piece arrives."""
         least, most = self.options.latency
         return least + (most - least) * self._random.random()
 
     def pieces(self, data: bytes) -> tuple[bytes, ...]:
-        """What is written at once, as it arrives."""
+        """The pieces in which the bytes of one write arrive."""
         draw = self._random
         if len(data) < 2 or draw.random() >= self.options.pieces:
             return (data,)
@@ -214,7 +222,7 @@ class Network:
         return [end for end in self.ends if end.owner is owner]
 
     def leave(self, owner: Owner) -> None:
-        """A process is dead: its connections break, and nobody listens where it did."""
+        """Break the connections of a dead process, and close its listeners."""
         for end in self.ends_of(owner):
             end.vanish()
         for server in [server for server in self.servers.values() if server.context.get(OWNER) is owner]:
@@ -225,13 +233,14 @@ class End(asyncio.Transport):
     """
     One end of a connection.
 
-    :ivar owner: the process that holds it
+    :ivar owner: the process that it belongs to
     :ivar peer: the other end
-    :ivar after_arrival: called once, after what arrives next was taken in
-    :ivar loses_after: so many bytes of what is written next are sent, and then the connection breaks; None for all
+    :ivar protocol: the protocol that uses it
+    :ivar after_arrival: called once, after the protocol has got the next piece
+    :ivar loses_after: how many bytes of the next write are sent before the connection breaks; None if it does not break
     """
 
-    #: What it brings comes in from outside: see :meth:`SimulatedLoop.release`.
+    #: Its callbacks deliver what arrives from the network: see :meth:`SimulatedLoop.release`.
     is_of_network: Final = True
     peer: End
     protocol: Any
@@ -251,7 +260,7 @@ class End(asyncio.Transport):
         self._network = network
         self._loop = network.loop
         self._context = context
-        #: When the last piece arrives that was sent from here.
+        #: The time at which the last piece arrives that was sent from here.
         self._last = 0.0
         self._closing = False
         self._lost = False
@@ -261,7 +270,7 @@ class End(asyncio.Transport):
         self._peer_waits = False
 
     def open(self, factory: Callable[[], Any]) -> None:
-        """Give it its protocol, and tell that one."""
+        """Make the protocol, and call its ``connection_made``."""
         self.protocol = factory()
         self.protocol.connection_made(self)
 
@@ -292,7 +301,7 @@ class End(asyncio.Transport):
         return 0
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        """The limits are the network's."""
+        """Do nothing: the limits are those of the network."""
 
     def can_write_eof(self) -> bool:
         return False
@@ -322,7 +331,7 @@ class End(asyncio.Transport):
             self._loop.call_soon(self._lose, None, context=self._context)
 
     def abort(self) -> None:
-        """Break the connection: nothing that is written later arrives, and the other end hears of it."""
+        """Break the connection. Later writes are lost, and the other end gets an error after the latency."""
         if not self._lost:
             self._closing = True
             peer = self.peer
@@ -333,17 +342,17 @@ class End(asyncio.Transport):
     # -- what arrives --------------------------------------------------------------------------------------------
 
     def be_silent(self, seconds: float) -> None:
-        """Let nothing that is sent from here arrive for so long; then it goes on in its order."""
+        """Delay everything that is sent from here until some seconds from now. The order stays."""
         self._last = max(self._last, self._loop.now + seconds)
 
     def break_off(self) -> None:
-        """The connection is broken, and this end hears of it now."""
+        """Close this end of a broken connection now, with an error."""
         self._closing = True
         self._unread.clear()
         self._lose(ConnectionResetError(errno.ECONNRESET, "Connection reset by peer"))
 
     def vanish(self) -> None:
-        """Its process is dead: the protocol hears nothing any more, and the other end that the connection is broken."""
+        """Break the connection of a dead process. Its protocol gets nothing more from the network."""
         self.abort()
         self._unread.clear()
 

@@ -1,14 +1,13 @@
-"""Plans: one line that says which seed a simulated run has, and what goes wrong in it.
+"""Plans: one line with the seed of a simulated run, and with what goes wrong in it.
 
-A line like ``seed=17 crash(manager,write=3,lost) hide(manager,pods/default/web-0,event=2)`` goes in, a :class:`Plan`
-comes out, and the other way round: ``Plan.parse(str(plan)) == plan``. The line is what a failure prints, and all that
-is needed to play it again.
+``seed=17 crash(manager,write=3,lost) hide(manager,pods/default/web-0,event=2)`` is such a line. :meth:`Plan.parse`
+reads it, and ``str(plan)`` writes it. A failure prints its line, and nothing else is needed to play the run again.
 
-A deviation is one thing that goes wrong once. It names its moment by a count that does not depend on the time: the
-third write of a process, the second event of an object. So a deviation still hits the same place when others are taken
-out of its plan. All counts begin at one, and go on when a process is started again.
+A deviation is one thing that goes wrong once. It names its moment by a count that does not depend on time: the third
+write of a process, the second event of an object. So it still happens at the same place when other deviations are
+removed from the plan. All counts begin at one, and go on when a process is started again.
 
-This module does no I/O and knows nothing of the world in which plans are played.
+This module does no I/O and does not depend on the world in which plans are played.
 """
 
 from __future__ import annotations
@@ -43,12 +42,12 @@ __all__ = (
 
 
 class PlanError(ValueError):
-    """A plan cannot be read, or asks for what cannot be. The text names the word."""
+    """A plan cannot be read, or has an impossible value. The text names the wrong word."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Deviation:
-    """What all deviations share: the text form, made from the fields."""
+    """The base of all deviations: it reads and writes the text form, by the fields of the class."""
 
     def __post_init__(self) -> None:
         for field, kind in _fields_of(type(self)):
@@ -68,7 +67,13 @@ class _Deviation:
 
     @classmethod
     def of(cls, words: list[str]) -> Self:
-        """The deviation with these words: names and choices by their place or value, numbers as ``field=number``."""
+        """
+        Make a deviation from the words of its text.
+
+        A number is written as ``field=number``. A choice is known by its value, a name by its place.
+
+        :raises PlanError: if a word is wrong, or a field is missing
+        """
         text = f"{cls.__name__.lower()}({','.join(words)})"
         kinds = {field.name: kind for field, kind in _fields_of(cls)}
         values: dict[str, Any] = {}
@@ -92,7 +97,9 @@ class Crash(_Deviation):
     """
     The process is killed after its n-th write. The write is in the server's storage; a new process starts later.
 
-    :param answer: whether the process could still read the answer and act on it, up to its next request
+    :param actor: the name of the process, here and in all deviations
+    :param write: the number of the write, from 1
+    :param answer: ``delivered`` if the process still gets the response and acts on it, up to its next request
     """
 
     actor: str
@@ -105,10 +112,11 @@ class Restart(_Deviation):
     """
     The process is killed after its n-th write, and starts again on a replica of the server that is behind.
 
-    Sieve calls it time travel. Lists and watches stand at the older version; writes go to the newest.
+    Sieve calls it time travel. Lists and watches get the older version; writes are done on the newest one.
 
-    :param version: how many committed changes the replica is behind, as a negative number
-    :param seconds: after how long the replica catches up
+    :param write: the number of the write, from 1
+    :param version: how many changes the replica is behind, as a negative number
+    :param seconds: the time until the replica catches up
     """
 
     actor: str
@@ -122,10 +130,12 @@ class Hide(_Deviation):
     """
     The n-th event of one object never reaches the process. Sieve calls it an observability gap.
 
-    The next event of the object does reach it, as it would if a list came in between. So a level-triggered controller
-    has to bear it. If there is no next event in time, the hidden one comes late: no server keeps the last one back.
+    The next event of the object does reach it, as if there had been a list in between. So a level-triggered controller
+    must work with this. If there is no next event in time, the process has to list again and sees the change late: a
+    real server does not keep back the last event for ever.
 
     :param object: resource, namespace and name: ``pods/default/web-0``, ``deployments.apps/default/web``, ``nodes/n1``
+    :param event: the number of the object's event, from 1
     :param seconds: how long to wait for the next event
     """
 
@@ -140,8 +150,9 @@ class Cut(_Deviation):
     """
     The connection of the n-th request breaks.
 
-    :param where: before the server sees the request, after the server has done it and before the answer, or in the
-        middle of a line of the answer
+    :param request: the number of the request, from 1
+    :param where: ``before`` the server sees the request, ``after_write``: after the server has done it and before the
+        response, or ``in_line``: in the middle of a line of the response
     :param event: for a watch: after how many of its events
     """
 
@@ -154,10 +165,11 @@ class Cut(_Deviation):
 @dataclass(frozen=True, slots=True)
 class Refuse(_Deviation):
     """
-    The server refuses the n-th request, and does nothing of it.
+    The server refuses the n-th request, and does not act on it.
 
+    :param request: the number of the request, from 1
     :param code: the HTTP status: 410, 429 or one of 500 to 599
-    :param retry_after: seconds in the answer's ``Retry-After``; zero leaves the header out
+    :param retry_after: the seconds in the response's ``Retry-After``; zero leaves the header out
     """
 
     actor: str
@@ -174,7 +186,13 @@ class Refuse(_Deviation):
 
 @dataclass(frozen=True, slots=True)
 class Delay(_Deviation):
-    """The answer of the n-th request, or the n-th event of all watches, comes so many seconds late. One of the two."""
+    """
+    The n-th request of the process, or the n-th event of all its watches, is late.
+
+    :param request: the number of the request, from 1; zero if an event is late
+    :param event: the number of the event, from 1; zero if a request is late
+    :param seconds: by how much it is late
+    """
 
     actor: str
     request: int = 0
@@ -190,9 +208,11 @@ class Delay(_Deviation):
 @dataclass(frozen=True, slots=True)
 class Silent(_Deviation):
     """
-    Before the n-th event of a resource, its watches fall silent for so long. The connection stays open.
+    Before the n-th event of a resource, its watches send nothing for some time. The connections stay open.
 
     :param resource: plural and group: ``pods``, ``deployments.apps``
+    :param event: the number of the resource's event, from 1
+    :param seconds: how long nothing is sent
     """
 
     actor: str
@@ -203,7 +223,7 @@ class Silent(_Deviation):
 
 @dataclass(frozen=True, slots=True)
 class Pause(_Deviation):
-    """The process stands still for so many seconds after its n-th write, and does not notice."""
+    """The process is stopped after its n-th write, as by SIGSTOP, and goes on some seconds later."""
 
     actor: str
     write: int
@@ -212,7 +232,7 @@ class Pause(_Deviation):
 
 @dataclass(frozen=True, slots=True)
 class Jump(_Deviation):
-    """The wall clock of the process jumps by so many seconds, forwards or back, after its n-th write."""
+    """The wall clock of the process jumps after its n-th write: forward, or back if `seconds` is negative."""
 
     actor: str
     write: int
@@ -222,9 +242,10 @@ class Jump(_Deviation):
 @dataclass(frozen=True, slots=True)
 class Conflict(_Deviation):
     """
-    Just before the process tries to write for the n-th time, another writer changes the object: its version is old now.
+    Just before the process tries to write for the n-th time, another writer changes the object. So the version that the
+    process knows is old.
 
-    Tries are counted here, those that fail too. All others count what is in the storage.
+    Here `write` counts all tries, also those that fail. In other deviations it counts writes that are in the storage.
     """
 
     actor: str
@@ -233,7 +254,7 @@ class Conflict(_Deviation):
 
 @dataclass(frozen=True, slots=True)
 class Split(_Deviation):
-    """After its n-th write the process cannot renew its lease, and believes for so long that it still leads."""
+    """After its n-th write the process cannot renew its Lease, and for some seconds it believes that it still leads."""
 
     actor: str
     write: int
@@ -242,7 +263,7 @@ class Split(_Deviation):
 
 @dataclass(frozen=True, slots=True)
 class Partition(_Deviation):
-    """After its n-th write the process reaches nobody for so long, and nobody reaches it. Its connections break."""
+    """After its n-th write the process has no network for some seconds. Its connections break."""
 
     actor: str
     write: int
@@ -254,7 +275,8 @@ class RestartServer(_Deviation):
     """
     The API server starts again after the n-th change in its storage. All connections break.
 
-    :param history: whether watches can go on where they were, or get 410 and have to list again
+    :param change: the number of the change, from 1
+    :param history: ``kept`` if watches can go on where they were, ``gone`` if they get 410 and have to list again
     """
 
     change: int
@@ -268,19 +290,22 @@ Deviation: TypeAlias = (
 DEVIATIONS: Mapping[str, type[Deviation]] = MappingProxyType(
     {kind.__name__.lower(): kind for kind in get_args(Deviation)}
 )
-"""The deviations by the word with which their text begins."""
+"""The deviations by the first word of their text."""
 
 _WORD = re.compile(r"([A-Za-z]+)\(([^()\s]*)\)")
-# Counts that may be left out, with zero in their place.
+# Counts that are optional; zero means none.
 _OPTIONAL_COUNTS = frozenset({(Cut, "event"), (Delay, "request"), (Delay, "event"), (Refuse, "retry_after")})
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """
-    A seed and the deviations: all that decides what happens in a simulated run.
+    A seed and deviations. With the scenario, they decide all that happens in a simulated run.
 
-    :param seed: zero or more; draws the order of ready tasks, the latencies and all random numbers
+    :param seed: from 0 to :attr:`HIGHEST_SEED`; the order of ready tasks, the latencies and all random numbers are
+        drawn from it
+    :param deviations: what goes wrong
+    :raises PlanError: if the seed is not in that range
     """
 
     seed: int = 0
@@ -304,7 +329,7 @@ class Plan:
         """
         Read a plan from its line.
 
-        :raises PlanError: with the word that cannot be read
+        :raises PlanError: if a word cannot be read, or there is no seed
         """
         seed: int | None = None
         deviations: list[Deviation] = []
@@ -333,7 +358,7 @@ _FIELDS: dict[type[_Deviation], tuple[tuple[Field[Any], Any], ...]] = {}
 
 
 def _fields_of(cls: type[_Deviation]) -> tuple[tuple[Field[Any], Any], ...]:
-    """The fields with their types, which are worked out once for each class."""
+    """The fields with their types. They are found out once for each class."""
     if (found := _FIELDS.get(cls)) is None:
         hints = get_type_hints(cls)
         found = _FIELDS[cls] = tuple((field, hints[field.name]) for field in fields(cls))
@@ -341,7 +366,7 @@ def _fields_of(cls: type[_Deviation]) -> tuple[tuple[Field[Any], Any], ...]:
 
 
 def _place(word: str, kinds: dict[str, Any], taken: dict[str, Any], text: str) -> str:
-    """Which field a word without a name is for: the choice that has it, or the next name."""
+    """The field of a word without a name: the choice that has this value, or the next field for a name."""
     for name, kind in kinds.items():
         if name not in taken and (kind is str or word in get_args(kind)):
             return name
@@ -354,7 +379,7 @@ def _value(text: str, kind: Any, what: str) -> Any:
     if kind is str or get_args(kind):
         return unquote(text)
     try:
-        # int() and float() take more than plans have: spaces, underscores, other alphabets' digits.
+        # int() and float() also take spaces, underscores and digits of other alphabets. Plans do not have these.
         if not text.isascii() or "_" in text:
             raise ValueError
         return kind(text)

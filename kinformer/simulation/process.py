@@ -1,14 +1,14 @@
-"""Simulated processes: what runs a manager, can be killed, paused and started again, and has a clock of its own.
+"""Simulated processes. A process runs a manager and has its own clock. It can be killed, paused and started again.
 
-A :class:`Process` is what a Deployment of one replica keeps running: it has a name, a clock and one :class:`Life` after
-the other. A life begins with an empty memory, as a process does, and runs a real :class:`~kinformer.manager.Manager`
-over the simulated network. When it is killed, its connections break at once and nothing that it still does gets out;
-its tasks are cancelled, so that they clean up behind themselves, where nobody sees it.
+A :class:`Process` is like the pod of a Deployment with one replica: it has a name and a clock, and is started again
+after each end. Each run of it is a :class:`Life`. A life begins with an empty memory, and runs a real
+:class:`~kinformer.manager.Manager` over the simulated network. When it is killed, its connections break at once, and
+nothing that it still sends arrives. Its tasks are cancelled so that they clean up, without an effect on others.
 
-Besides managers there are programs: any async function that is given a :class:`Program`, such as a webhook's server. It
-lives and dies in the same way, and others reach what it listens on.
+In place of a manager, a process can run a program: any async function that takes a :class:`Program`, such as the server
+of a webhook. It is killed and started again in the same way. Others can connect to the addresses on which it listens.
 
-What the process sees and does is appended to the history: what reaches its handlers, and the beginning and end of each
+The history gets what the process sees and does: the events that reach its handlers, and the beginning and end of each
 sync.
 """
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = ("EPOCH", "Life", "Main", "Process", "ProcessClock", "ProcessOptions", "Program")
 
-#: The time of day at which every run begins.
+#: The wall-clock time at which every run begins.
 EPOCH: Final = datetime(2026, 1, 1, tzinfo=UTC)
 
 _EVENTS: Final = ("events", "events.events.k8s.io")
@@ -48,9 +48,9 @@ _EVENTS: Final = ("events", "events.events.k8s.io")
 
 class ProcessClock:
     """
-    A process' clock: the loop's time, and a time of day that may be wrong.
+    The clock of a process: the loop's time, and a wall clock that may be wrong.
 
-    :ivar skew: seconds that its time of day is ahead of the others'
+    :ivar skew: by how many seconds its wall clock is ahead of the others
     """
 
     def __init__(self, loop: SimulatedLoop) -> None:
@@ -64,7 +64,7 @@ class ProcessClock:
 
     @property
     def rate(self) -> float:
-        """Seconds of this clock in one of the world's."""
+        """How many seconds this clock counts in one second of the world."""
         return self._rate
 
     @rate.setter
@@ -72,7 +72,7 @@ class ProcessClock:
         self._set_to, self._set_at, self._rate = self.monotonic(), self._loop.time(), rate
 
     def leap(self, seconds: float) -> None:
-        """Have so much time pass on this clock alone, as if its machine had slept. Timers are as late as they were."""
+        """Move the monotonic time forward, as if the machine had slept. Timers that were set stay as they are."""
         self._set_to += seconds
 
     def now(self) -> datetime:
@@ -88,11 +88,13 @@ class ProcessClock:
 @dataclass(frozen=True, slots=True)
 class Program:
     """
-    What a program is given that runs as a simulated process.
+    The argument of a program that runs as a simulated process.
 
-    :param name: of this life: none before or after it has the same, and no other process
+    :param name: the name of this life; no other life or process has the same
     :param host: the address that it may listen on, see :meth:`listener`
-    :param informers: whose handlers' calls are in the history; run by the program
+    :param client: a client of the API server
+    :param informers: makes informers whose handlers' calls are in the history; the program has to run them
+    :param clock: the clock of the process
     """
 
     name: str
@@ -102,7 +104,7 @@ class Program:
     clock: ProcessClock
 
     def listener(self, port: int) -> Any:
-        """What stands for a socket that listens on a port; to be given to aiohttp's ``SockSite`` or its like."""
+        """An object that stands for a listening socket on this port, for aiohttp's ``SockSite`` and similar."""
         return Listener(self.host, port)
 
 
@@ -114,12 +116,12 @@ class ProcessOptions:
     """
     What a process runs.
 
-    :param controllers: by name
-    :param options: what the controllers are told, by names in Python's spelling
-    :param election: work only while it holds a Lease
-    :param sharding: share the keys out with others
-    :param main: what runs in place of a manager
-    :param restart_after: seconds after its end until it is started again
+    :param controllers: the controllers of its manager, by name
+    :param options: the controllers' options, by names in Python's spelling
+    :param election: the leader election; None to work without a Lease
+    :param sharding: the sharding of keys between processes; None for none
+    :param main: a program that runs in place of a manager
+    :param restart_after: the seconds from its end until it is started again
     """
 
     controllers: Mapping[str, ControllerFactory] = field(default_factory=dict)
@@ -131,7 +133,7 @@ class ProcessOptions:
 
     @property
     def group(self) -> str:
-        """The Lease by which it and others know who may work on what, as records name it; empty if it works alone."""
+        """The name in records of the Lease of its leader election or shard group; empty if it has neither."""
         if self.election is not None:
             return f"leases.coordination.k8s.io/{self.election.namespace}/{self.election.name}"
         if self.sharding is not None:
@@ -140,7 +142,7 @@ class ProcessOptions:
 
     @property
     def may_lead(self) -> bool:
-        """Whether there is a Lease that it may hold; a program may have one of its own."""
+        """Whether it may hold a Lease. A program may have its own, which is not known here."""
         return bool(self.group) or self.main is not None
 
 
@@ -148,10 +150,11 @@ class Life(Owner):
     """
     One life of a process, from its start to its end.
 
-    :ivar is_cut_off: whether it is dead: it may still have tasks that clean up, but nothing gets in or out
-    :ivar is_doomed: whether it dies at its next request
-    :ivar is_isolated: whether the network does not let it through to anybody
-    :ivar lease_is_unreachable: what of its requests for Leases gets lost: none of them, the calls, or the answers
+    :ivar is_cut_off: whether it is dead. It may still have tasks that clean up, but it can send and receive nothing
+    :ivar is_doomed: whether it is killed at its next request
+    :ivar is_isolated: whether it has no network at the moment
+    :ivar lease_is_unreachable: whether its requests for Leases are lost (``calls``) or their responses (``answers``);
+        empty if none are lost
     :ivar syncing: the syncs that run, each by its controller's name and its key
     """
 
@@ -186,7 +189,7 @@ class Life(Owner):
 
     @property
     def guard(self) -> Guard | None:
-        """What lets its controllers write, None if nobody has to."""
+        """The guard that allows its controllers to write; None without leader election and sharding."""
         if self.manager is None:
             return None
         if self.manager.election is not None:
@@ -195,7 +198,7 @@ class Life(Owner):
 
     @property
     def may_write(self) -> bool:
-        """Whether its controllers' writes would be sent now, by its own clock."""
+        """Whether its controllers may write now, by its own clock."""
         guard = self.guard
         if guard is None:
             return True
@@ -208,11 +211,15 @@ class Life(Owner):
 
 class Process:
     """
-    Something that is kept running.
+    A process that is started again after each end, until it is stopped.
 
-    :param url: the server that the next life talks to
-    :param host: its address, for what it listens on
+    :param world: the world in which it runs
+    :param name: its name in records and plans
+    :param options: what it runs
+    :param url: the URL of the API server for the next life
+    :param host: its address, on which it may listen
     :param is_disturbed: whether faults may happen to it
+    :ivar life: the present life; None between two lives
     """
 
     def __init__(
@@ -232,7 +239,7 @@ class Process:
         self.is_disturbed = is_disturbed
         self.clock = ProcessClock(world.loop)
         self.life: Life | None = None
-        #: Whatever ended a life by itself, and was not a lost Lease.
+        #: The errors that ended a life, except a lost Lease.
         self.errors: list[BaseException] = []
         self._world = world
         self._numbers = itertools.count(1)
@@ -241,7 +248,7 @@ class Process:
 
     @property
     def manager(self) -> Manager | None:
-        """What runs in the present life, None if there is none, or a program."""
+        """The manager of the present life; None if there is no life, or it runs a program."""
         return self.life.manager if self.life is not None else None
 
     @property
@@ -251,26 +258,26 @@ class Process:
 
     @property
     def leads(self) -> bool:
-        """Whether it has won an election, as far as it knows, and its controllers work."""
+        """Whether it has leader election and believes that it leads, so that its controllers work."""
         manager = self.manager
         return manager is not None and manager.election is not None and manager.election.leads
 
     @property
     def informers(self) -> list[SharedIndexInformer[Any]]:
-        """Those of the present life."""
+        """The informers of the present life."""
         factory = self.life.informers if self.life is not None else None
         return list(factory.informers.values()) if factory is not None else []
 
     @property
     def is_busy(self) -> bool:
-        """Whether something is about to happen to it by itself: it is to be started, or to go on."""
+        """Whether it is going to be started again, or to go on after a pause."""
         life = self.life
         return self._is_wanted and (life is None or life.held is not None or life.held_timers is not None)
 
     # -- its lives ------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Live again and again, until stopped."""
+        """Run one life after the other, until the process is stopped."""
         while self._is_wanted:
             number = next(self._numbers)
             life = Life(self, self.name if number == 1 else f"{self.name}#{number}")
@@ -326,7 +333,7 @@ class Process:
             await manager.run()
 
     def stop(self) -> None:
-        """End it for good, in order; nothing is told of it."""
+        """End the process for good by cancellation. The history gets no record of it."""
         self._is_wanted, self._is_over = False, True
         if (life := self.life) is not None:
             self._world.loop.release(life)
@@ -335,9 +342,9 @@ class Process:
 
     def terminate(self, *, for_good: bool = False) -> None:
         """
-        End the present life as SIGTERM does: a manager ends in order, a program is cancelled.
+        End the present life as SIGTERM does: a manager shuts down, a program is cancelled.
 
-        :param for_good: whether it is not started again
+        :param for_good: whether the process is not started again
         """
         self._is_wanted = self._is_wanted and not for_good
         life = self.life
@@ -346,7 +353,7 @@ class Process:
 
     async def _terminate(self, life: Life) -> None:
         OWNER.set(life)
-        # A process that stands still hears of it when it goes on.
+        # A paused process gets the signal when it goes on.
         await anyio.lowlevel.checkpoint()
         if life.manager is None:
             life.scope.cancel()
@@ -354,7 +361,12 @@ class Process:
             await life.manager.stop()
 
     def kill(self, life: Life | None = None, why: str = "") -> None:
-        """End a life as SIGKILL does: the present one, if none is named."""
+        """
+        End a life as SIGKILL does.
+
+        :param life: the life; None for the present one
+        :param why: the reason, for the history
+        """
         life = life or self.life
         if life is not None and not life.is_cut_off:
             self._world.tell(self.name, "killed", detail=why)
@@ -368,12 +380,12 @@ class Process:
         self._world.network.leave(life)
 
     def doom(self, life: Life, within: float) -> None:
-        """Kill a life at its next request, or after some seconds without one."""
+        """Kill a life at its next request, or after `within` seconds if there is none."""
         life.is_doomed = True
         self._world.loop.call_later(within, self.kill, life)
 
     def pause(self, seconds: float) -> None:
-        """Have the present life stand still for so long, as SIGSTOP and SIGCONT do."""
+        """Stop the present life for some seconds, as SIGSTOP and SIGCONT do."""
         life = self.life
         if life is None or life.is_cut_off or life.held is not None:
             return
@@ -387,7 +399,11 @@ class Process:
             self._world.loop.release(life)
 
     def stop_clock(self, seconds: float) -> None:
-        """Have its timers stand still for so long, and its Lease be out of reach. It goes on hearing and doing."""
+        """
+        Stop its timers, and make its Leases unreachable, for some seconds. It still gets events and works.
+
+        So it believes that it still holds its Lease, and another process may get the Lease.
+        """
         life = self.life
         if life is None or life.is_cut_off or life.held_timers is not None:
             return
@@ -400,13 +416,17 @@ class Process:
         self._world.loop.release_timers(life)
 
     def lose_lease(self, seconds: float, what: Literal["calls", "answers"] = "calls") -> None:
-        """Have its requests for Leases hang for so long, and all others go well."""
+        """
+        Let its requests for Leases hang for some seconds. Its other requests work.
+
+        :param what: whether the requests are lost (``calls``), or only their responses (``answers``)
+        """
         if (life := self.life) is not None and not life.is_cut_off:
             life.lease_is_unreachable = what
             self._world.later(seconds, lambda: setattr(life, "lease_is_unreachable", ""))
 
     def isolate(self, seconds: float) -> None:
-        """Cut the present life off from everybody for so long: its connections break, and it gets no new ones."""
+        """Take the network from the present life for some seconds: connections break, and new ones are refused."""
         if (life := self.life) is None or life.is_cut_off or life.is_isolated:
             return
         life.is_isolated = True
@@ -419,7 +439,7 @@ class Process:
     def _noted(
         self, life: Life, controller: str, sync: Callable[[Any], Awaitable[Any]]
     ) -> Callable[[Any], Awaitable[Any]]:
-        """A sync whose beginning and end are in the history."""
+        """A sync function that also appends the beginning and end of each sync to the history."""
 
         async def noted(key: Any) -> Any:
             text = str(key)
@@ -440,7 +460,7 @@ class Process:
         return noted
 
     def note(self, life: Life, what: Any, name: str, version: int = 0, detail: str = "") -> None:
-        """Append to the history, if the process lives to tell it."""
+        """Append a record to the history, unless the life has ended."""
         if not life.is_cut_off:
             self._world.tell(self.name, what, name, version, detail)
 
@@ -457,7 +477,7 @@ class Process:
 
 
 class _WithoutEvents(Transport):
-    """A connection over which Events are not sent: who writes one is answered at once."""
+    """A transport that does not send Events. A request that writes one gets its own body as the response."""
 
     async def request(self, method: str, path: str, **more: Any) -> bytes:
         if method in ("POST", "PATCH") and about(method, path).resource in _EVENTS:
@@ -468,7 +488,7 @@ class _WithoutEvents(Transport):
 
 
 class _NotedInformers(SharedInformerFactory):
-    """Informers whose handlers' calls are in the history."""
+    """Makes informers whose handlers' calls are in the history."""
 
     def __init__(self, client: Client, life: Life, **options: Any) -> None:
         super().__init__(client, **options)
@@ -487,12 +507,12 @@ class _NotedInformers(SharedInformerFactory):
         def add_event_handler(handler: ResourceEventHandler[Any], **options: Any) -> Any:
             return add(_NotedHandler(handler, life, resource, f"{informer.name} {next(numbers)}"), **options)
 
-        informer.add_event_handler = add_event_handler  # type: ignore[method-assign]
+        informer.add_event_handler = add_event_handler  # type: ignore[method-assign]  # of this informer only
         return informer
 
 
 class _NotedHandler:
-    """Tells the history, and then the handler."""
+    """Appends each call to the history, and then calls the handler."""
 
     def __init__(self, handler: ResourceEventHandler[Any], life: Life, resource: str, name: str) -> None:
         self.__wrapped__ = handler

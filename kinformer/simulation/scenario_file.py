@@ -1,18 +1,18 @@
-"""Scenarios in YAML: what a user does, step by step, and what is expected, for whoever writes no test.
+"""Scenarios in YAML: the steps of a user, and the expected state, for people who do not want to write a test.
 
-A file goes in, and comes out as a :class:`FileScenario`, which can be played like any async function that is given a
-world, and can be handed to other processes. Everything that can be checked without a server is checked when the file is
-read, and an error names the file and the step.
+:func:`read_scenario` reads a file and returns a :class:`FileScenario`. It is played like any async function that takes
+a world, and can be sent to other processes. Everything that can be checked without a server is checked when the file is
+read. An error names the file and the step.
 
-A file is a list of steps, or a mapping with ``steps`` and, if wanted, ``always``, ``eventually`` and ``managers``. A
-step is one of these:
+A file is a list of steps, or a mapping with ``steps`` and optionally ``always``, ``eventually`` and ``managers``. A step
+is one of these:
 
 ==========  ============================================================================================================
-apply       an object, several, or the path of a file with objects, from the folder of the scenario
-patch       ``object`` by resource, namespace and name, and ``merge``: what is merged into it
+apply       an object, several objects, or the path of a file with objects, relative to the folder of the scenario
+patch       ``object`` by resource, namespace and name, and ``merge``: the fields that are merged into it
 delete      an object by resource, namespace and name: ``pods/default/web-0``
-settle      wait until nothing happens any more: for so many seconds, if a number is given
-sleep       so many seconds
+settle      wait until nothing happens any more; with a number, until nothing has happened for so many seconds
+sleep       let so many seconds pass
 expect      see :class:`Expectation`
 ==========  ============================================================================================================
 """
@@ -36,22 +36,25 @@ __all__ = ("Expectation", "FileScenario", "ScenarioFileError", "read_scenario")
 
 
 class ScenarioFileError(Exception):
-    """A scenario cannot be read, or a step of it cannot be done. The text names the file and the step."""
+    """A scenario cannot be read, or one of its steps cannot be done. The text names the file and the step."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
     """
-    What is expected of the storage. Without ``has``, ``gone`` and counts: that the object is there.
+    The expected state of one object, or the expected number of objects.
+
+    If only `object` is given, the object has to exist.
 
     :param object: one object: ``deployments.apps/default/web``, ``nodes/n1``
-    :param has: what it has among other things: ``{status: {readyReplicas: 3}}``
-    :param gone: that it is not there
-    :param objects: or all objects of a resource, or of a namespace: ``pods``, ``pods/default``
-    :param labels: of these, those that the selector matches
-    :param count: so many
-    :param most: so many, or fewer
-    :param least: so many, or more
+    :param has: fields that the object has to have, besides others: ``{status: {readyReplicas: 3}}``
+    :param gone: whether the object must not exist
+    :param objects: in place of one object: all objects of a resource (``pods``), or those in a namespace
+        (``pods/default``)
+    :param labels: a label selector; only the objects that it matches are counted
+    :param count: the exact number of objects
+    :param most: the largest number of objects
+    :param least: the smallest number of objects
     """
 
     object: str = ""
@@ -69,7 +72,11 @@ class Expectation:
 
     @classmethod
     def of(cls, given: Any) -> Expectation:
-        """:raises ValueError: if it does not say what is expected of what"""
+        """
+        Read an expectation from a mapping of the file.
+
+        :raises ValueError: if it has unknown keys, or does not fit one object or a number of objects
+        """
         found = cls(**_only(given, [entry.name for entry in fields(cls)], "an expectation"))
         if bool(found.object) == bool(found.objects):
             raise ValueError("an expectation is about one object, or about objects")
@@ -86,7 +93,11 @@ class Expectation:
         return found
 
     def __call__(self, state: State) -> None:
-        """:raises AssertionError: if it is not so"""
+        """
+        Check the state.
+
+        :raises AssertionError: if it is not as expected
+        """
         if self.objects:
             self._count(state)
             return
@@ -109,13 +120,13 @@ class Expectation:
 
 
 def _demand(condition: bool, text: str) -> None:
-    # No assert: it would not be there under ``python -O``.
+    # An assert statement would be left out by ``python -O``.
     if not condition:
         raise AssertionError(text)
 
 
 def _missing(found: Any, want: Any, path: str) -> Iterator[str]:
-    """In which fields an object does not have what it should."""
+    """The fields in which an object differs from what is wanted, as texts."""
     if isinstance(want, Mapping) and isinstance(found, Mapping):
         for key, value in want.items():
             yield from _missing(found.get(key), value, f"{path}.{key}" if path else str(key))
@@ -126,8 +137,11 @@ def _missing(found: Any, want: Any, path: str) -> Iterator[str]:
 @dataclass(frozen=True, slots=True)
 class _Step:
     """
-    :param number: from one, for a person
-    :param verb: one of those in this module's table
+    A step of a scenario.
+
+    :param number: its number in the file, from 1
+    :param verb: one of the steps in this module's table
+    :param given: the value of the step, checked
     """
 
     number: int
@@ -138,10 +152,14 @@ class _Step:
 @dataclass(frozen=True, slots=True)
 class FileScenario:
     """
-    A scenario from a file, for controllers that are named beside it.
+    A scenario from a file. The controllers are not in the file, so that one file serves several of them.
 
-    :param controllers: names of installed ones, or ``package.module:factory``
-    :param managers: names of processes that run all of them; several elect a leader among themselves
+    :param file: the path of the file, for errors
+    :param controllers: the names of installed controllers, or ``package.module:factory``
+    :param steps: the steps
+    :param managers: the names of the processes, each of which runs all controllers. Several processes elect a leader
+    :param always: expectations that have to hold after every change
+    :param eventually: expectations that have to hold at the end
     """
 
     file: str
@@ -155,8 +173,8 @@ class FileScenario:
         """
         Do all steps.
 
-        :raises ScenarioFileError: if the server refuses one
-        :raises AssertionError: if something is not as expected
+        :raises ScenarioFileError: if a step cannot be done: the server refuses it, or does not know the resource
+        :raises AssertionError: if the state is not as expected
         """
         for check in self.always:
             world.assert_always(check)
@@ -194,7 +212,11 @@ async def _do(world: World, step: _Step) -> None:
 
 
 def _object(world: World, text: str) -> tuple[Resource[dict[str, Any]], str, str]:
-    """:raises LookupError: if the server does not serve the resource"""
+    """
+    The client of a resource, the namespace and the name, from an object's name such as ``pods/default/web-0``.
+
+    :raises LookupError: if the server does not serve the resource
+    """
     resource, _, key = text.partition("/")
     namespace, _, name = key.rpartition("/")
     found = next((each for each in world.server.registry if str(each.group_resource) == resource), None)
@@ -206,9 +228,12 @@ def _object(world: World, text: str) -> tuple[Resource[dict[str, Any]], str, str
 
 def read_scenario(file: Path, controllers: Sequence[str]) -> FileScenario:
     """
-    :param controllers: names of installed ones, or ``package.module:factory``
-    :raises ScenarioFileError: if it cannot be read
-    :raises OSError: if there is no such file
+    Read a scenario from a file.
+
+    :param file: the file
+    :param controllers: the names of installed controllers, or ``package.module:factory``
+    :raises ScenarioFileError: if the text is not a scenario, or a file with objects cannot be read
+    :raises OSError: if the file cannot be read
     """
     try:
         read = yaml.safe_load(file.read_text(encoding="utf-8"))
@@ -245,7 +270,11 @@ _VERBS = ("apply", "patch", "delete", "settle", "sleep", "expect")
 
 
 def _read_step(number: int, step: Any, folder: Path) -> _Step:
-    """:raises ValueError: if it is not one"""
+    """
+    Check a step of a file.
+
+    :raises ValueError: if it is not a step
+    """
     if isinstance(step, str):
         step = {step: None}
     if not isinstance(step, dict) or len(step) != 1:
@@ -277,9 +306,13 @@ def _read_step(number: int, step: Any, folder: Path) -> _Step:
 
 
 def _only(given: Any, names: Sequence[str], what: str) -> dict[str, Any]:
-    """:raises ValueError: if it is not a mapping, or has something else"""
+    """
+    Check that a value is a mapping with no other keys than these.
+
+    :raises ValueError: if it is not
+    """
     if not isinstance(given, dict):
-        raise ValueError(  # noqa: TRY004  # the value stands in somebody's file
+        raise ValueError(  # noqa: TRY004  # the value comes from a user's file
             f"{what} has {', '.join(names)}; this is {given!r}"
         )
     unknown = [name for name in given if name not in names]

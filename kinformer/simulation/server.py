@@ -1,9 +1,9 @@
-"""The embedded API server of a simulated world, and everything that goes wrong between it and the processes.
+"""The embedded API server of a simulated world, and the faults between it and the processes.
 
-It is :class:`~kinformer.envtest.ApiServer` with its own handlers and storage, listening on the simulated network. Each
-request of a process that may be disturbed passes :class:`DisturbedHandler`, and each event on its way to one passes a
-:class:`DisturbedWatch`. Those ask the :class:`~kinformer.simulation.faults.Injector` what goes wrong at this point, do
-it, and tell the history.
+It is an :class:`~kinformer.envtest.ApiServer` with its real handlers and storage, which listens on the simulated
+network. Each request of a process that may be disturbed goes through :class:`DisturbedHandler`, and each event for such
+a process goes through a :class:`DisturbedWatch`. They ask the :class:`~kinformer.simulation.faults.Injector` what goes
+wrong at this point, carry it out, and append it to the history.
 """
 
 from __future__ import annotations
@@ -45,18 +45,19 @@ if TYPE_CHECKING:
 
 __all__ = ("EXCHANGE", "Exchange", "SimulatedServer")
 
-#: Seconds without a request after which a process that was to die at its next one dies.
+#: A process that is to be killed at its next request is killed after so many seconds if it sends none.
 _DOOM: Final = 5.0
 
 
 class Exchange:
     """
-    One request and its answer.
+    One request and its response.
 
-    :ivar actor: who asks
-    :ivar life: the process that asks, None for who is none
+    :ivar actor: who sent the request
+    :ivar life: the life of the process that sent it; None if no faults may happen to the sender
+    :ivar about: what the request is about
     :ivar changes: how many changes it has made in the storage
-    :ivar cut: how its connection is to break
+    :ivar cut: how its connection is going to break; None if it does not
     """
 
     __slots__ = ("about", "actor", "changes", "cut", "life")
@@ -69,13 +70,16 @@ class Exchange:
         self.cut: Cut | None = None
 
 
-#: The request that is being answered.
+#: The request that the server is handling.
 EXCHANGE: ContextVar[Exchange | None] = ContextVar("kinformer_simulation_exchange", default=None)
 
 
 class SimulatedServer(ApiServer):
     """
-    :param world: whom to ask what goes wrong, and whom to tell
+    The API server of a world.
+
+    :param world: has the injector and the history
+    :param host: the address of the server
     """
 
     def __init__(self, world: World, host: str, **options: Any) -> None:
@@ -93,7 +97,7 @@ class SimulatedServer(ApiServer):
 
 
 class DisturbedHandler:
-    """Answers requests, or does not."""
+    """Handles requests, with the faults of the world."""
 
     def __init__(self, world: World, answer: RequestHandler) -> None:
         self._world = world
@@ -133,7 +137,7 @@ class DisturbedHandler:
         return response
 
     async def _before(self, exchange: Exchange, life: Life, end: End) -> web.Response | None:
-        """What happens to a request before anything is done for it; a refusal, if it comes to that."""
+        """The faults before a request is handled. Returns a response if the request is not to be handled."""
         world, actor, what = self._world, exchange.actor, exchange.about
         if life.lease_is_unreachable == "calls" and what.resource.startswith("leases."):
             await anyio.sleep_forever()
@@ -186,7 +190,7 @@ class DisturbedHandler:
             end.abort()
         else:
             body = response.body if isinstance(response, web.Response) else None
-            # The head has some 150 bytes: with half of the body the break is within it, if there is one.
+            # The head has about 150 bytes. With half of the body, the connection breaks within the body.
             end.loses_after = 150 + (len(body) if isinstance(body, bytes) else 0) // 2
 
 
@@ -204,7 +208,7 @@ def _refusal(deviation: Refuse) -> web.Response:
 
 
 class _Watches(WatchSet):
-    """The watches of a front, each of which may be disturbed."""
+    """The watches of a server. Those of processes that may be disturbed are disturbed watches."""
 
     def __init__(self, world: World) -> None:
         super().__init__()
@@ -219,12 +223,12 @@ class _Watches(WatchSet):
 
 class Sight:
     """
-    What a process has been sent of the storage's changes, over all its lives and watches.
+    What a process has seen of the storage's changes, over all its lives and watches.
 
-    :ivar seen: the changes by number, of those that were counted as events
-    :ivar hidden: the changes that it is never sent
-    :ivar gaps: the last hidden change of objects of which nothing was sent since
-    :ivar silent_until: when watches of a resource are to be heard again
+    :ivar seen: the numbers of the changes that were counted as events
+    :ivar hidden: the numbers of the changes that are not sent to it
+    :ivar gaps: for each object of which nothing was sent after a hidden change, the number of the last hidden change
+    :ivar silent_until: for each resource, the time until which its watches send nothing
     """
 
     def __init__(self) -> None:
@@ -235,7 +239,7 @@ class Sight:
 
 
 class DisturbedWatch(Watch):
-    """A watch of which an event may be hidden, late, or the last one."""
+    """A watch with faults: an event may be hidden or late, or the connection may break at it."""
 
     def __init__(
         self,
@@ -264,7 +268,7 @@ class DisturbedWatch(Watch):
         async for chunk in super().chunks():
             await self._wait()
             if self._begins and self._cut is not None and not self._cut.event:
-                # What a streaming list begins with is not counted as events.
+                # The objects at the beginning of a streaming list are not counted as events.
                 self.is_cut, self.last_words = True, chunk[: len(chunk) // 2]
                 return
             self._begins = False
@@ -325,16 +329,16 @@ class DisturbedWatch(Watch):
                 world.later(seconds, lambda: None)
 
     def _close_gap(self, name: str, number: int) -> None:
-        """Have the process list again, if nothing has told it of an object since its event was hidden."""
+        """Make the process list again, if no event of an object was sent after the hidden one."""
         if self._sight.gaps.get(name) == number:
             del self._sight.gaps[name]
-            # A watch that is silent is replaced before it says 410. The one in its place is to show the change.
+            # A silent watch may be replaced before it sends 410. The new watch then has to send the change.
             self._sight.hidden.discard(number)
             for watch in list(self._watches.open):
                 if isinstance(watch, DisturbedWatch) and (watch._actor, watch._name) == (self._actor, self._name):
                     watch.expire()
 
     def expire(self) -> None:
-        """End it with 410, so that whoever watches has to list."""
+        """End the watch with 410, so that the process has to list again."""
         self._is_gone = True
         self.end()

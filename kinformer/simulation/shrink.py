@@ -1,10 +1,10 @@
-"""Shrinking: from a plan that fails to the smallest one found that still does.
+"""Shrinking: make a plan that fails as small as possible, so that it still fails.
 
-A plan and a test "does this one fail?" go in. First deviations are taken out (Zeller and Hildebrandt's ddmin), then the
-numbers of those that remain are made smaller, then the seed is changed to zero. The result fails, and it fails no
-longer if any one of its deviations is taken out, unless the number of tries ran out.
+First deviations are removed (by ddmin of Zeller and Hildebrandt), then the numbers of the remaining deviations are made
+smaller, then the seed is changed to zero. The resulting plan fails. Unless the number of tries ran out, it does not
+fail without any one of its deviations.
 
-Pure but for the test, which plays the plan. A deterministic test makes the result deterministic.
+Everything here is pure, except the function that plays a plan. If that one is deterministic, so is the result.
 """
 
 from __future__ import annotations
@@ -22,9 +22,11 @@ __all__ = ("Shrunk", "shrink", "smaller")
 @dataclass(frozen=True, slots=True)
 class Shrunk:
     """
-    :param plan: the smallest that fails
+    The result of shrinking.
+
+    :param plan: the smallest plan that fails
     :param tries: how many plans were played
-    :param complete: whether all smaller plans were tried, rather than as many as allowed
+    :param complete: False if the number of tries ran out before all smaller plans were tried
     """
 
     plan: Plan
@@ -38,7 +40,7 @@ class _OutOfTries(Exception):
 
 @dataclass(eq=False, slots=True)
 class _Test:
-    """The test with a memory, and with an end."""
+    """The test of a plan. It remembers results, and allows a limited number of tries."""
 
     fails: Callable[[Plan], bool]
     most: int
@@ -62,17 +64,17 @@ class _Test:
 
 def shrink(plan: Plan, fails: Callable[[Plan], bool], *, most: int = 400) -> Shrunk:
     """
-    Make a plan that fails as small as it can be.
+    Make a plan that fails as small as possible.
 
-    :param plan: must fail; it is not played again
-    :param fails: plays a plan, and tells whether it fails in the same way
-    :param most: how many plans may be played
+    :param plan: a plan that fails; it is not played again
+    :param fails: plays a plan; returns whether it fails in the same way
+    :param most: the most plans that are played
     """
     test = _Test(fails, most, plan)
     try:
         before = None
         while before != test.smallest:
-            # A smaller number can make another deviation needless, so that the first step is worth a second time.
+            # With a smaller number, another deviation may not be needed any more. So the first step is done again.
             before = test.smallest
             _fewer(test)
             _smaller_numbers(test)
@@ -83,7 +85,7 @@ def shrink(plan: Plan, fails: Callable[[Plan], bool], *, most: int = 400) -> Shr
 
 
 def _fewer(test: _Test) -> None:
-    """ddmin: leave out ever smaller parts of the deviations."""
+    """Remove deviations by ddmin: first large parts of them, then smaller parts."""
     seed = test.smallest.seed
     if test.smallest.deviations and test(Plan(seed)):
         return
@@ -101,7 +103,7 @@ def _fewer(test: _Test) -> None:
 
 
 def _complements(items: Sequence[Deviation], parts: int) -> Iterator[tuple[Deviation, ...]]:
-    """The items without each of so many equal parts, the last part first: later deviations matter less often."""
+    """The items without one of `parts` equal parts, for each part. The last part comes first: it is needed less often."""
     edges = [round(len(items) * number / parts) for number in range(parts + 1)]
     for start, end in reversed(list(pairwise(edges))):
         yield (*items[:start], *items[end:])
@@ -112,7 +114,7 @@ def _smaller_numbers(test: _Test) -> None:
     while place < len(test.smallest.deviations):
         plan = test.smallest
         before, old, after = plan.deviations[:place], plan.deviations[place], plan.deviations[place + 1 :]
-        # One that is there already would be played once, and stand there twice.
+        # A deviation must not be in a plan twice.
         news = (new for new in smaller(old) if new not in plan.deviations)
         if not any(test(Plan(plan.seed, (*before, new, *after))) for new in news):
             place += 1
@@ -124,13 +126,13 @@ def _another_seed(test: _Test) -> None:
 
 
 def smaller(deviation: Deviation) -> Iterator[Deviation]:
-    """Deviations of the same kind and for the same process that are simpler, the simplest first."""
+    """Simpler deviations of the same kind and for the same process, the simplest first."""
     for name in deviation.__dataclass_fields__:
         for value in _smaller_values(deviation, name, getattr(deviation, name)):
             try:
                 yield replace(deviation, **{name: value})
             except PlanError:
-                # One field rules out what the other one would be.
+                # This value is not possible together with the values of the other fields.
                 continue
 
 
@@ -145,7 +147,7 @@ def _smaller_values(deviation: Deviation, name: str, value: Any) -> Iterator[Any
         case "version":
             yield from (-number for number in _counts(-value, 1))
         case "write" | "request" | "event" | "change" | "retry_after":
-            # A Delay names one of two counts: zero means the other one.
+            # A Delay has two counts, and one of them is zero.
             yield from _counts(value, int(not (isinstance(deviation, Delay) or name == "retry_after")))
         case "seconds":
             yield from _seconds(deviation, value)
@@ -154,7 +156,7 @@ def _smaller_values(deviation: Deviation, name: str, value: Any) -> Iterator[Any
 
 
 def _counts(value: int, least: int) -> Iterator[int]:
-    """Smaller counts: the least one, half, one less."""
+    """Smaller counts: the least one, half of it, and one less."""
     yield from dict.fromkeys(number for number in (least, value // 2, value - 1) if least <= number < value)
 
 
@@ -163,5 +165,5 @@ def _seconds(deviation: Deviation, value: float) -> Iterator[float]:
         sign = 1.0 if value > 0 else -1.0
         yield from (sign * size for size in (1.0, 60.0, 3600.0) if size < abs(value))
     elif not isinstance(deviation, Restart):
-        # A replica that catches up sooner is no simpler to understand.
+        # A restart is not simpler if its replica catches up sooner.
         yield from (size for size in (1.0, 5.0, 15.0, 60.0) if size < value)
