@@ -90,8 +90,8 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     """
     The loop.
 
-    Some lines ignore typing errors. Methods have narrower types than those of :class:`asyncio.BaseEventLoop`, and the
-    loop uses private attributes of asyncio that typeshed does not have.
+    Some lines ignore typing errors: methods have other types than those of :class:`asyncio.BaseEventLoop`, one method is
+    replaced by a faster function, and the loop uses private attributes of asyncio that typeshed does not have.
 
     :param seed: the order of ready tasks is drawn from it
     :ivar network: the connections and listeners; None without a network
@@ -106,7 +106,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
 
     def __init__(self, seed: object) -> None:
         super().__init__()
-        self.create_future = partial(asyncio.Future, loop=self)  # type: ignore[method-assign]  # faster
+        self.create_future = partial(asyncio.Future, loop=self)  # type: ignore[method-assign]  # see the class
         self.network: Network | None = None
         self.errors: list[dict[str, Any]] = []
         self.steps = 0

@@ -4,8 +4,8 @@
 a world, and can be sent to other processes. Everything that can be checked without a server is checked when the file is
 read. An error names the file and the step.
 
-A file is a list of steps, or a mapping with ``steps`` and optionally ``always``, ``eventually`` and ``managers``. A step
-is one of these:
+A file is a list of steps, or a mapping with ``steps`` and optionally ``always``, ``eventually`` and ``managers``. A
+step is one of these:
 
 ==========  ============================================================================================================
 apply       an object, several objects, or the path of a file with objects, relative to the folder of the scenario

@@ -103,7 +103,7 @@ def _fewer(test: _Test) -> None:
 
 
 def _complements(items: Sequence[Deviation], parts: int) -> Iterator[tuple[Deviation, ...]]:
-    """The items without one of `parts` equal parts, for each part. The last part comes first: it is needed less often."""
+    """For each of `parts` equal parts, the items without it. The last part comes first: it is needed less often."""
     edges = [round(len(items) * number / parts) for number in range(parts + 1)]
     for start, end in reversed(list(pairwise(edges))):
         yield (*items[:start], *items[end:])

@@ -1,10 +1,10 @@
-"""Single deviations: every one that a run has a place for, each a plan of its own.
+"""Single deviations: all that are possible in a run. Each becomes a plan of its own.
 
-The run without faults goes in, with its counts of what each process did and saw. Out come deviations: a crash after
-each of its writes, each of its events hidden, a restart after each of its writes onto each earlier version. Sieve plans
-its perturbations in the same way, from a run that it has learnt from.
+They are found from the run without faults, which has counted what each process did and saw: a crash after each write of
+a process, each of its events hidden, and a restart after each of its writes on each earlier version. Sieve plans its
+perturbations in the same way, from a learning run.
 
-Pure.
+This module does no I/O.
 """
 
 from __future__ import annotations
@@ -35,10 +35,12 @@ __all__ = ("KINDS", "single_deviations")
 
 def single_deviations(run: Outcome, kinds: Sequence[str], most: int | None = None) -> list[Deviation]:
     """
-    The deviations of these kinds, in the order of the kinds.
+    The possible deviations of these kinds, in the order of the kinds.
 
-    :param most: at most so many of each kind, evenly spread; all if None
-    :raises ValueError: if there is no such kind
+    :param run: the run without faults
+    :param kinds: keys of :data:`KINDS`
+    :param most: the most deviations of each kind, evenly spread; all if None
+    :raises ValueError: if a kind is not known
     """
     unknown = [kind for kind in kinds if kind not in KINDS]
     if unknown:
@@ -53,7 +55,7 @@ def _spread(deviations: list[Deviation], most: int | None) -> Sequence[Deviation
 
 
 def _counted(counts: Mapping[Hashable, int], what: str) -> Iterator[tuple[tuple[str, ...], int]]:
-    """Each thing of a sort with its count, in an order that does not depend on the process."""
+    """The counts of one kind of point, each with the actor or object that it is for, in sorted order."""
     for key, count in sorted((key, count) for key, count in counts.items() if isinstance(key, tuple)):
         if key[0] == what:
             yield key[1:], count
@@ -82,7 +84,7 @@ def _restarts(run: Outcome) -> Iterator[Deviation]:
 
 
 def _changes_until(history: History, actor: str, number: int) -> int:
-    """How many changes the storage has had since somebody first wrote, when a process has done its n-th write."""
+    """How many changes there were from the first one that the server did not make to a process' n-th write."""
     changes = own = 0
     for record in history:
         if record.what != "write" or record.object.startswith(_UNCOUNTED):
@@ -133,4 +135,4 @@ KINDS: Mapping[str, Callable[[Outcome], Iterator[Deviation]]] = MappingProxyType
         "restart_server": _servers,
     }
 )
-"""What there is a systematic pass for. The first three are on by default."""
+"""The kinds of deviations for which there is a systematic pass. The first three are on by default."""

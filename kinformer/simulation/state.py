@@ -1,6 +1,7 @@
 """The state of a world: a read-only view of the server's storage, for invariants and oracles.
 
-It is read without requests and without time passing, in the middle of a write, too. What it gives are copies.
+It can be read at any time, also in the middle of a write. Reading sends no request and takes no virtual time. The
+objects that it returns are copies.
 """
 
 from __future__ import annotations
@@ -18,30 +19,34 @@ __all__ = ("State",)
 
 class State:
     """
-    What is stored now.
+    The objects that are stored now.
 
     ::
 
         world.assert_always(lambda state: len(state.list(V1Pod)) <= 4)
         world.assert_always(lambda state: state.get("configmaps/default/lock") is not None)
 
-    A resource is named by its model, by anything that has a `gvr`, or as in errors: ``pods``, ``deployments.apps``.
-    Models give models, everything else gives dicts.
+    A resource is given as a model, as an object with an attribute `gvr`, or as a text: ``pods``, ``deployments.apps``.
+    For a model, the objects are models; otherwise they are dicts.
     """
 
     def __init__(self, server: ApiServer) -> None:
         self._server = server
 
     def list(self, resource: Any, namespace: str = "") -> list[Any]:
-        """All objects of a resource, or those of a namespace, by namespace and name."""
+        """
+        All objects of a resource, sorted by namespace and name.
+
+        :param namespace: only objects of this namespace; empty for all
+        """
         log = self._server.storage.log(_resource(resource))
         return [_read(resource, version) for version in log.select(namespace)]
 
     def get(self, resource: Any, /, name: str = "", namespace: str = "") -> Any:
         """
-        One object, None if there is none.
+        One object; None if it does not exist.
 
-        :param resource: or all three in one text, as records name an object: ``pods/default/web-0``
+        :param resource: the resource; or, without a name, all in one text as in records: ``pods/default/web-0``
         """
         if not name:
             resource, _, key = resource.partition("/")
@@ -50,14 +55,14 @@ class State:
         return _read(resource, found) if found is not None else None
 
     def versions(self) -> Iterator[tuple[str, Version]]:
-        """All objects as they are stored, by the names that records have."""
+        """All objects as they are stored, each with its name as in records."""
         logs = {str(resource): log for resource, log in self._server.storage.logs()}
         for resource in sorted(logs):
             for version in logs[resource].select(""):
                 yield f"{resource}/{version.key}", version
 
     def objects(self) -> dict[str, dict[str, Any]]:
-        """The same, decoded."""
+        """All objects as dicts, by their names as in records."""
         return {name: version.decode() for name, version in self.versions()}
 
 

@@ -1,4 +1,4 @@
-"""What the informers of a world hold, beside what the server would give them."""
+"""What the informers of a world have in their stores, and what the server would list for them."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ __all__ = ("stores_of",)
 
 def stores_of(world: World) -> list[Store]:
     """
-    The stores of all informers of processes that run.
+    The stores of the informers of all processes that run.
 
-    Of a process that shares the keys out, it is what belongs to its shards. Left out are those with a field selector,
-    and those with a transform that leaves no version.
+    For a process that shards the keys, only the objects of its shards count. Informers with a field selector, and those
+    with a transform that removes the resourceVersion, are left out.
     """
     storage, found = world.server.storage, []
     for process in world.processes.values():

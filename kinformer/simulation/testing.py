@@ -1,8 +1,8 @@
-"""``@simulate``: a scenario as a test of pytest's.
+"""``@simulate``: make a pytest test of a scenario.
 
-The function under the decorator is the scenario, and is given a world. The test plays it without faults, then under the
-plans that are named, then under each single deviation if the pass is asked for, then once for each seed. It fails with
-the smallest plan that was found, with a timeline, and with the command that plays it again::
+The decorated function is the scenario, and its argument is a world. The test plays the scenario without faults, then by
+the given plans, then with each single deviation if this was asked for, then once for each seed. If it fails, its text
+has the smallest plan that was found, a timeline, and the command that plays the run again::
 
     @simulate(seeds=200)
     async def test_web_apps_settle(world: World) -> None:
@@ -10,13 +10,13 @@ the smallest plan that was found, with a timeline, and with the command that pla
         world.manager(make_controller)
         await world.settled()
 
-pytest's options change what a run of the tests does; the environment does the same where there is no command line:
+Options of pytest change what the tests do. Environment variables do the same where there is no command line:
 
 ===========================  =================================  ======================================================
 option                       variable                           meaning
 ===========================  =================================  ======================================================
-``--simulate-plan PLAN``     ``KINFORMER_SIMULATE_PLAN``        play this plan, and nothing else
-``--simulate-seeds N``       ``KINFORMER_SIMULATE_SEEDS``       so many seeds, whatever the decorator says
+``--simulate-plan PLAN``     ``KINFORMER_SIMULATE_PLAN``        play only this plan
+``--simulate-seeds N``       ``KINFORMER_SIMULATE_SEEDS``       the number of seeds, in place of the decorator's
 ``--simulate-first-seed N``  ``KINFORMER_SIMULATE_FIRST_SEED``  begin at this seed, for other runs than those before
 ``--simulate-pages FOLDER``  ``KINFORMER_SIMULATE_PAGES``       write a page for each failure into this folder
 ===========================  =================================  ======================================================
@@ -62,15 +62,15 @@ def simulate(
     """
     Make a test of a scenario.
 
-    The scenario's first parameter is the world. Others are fixtures and parameters of pytest's; async fixtures cannot
-    be had, since a world has an event loop of its own.
+    The scenario's first parameter is the world. Other parameters are fixtures and parameters of pytest. Async fixtures
+    are not possible, because a world has its own event loop.
 
-    :param seeds: how many random runs
-    :param faults: how often what goes wrong in them; rates that come to two faults in a run of this scenario, if None
-    :param plans: plans that are played first: those that once failed, for example
-    :param one_by_one: play each single deviation, too: of these kinds, or crashes, hidden events and restarts for True
+    :param seeds: the number of random runs
+    :param faults: how often each kind of fault happens in them; if None, the rates give about two faults in a run
+    :param plans: plans that are played first, for example those that failed before
+    :param one_by_one: the kinds of single deviations that are played, too; True for crashes, hidden events and restarts
     :param checks: which oracles are on, and how strict they are
-    :param options: of the world
+    :param options: the options of the world
     :raises PlanError: if a plan cannot be read
     """
     named = [Plan.parse(line) for line in plans]
@@ -94,7 +94,7 @@ def simulate(
 
         request = inspect.Parameter(_REQUEST, inspect.Parameter.KEYWORD_ONLY)
         parameters = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in others]
-        test.__signature__ = inspect.Signature(parameters if own_request else [*parameters, request])  # type: ignore[attr-defined]
+        test.__signature__ = inspect.Signature(parameters if own_request else [*parameters, request])  # type: ignore[attr-defined]  # for pytest
         return test
 
     return decorate
@@ -103,7 +103,7 @@ def simulate(
 def _failures(
     trial: Trial, asked: _Asked, seeds: int, faults: Faults | None, plans: Sequence[Plan], kinds: Sequence[str]
 ) -> Iterator[Failure]:
-    """What goes wrong, as soon as it is found."""
+    """The failures of a scenario, each as soon as it is found."""
     if asked.plan is not None:
         yield from replay(trial, asked.plan).failures
         return
@@ -119,7 +119,7 @@ def _failures(
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What whoever runs the tests has asked for."""
+    """The options of pytest and the environment."""
 
     test: str
     plan: Plan | None
@@ -154,7 +154,11 @@ def _asked(request: pytest.FixtureRequest) -> _Asked:
 
 
 def _count(name: str, text: str | None) -> int | None:
-    """:raises ValueError: if it is not a number from zero"""
+    """
+    Read the value of an option; None if it is empty.
+
+    :raises ValueError: if it is not a whole number from 0
+    """
     if not text:
         return None
     if not text.isdecimal():

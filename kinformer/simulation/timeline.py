@@ -1,10 +1,10 @@
-"""Timelines as text: what each actor saw and did, in a column of its own.
+"""Timelines as text: what each actor saw and did, each actor in its own column.
 
-Records and violations go in, lines come out. What went wrong is marked with ``!``, the records that show a violation
-with ``>``. A history has hundreds of records, and a failure is about a few objects. So the text leaves out what is
-about others, and says how much that is. The page (:mod:`~kinformer.simulation.timeline_page`) leaves out nothing.
+The text is made from records and violations. Faults are marked with ``!``, and records that show a violation with
+``>``. A history has hundreds of records, but a failure is about a few objects. So the text leaves out records about
+other objects, and says how many. The page (:mod:`~kinformer.simulation.timeline_page`) leaves out nothing.
 
-Pure.
+This module does no I/O.
 """
 
 from __future__ import annotations
@@ -25,12 +25,17 @@ _SEEN = {"add": "sees new", "update": "sees changed", "delete": "sees deleted"}
 @dataclass(frozen=True, slots=True)
 class Row:
     """
-    A line of a timeline.
+    A row of a timeline.
 
-    :param number: of the first record that it stands for
-    :param count: how many records it stands for: several handlers are told of one event
-    :param is_cause: whether it is something that went wrong on purpose
-    :param is_violation: whether a violation names it
+    :param number: the number of its first record
+    :param time: the seconds of virtual time since the run began
+    :param actor: who saw or did it
+    :param what: the kind of its records
+    :param text: what happened, in words
+    :param object: the object, as in records
+    :param count: the number of its records: if several handlers get one event, they share a row
+    :param is_cause: whether it is a fault
+    :param is_violation: whether a violation names one of its records
     """
 
     number: int
@@ -45,13 +50,13 @@ class Row:
 
 
 def actors_of(records: Iterable[Record]) -> list[str]:
-    """Whose columns there are: user, server and nodes, and the others in the order of their first record."""
+    """The actors, one for each column: user, server and nodes, then the others in the order of their first record."""
     found = dict.fromkeys(record.actor for record in records)
     return sorted(found, key=lambda actor: {"user": 0, "server": 1, "nodes": 2}.get(actor, 3))
 
 
 def rows(records: Sequence[Record], violations: Iterable[Violation] = ()) -> Iterator[Row]:
-    """A row for each record; one for all handlers that are told of one event."""
+    """A row for each record. If several handlers get one event, there is one row for all of them."""
     shown = {number for violation in violations for number in violation.records}
     place = 0
     while place < len(records):
@@ -82,7 +87,7 @@ def _is_same_event(one: Record, other: Record) -> bool:
 
 
 def _text(record: Record) -> str:
-    """What a record says, in words."""
+    """A record in words."""
     verb, _, rest = record.detail.partition(" ")
     name = f"{record.object} @{record.version}" if record.version else record.object
     match record.what:
@@ -115,7 +120,7 @@ _NEVER = frozenset({"request", "answer"})
 
 
 def _of_interest(found: Sequence[Row]) -> list[Row]:
-    """What has to do with the violations: their objects, what went wrong, and who lived when."""
+    """The rows about the violations: those of their objects, all faults, and the starts and ends of processes."""
     objects = {row.object for row in found if row.is_violation and row.object}
     # A sync is of a key: namespace and name without the resource.
     keys = {name.partition("/")[2] for name in objects}
@@ -140,11 +145,13 @@ def text_timeline(
     everything: bool = False,
 ) -> str:
     """
-    The timeline for a terminal or a test's output.
+    The timeline for a terminal or the output of a test.
 
-    :param width: of a line
-    :param most: how many rows there are; those in the middle are left out first
-    :param everything: show each record, whatever it is about
+    :param records: the records of the run
+    :param violations: what is wrong
+    :param width: the width of a line, in characters
+    :param most: the most rows; rows near to faults and violations are kept
+    :param everything: whether to show all records, in place of those that are about the violations
     """
     found = list(rows(records, violations))
     chosen = found if everything else _of_interest(found)
@@ -156,11 +163,11 @@ def text_timeline(
 
 
 def _thinned(chosen: list[Row], most: int) -> list[Row | None]:
-    """So many rows at most: marked ones and their neighbours before others. None stands for what is left out."""
+    """At most `most` rows: the marked rows and those near to them. None stands for rows that are left out."""
     if len(chosen) <= most:
         return list(chosen)
     marked = [place for place, row in enumerate(chosen) if row.is_cause or row.is_violation]
-    # The last marked row is what a person looks for; then what is near to any.
+    # The nearer a row is to a marked one, the more it helps a person who looks for the cause.
     near = sorted(range(len(chosen)), key=lambda place: min((abs(place - mark) for mark in marked), default=-place))
     kept = sorted(near[:most])
     thinned: list[Row | None] = []
@@ -178,7 +185,7 @@ def _thinned(chosen: list[Row], most: int) -> list[Row | None]:
 def _table(chosen: Sequence[Row | None], actors: Sequence[str], width: int) -> list[str]:
     times = 11
     columns = max(len(actors), 1)
-    # The columns are narrow, since a text may run on to the right: at most moments one actor alone does something.
+    # The columns are narrow, because a row has the text of one actor, which may run on into the columns to its right.
     each = min(max((width - times - 2) // columns, 16), 28)
     head = f"{'':2}{'seconds':>{times - 2}}  " + "".join(f"{actor:<{each}}" for actor in actors)
     lines = [head.rstrip(), "-" * min(width, times + 2 + each * columns)]

@@ -1,10 +1,10 @@
-"""Timelines as a page: one HTML file that needs nothing else, for a browser in light or dark.
+"""Timelines as a page: one HTML file that needs no other files, in light or dark.
 
-Records, violations and the plan go in, the text of the file comes out. Each actor has a column. What went wrong on
-purpose and what shows a violation are marked, and the violations link to their rows. A person can search, leave out
-kinds of rows, and click on a row to see all others about the same object.
+:func:`timeline_page` makes the text of the file from records, violations and the plan. Each actor has a column. Faults
+and the rows that show a violation are marked, and the violations link to their rows. A person can search, hide kinds of
+rows, and click on a row to see all others about the same object.
 
-Pure: the file is written by whoever wants it.
+This module writes no file; the caller does.
 """
 
 from __future__ import annotations
@@ -40,7 +40,11 @@ def timeline_page(
     """
     The page, as the text of an HTML file.
 
-    :param command: what plays the run again, for a person to copy
+    :param records: the records of the run
+    :param violations: what is wrong
+    :param plan: the plan of the run
+    :param title: the title of the page
+    :param command: the command that plays the run again, for a person to copy; empty for none
     """
     found = list(rows(records, violations))
     actors = actors_of(records)
@@ -71,7 +75,7 @@ def _asset(name: str) -> str:
 
 
 def _rows_of_records(found: Sequence[Row]) -> dict[int, int]:
-    """Which row each record is in."""
+    """The number of the row of each record."""
     return {record: row.number for row in found for record in range(row.number, row.number + row.count)}
 
 
@@ -100,7 +104,7 @@ def _header(
 
 
 def _form() -> str:
-    """Hidden until the script shows it: without one it would do nothing."""
+    """The form for searching. It is hidden until the script shows it, because it does nothing without the script."""
     boxes = "".join(
         f'<label><input type="checkbox" value="{value}"{" checked" if checked else ""}> {label}</label>\n'
         for label, value, checked in _KINDS

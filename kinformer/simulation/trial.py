@@ -1,9 +1,8 @@
-"""A trial: one scenario that can be played under any plan, and what its runs are measured by.
+"""A trial: one scenario that can be played by any plan, and the oracles that judge its runs.
 
-A scenario goes in, and each call of :meth:`Trial.play` runs it in a world of its own, watched by the oracles. What
-comes out says which plan it was, what is wrong, and everything that happened. The run without deviations is played
-first, once. It is the reference that the others are compared with. If it is wrong itself, no fault is needed to see the
-bug.
+Each call of :meth:`Trial.play` runs the scenario in a new world, and the oracles watch it. The result has the plan, the
+violations, and everything that happened. The run without deviations is played first, once. It is the reference with
+which the other runs are compared. If this run has violations itself, no fault is needed to find the bug.
 """
 
 from __future__ import annotations
@@ -23,17 +22,19 @@ __all__ = ("Outcome", "ScenarioError", "Trial")
 
 
 class ScenarioError(Exception):
-    """The scenario itself cannot be played: it fails without any fault, and not by an assertion."""
+    """The scenario fails without any fault, and not by an assertion. So it cannot be used for other runs."""
 
 
 @dataclass(frozen=True)
 class Outcome:
     """
-    What came of one run.
+    The result of one run.
 
-    :param plan: what happened in it, in full: it does the same again without rates
-    :param counts: how often each point was passed at which something can go wrong
-    :param seconds: of virtual time
+    :param plan: the seed and all deviations that happened; this plan does the same without random faults
+    :param violations: what is wrong
+    :param history: everything that happened
+    :param counts: how often each point was passed at which a fault can happen
+    :param seconds: the virtual time that the run took
     """
 
     plan: Plan
@@ -50,11 +51,11 @@ class Outcome:
 @dataclass(eq=False)
 class Trial:
     """
-    A scenario and what it is measured by.
+    A scenario, and how its runs are judged.
 
-    :param scenario: an async function that is given the world
+    :param scenario: an async function whose argument is the world
     :param checks: which oracles are on, and how strict they are
-    :param options: of the world
+    :param options: the options of the world
     """
 
     scenario: Scenario
@@ -74,25 +75,26 @@ class Trial:
         """
         The run without deviations.
 
-        :raises ScenarioError: if the scenario cannot be played at all
+        :raises ScenarioError: if this run fails, and not by an assertion
         """
         return self._first[0]
 
     @property
     def reference(self) -> Reference:
         """
-        What the run without deviations came to.
+        The data of the run without deviations with which other runs are compared.
 
-        :raises ScenarioError: if the scenario cannot be played at all
+        :raises ScenarioError: if this run fails, and not by an assertion
         """
         return self._first[1]
 
     def play(self, plan: Plan, faults: Faults | None = None) -> Outcome:
         """
-        Run the scenario under a plan.
+        Run the scenario by a plan.
 
-        :param faults: rates of what may go wrong besides
-        :raises ScenarioError: if the scenario cannot be played at all
+        :param plan: the seed, and the deviations that happen in any case
+        :param faults: the rates of further faults; None for no others
+        :raises ScenarioError: if the run without deviations fails, and not by an assertion
         """
         result = run_world(
             self.scenario, plan, faults=faults, options=self.options, checks=self.checks, reference=self.reference
@@ -104,7 +106,11 @@ class Trial:
         return Outcome(result.plan, violations, result.history, dict(result.counts), result.seconds)
 
     def _of_scenario(self, result: RunResult) -> tuple[Violation, ...]:
-        """A scenario's own assertion is an oracle as well. That nothing settles is said by another one."""
+        """
+        The error of the scenario as a violation: its own assertions are an oracle, too.
+
+        Another oracle reports that a run does not settle.
+        """
         if result.error is None or isinstance(result.error, NotSettled) or "scenario" in self.checks.without:
             return ()
         return (Violation("scenario", _one_line(result.error)),)

@@ -1,4 +1,4 @@
-"""The user of a world: who asks for objects, as with kubectl, and is never disturbed."""
+"""The user of a world: creates, changes and reads objects, as with kubectl. No faults happen to the user's requests."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ T = TypeVar("T")
 
 class User:
     """
-    The verbs that a scenario has.
+    The requests of a scenario.
 
-    :ivar client: for everything that has no verb here
+    :ivar client: a client for requests that have no method here
     """
 
     def __init__(self, server: ApiServer, clock: Clock) -> None:
@@ -38,13 +38,14 @@ class User:
 
     async def apply(self, *manifests: Any) -> None:
         """
-        Make objects; one that is there already gets what its manifest says merged into it.
+        Create objects. If an object exists already, its manifest is merged into it.
 
-        What belongs to a namespace and names none goes to ``default``, as with kubectl.
+        An object of a namespaced kind that names no namespace goes to ``default``, as with kubectl.
 
         :param manifests: dicts, models, YAML texts, or paths of files with YAML
-        :raises LookupError: if the server does not serve such a kind
-        :raises ApiError: if the server refuses one
+        :raises LookupError: if the server does not serve a kind
+        :raises ApiError: if the server refuses an object
+        :raises ValueError: if something is not a manifest
         """
         for manifest in manifests_of(manifests):
             resource = self._resource_of(manifest)
@@ -66,9 +67,10 @@ class User:
         subresource: str = "",
     ) -> T:
         """
-        Change an object.
+        Change an object; returns its new state.
 
-        :raises NotFound: if there is none of that name
+        :raises NotFound: if there is no object with this name
+        :raises ApiError: if the server refuses the change
         """
         resource = self.client.resource(type_)
         where = namespace if resource.namespaced else ""
@@ -76,20 +78,29 @@ class User:
 
     async def delete(self, type_: type[Any], name: str, namespace: str = "default") -> None:
         """
-        :raises NotFound: if there is none of that name
+        Delete an object.
+
+        :raises NotFound: if there is no object with this name
         """
         resource = self.client.resource(type_)
         await resource.delete(name, namespace if resource.namespaced else "")
 
     async def get(self, type_: type[T], name: str, namespace: str = "default") -> T:
         """
-        :raises NotFound: if there is none of that name
+        Read an object.
+
+        :raises NotFound: if there is no object with this name
         """
         resource = self.client.resource(type_)
         return await resource.get(name, namespace if resource.namespaced else "")
 
     async def list(self, type_: type[T], namespace: str = "", *, label_selector: str = "") -> list[T]:
-        """All objects of a type, or those of a namespace, or those that a selector matches."""
+        """
+        List the objects of a type.
+
+        :param namespace: only objects of this namespace; empty for all
+        :param label_selector: only objects that this selector matches; empty for all
+        """
         return (await self.client.resource(type_).list(namespace, label_selector=label_selector)).items
 
     def _resource_of(self, manifest: Mapping[str, Any]) -> Resource[dict[str, Any]]:
@@ -103,9 +114,11 @@ class User:
 
 def manifests_of(given: Iterable[Any]) -> Iterator[dict[str, Any]]:
     """
-    The objects of what may be dicts, models, YAML texts and paths, one after the other.
+    Read manifests.
 
-    :raises ValueError: if one is none of these, or does not say what it is
+    :param given: dicts, models, YAML texts, and paths of YAML files
+    :raises ValueError: if something has no apiVersion, no kind or no name
+    :raises OSError: if a file cannot be read
     """
     for each in given:
         if isinstance(each, str) and "\n" not in each and each.endswith((".yaml", ".yml")):
@@ -128,10 +141,12 @@ def controllers_of(
     given: ControllerFactory | str | Iterable[str] | Mapping[str, ControllerFactory],
 ) -> dict[str, ControllerFactory]:
     """
-    Controllers by name, from what :meth:`World.manager` takes.
+    The controllers for :meth:`World.manager`, by their names.
 
-    :raises LookupError: if no controller of a name is installed
-    :raises ImportError: if there is no such module
+    :param given: a factory, names of installed controllers, ``package.module:factory``, or factories by name
+    :raises LookupError: if no controller with a name is installed
+    :raises ImportError: if a module cannot be imported
+    :raises AttributeError: if a module has no such factory
     """
     if isinstance(given, str):
         return {_short(given): _factory(given)}

@@ -1,7 +1,7 @@
 """``asyncio.gather`` and ``asyncio.wait_for``, the same on every Python.
 
-Both were written anew for Python 3.12, and take other turns of the loop there than before. A run is to be the same one
-everywhere, so that the functions of this module stand in for them in a run. They do what those of 3.12 and later do.
+Python 3.12 has new versions of both, which take other turns of the loop than before. A run has to be the same on all
+versions of Python, so the functions of this module replace them during a run. They do what those of 3.12 and later do.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _gather: Final = asyncio.gather
 
 
 def gather(*awaitables: Awaitable[Any], return_exceptions: bool = False) -> asyncio.Future[list[Any]]:
-    """Like :func:`asyncio.gather`: what is known at once is told at once, and not at a later turn."""
+    """Like :func:`asyncio.gather` of Python 3.12: a result that is known at once is set at once, not at a later turn."""
     made: dict[Awaitable[Any], asyncio.Future[Any]] = {}
     for each in awaitables:
         if each not in made:
@@ -31,7 +31,7 @@ def gather(*awaitables: Awaitable[Any], return_exceptions: bool = False) -> asyn
     if failed is None:
         outer.set_result([_outcome(child) for child in children])
     else:
-        _gather(*children, return_exceptions=True)  # has looked at the errors of the others when they come
+        _gather(*children, return_exceptions=True)  # it retrieves the other errors, so that asyncio does not report them
         outer.set_exception(_outcome(failed))
     return outer
 
@@ -41,7 +41,7 @@ def _has_failed(child: asyncio.Future[Any]) -> bool:
 
 
 def _outcome(child: asyncio.Future[Any]) -> Any:
-    """The result of what is done, or its error."""
+    """The result of a future that is done, or its error."""
     if child.cancelled():
         return asyncio.CancelledError()
     return child.exception() or child.result()
@@ -49,8 +49,9 @@ def _outcome(child: asyncio.Future[Any]) -> Any:
 
 async def wait_for(awaitable: Awaitable[T], timeout: float | None) -> T:
     """
-    Like :func:`asyncio.wait_for`: without a task of its own.
+    Like :func:`asyncio.wait_for` of Python 3.12, which makes no task.
 
+    :param timeout: the most seconds to wait; None for no limit
     :raises TimeoutError: if it takes longer
     """
     if timeout is not None and timeout <= 0:
