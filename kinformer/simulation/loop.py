@@ -90,8 +90,8 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     """
     The loop.
 
-    Some lines ignore typing errors: methods have other types than those of :class:`asyncio.BaseEventLoop`, one method is
-    replaced by a faster function, and the loop uses private attributes of asyncio that typeshed does not have.
+    Some lines ignore typing errors: methods have other types than those of :class:`asyncio.BaseEventLoop`, one method
+    is replaced by a faster function, and the loop uses private attributes of asyncio that typeshed does not have.
 
     :param seed: the order of ready tasks is drawn from it
     :ivar network: the connections and listeners; None without a network
@@ -143,8 +143,8 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def call_later(  # type: ignore[override]  # see the class
         self, delay: float, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> SimulatedTimer:
-        # Work takes no virtual time. Without a least time, a task that wakes up too early by a rounding error, and sleeps
-        # again, would do this for ever.
+        # Work takes no virtual time. Without a least time, a task that wakes up too early by a rounding error, and
+        # sleeps again, would do this for ever.
         delay = 0.0 if delay <= 0 else delay if delay > _TICK else _TICK
         return self.call_at(self.time() + delay, callback, *args, context=context)
 

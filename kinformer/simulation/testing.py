@@ -94,7 +94,8 @@ def simulate(
 
         request = inspect.Parameter(_REQUEST, inspect.Parameter.KEYWORD_ONLY)
         parameters = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in others]
-        test.__signature__ = inspect.Signature(parameters if own_request else [*parameters, request])  # type: ignore[attr-defined]  # for pytest
+        signature = inspect.Signature(parameters if own_request else [*parameters, request])
+        test.__signature__ = signature  # type: ignore[attr-defined]  # pytest reads it
         return test
 
     return decorate

@@ -1,7 +1,7 @@
 """``asyncio.gather`` and ``asyncio.wait_for``, the same on every Python.
 
 Python 3.12 has new versions of both, which take other turns of the loop than before. A run has to be the same on all
-versions of Python, so the functions of this module replace them during a run. They do what those of 3.12 and later do.
+versions of Python. So the functions of this module replace them during a run. They do what those of 3.12 and later do.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _gather: Final = asyncio.gather
 
 
 def gather(*awaitables: Awaitable[Any], return_exceptions: bool = False) -> asyncio.Future[list[Any]]:
-    """Like :func:`asyncio.gather` of Python 3.12: a result that is known at once is set at once, not at a later turn."""
+    """Like :func:`asyncio.gather` of Python 3.12: a result that is known already is set at once, not in a later turn."""
     made: dict[Awaitable[Any], asyncio.Future[Any]] = {}
     for each in awaitables:
         if each not in made:

@@ -1,6 +1,6 @@
-"""A world: one API server, any number of processes, a user, and what is said about them, in one simulated run.
+"""A world: one API server, any number of processes, a user, and a history, in one simulated run.
 
-A scenario and a :class:`~kinformer.simulation.plan.Plan` go into :func:`run_world`, a :class:`RunResult` comes out::
+:func:`run_world` runs a scenario by a :class:`~kinformer.simulation.plan.Plan`, and returns a :class:`RunResult`::
 
     async def scenario(world: World) -> None:
         world.manager("replicationcontroller")
@@ -10,10 +10,10 @@ A scenario and a :class:`~kinformer.simulation.plan.Plan` go into :func:`run_wor
 
     result = run_world(scenario, Plan(seed=17))
 
-The same scenario and the same plan give the same history, byte for byte: in every process, on every machine. Nothing
-in a world takes real time, and nothing of it outlives the run.
+The same scenario and the same plan give the same history, byte for byte, in every process and on every machine. Time in
+a world is virtual, so waiting takes no real time. Nothing of a world runs on after the run.
 
-:func:`run_world` is a plain function: it runs an event loop of its own. To be called where no other one runs.
+:func:`run_world` is a plain function with its own event loop. Call it where no other loop runs.
 """
 
 from __future__ import annotations
@@ -55,29 +55,32 @@ from kinformer.simulation.user import User, controllers_of
 __all__ = ("NotSettled", "RunResult", "Scenario", "World", "WorldOptions", "run_world")
 
 _HOST: Final = "10.0.0.1"
-#: Actors that are no processes: no process may be called so.
+#: The names of actors that are not processes. A process must not have such a name.
 _ACTORS: Final = ("user", "nodes", "server")
 _TOUCHED: Final = "kinformer.dev/touched"
-#: What has to come to rest before things have settled. Syncs need not: some look again and again.
+#: The records after which a world has to be quiet for some time until it has settled. Syncs do not count, because some
+#: controllers sync periodically.
 _ACTIVITY: Final = frozenset({"start", "ended", "killed", "paused", "resumed", "write", "event", "fault"})
 
 
 class NotSettled(AssertionError):
-    """Things go on and on."""
+    """The world did not settle: changes, events or faults did not stop in time, or the scenario did not end."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorldOptions:
     """
-    :param loops: what the server does by itself, of :data:`~kinformer.envtest.loops.LOOPS`
-    :param nodes: so many fake nodes run pods
-    :param network: latencies
-    :param quiet: seconds without a change after which everything has settled
-    :param patience: seconds after which it is given up that it does
-    :param longest: seconds after which a scenario is ended that still waits for something
+    The options of a world. All times are seconds of virtual time.
+
+    :param loops: the loops that the server runs itself: keys of :data:`~kinformer.envtest.loops.LOOPS`
+    :param nodes: the number of fake nodes, which run pods
+    :param network: latencies, and how often bytes are split
+    :param quiet: after so many seconds without a change, the world has settled
+    :param patience: the most seconds to wait until the world has settled
+    :param longest: a scenario that still runs after so many seconds is ended
     :param events: whether Events are written. Nothing depends on them, and a run takes a quarter longer with them
-    :param plugins: whether installed packages' admission is used
-    :param log: whether what kinformer logs in a run is shown
+    :param plugins: whether the admission plug-ins of installed packages are used
+    :param log: whether kinformer's log of a run is shown
     """
 
     loops: tuple[str, ...] = tuple(LOOPS)
@@ -94,18 +97,20 @@ class WorldOptions:
 @dataclass(eq=False)
 class RunResult:
     """
-    What came of a run.
+    The result of a run.
 
-    :param plan: what went wrong, so that it can be played again without rates
-    :param final_state: the objects in the end, by the names that records give them
-    :param violations: what oracles and the scenario's own assertions have found
-    :param counts: how often each point was passed at which something can go wrong, as the injector counts them
-    :param error: what ended the scenario, None if nothing did; a Deadlock or a Livelock if everything stood still
-    :param errors: what nobody caught: in tasks, callbacks and processes
-    :param orphans: tasks that were left when all had ended
-    :param seconds: of virtual time
+    :param plan: the seed and all deviations that happened; this plan does the same without random faults
+    :param history: everything that happened
+    :param final_state: the objects at the end, by their names as in records
+    :param violations: what the oracles have found
+    :param counts: how often each point was passed at which a fault can happen, as the injector counts them
+    :param error: the error that ended the scenario, None if there was none; a Deadlock or a Livelock if the loop could
+        not go on
+    :param errors: errors that nobody caught, in tasks, callbacks and processes
+    :param orphans: the names of tasks that were left at the end
+    :param seconds: the virtual time that the run took
     :param steps: how many callbacks and steps of tasks have run
-    :param refer: makes what :attr:`reference` is
+    :param refer: makes :attr:`reference`
     """
 
     plan: Plan
@@ -122,13 +127,19 @@ class RunResult:
 
     @cached_property
     def reference(self) -> Reference:
-        """What other runs of the scenario are compared with. It is made when it is asked for: few runs are."""
+        """The data with which other runs of the scenario are compared. It is made at first use: few runs need it."""
         assert self.refer is not None, "the run is over"
         return self.refer()
 
 
 class World(User):
-    """See the module. The user's verbs are those of :class:`~kinformer.simulation.user.User`."""
+    """
+    See the module. The requests of the user are the methods of :class:`~kinformer.simulation.user.User`.
+
+    :ivar history: what has happened so far
+    :ivar state: the objects that are stored now
+    :ivar processes: the processes by name
+    """
 
     def __init__(
         self, plan: Plan, faults: Faults | None, options: WorldOptions, oracles: Oracles, loop: SimulatedLoop
@@ -142,7 +153,7 @@ class World(User):
         self.network = Network(loop, plan.seed, options.network)
         self.processes: dict[str, Process] = {}
         self.oracles = oracles
-        #: When something last happened that has to come to rest before things have settled.
+        #: The time of the last activity, or the end of the last fault; the world settles some time after it.
         self.last_activity = 0.0
         self._tasks: TaskGroup | None = None
         self._sights: dict[str, Sight] = {}
@@ -184,15 +195,18 @@ class World(User):
         is_disturbed: bool = True,
     ) -> Process:
         """
-        Keep a process running that runs a manager.
+        Start a process that runs a manager. It is started again after each end.
 
-        :param controllers: a factory, an installed controller's name, ``package.module:factory``, or several of them
-        :param options: what the controllers are told
-        :param leader_election: work only while it holds a Lease; the same one for all who have True here
-        :param sharding: share the keys out with others; the same group for all who have True here
-        :param restart_after: seconds until it is started again after its end
+        :param controllers: a factory, an installed controller's name, ``package.module:factory``, several of these
+            names, or factories by name
+        :param name: the name of the process in records and plans
+        :param options: the options of the controllers
+        :param leader_election: the leader election; True for one Lease that all processes with True share
+        :param sharding: the sharding of keys; True for one group that all processes with True share
+        :param restart_after: the seconds from its end until it is started again
         :param is_disturbed: whether faults may happen to it
-        :raises ValueError: if there is a process of that name
+        :raises ValueError: if there is a process with this name
+        :raises LookupError: if no controller with a name is installed
         """
         how = ProcessOptions(
             controllers_of(controllers),
@@ -211,15 +225,18 @@ class World(User):
         **how: Any,
     ) -> list[Process]:
         """
-        Keep replicas of one manager running, each with a clock of its own: ``manager-1``, ``manager-2`` and so on.
+        Start several processes that run the same manager: ``manager-1``, ``manager-2`` and so on.
 
-        :param how: see :meth:`manager`; want `leader_election` or `sharding`
+        :param count: the number of processes
+        :param controllers: see :meth:`manager`
+        :param name: the beginning of the names
+        :param how: further arguments of :meth:`manager`; set `leader_election` or `sharding`
         """
         return [self.manager(controllers, f"{name}-{number}", **how) for number in range(1, count + 1)]
 
     def program(self, main: Main, name: str, *, restart_after: float = 1.0, is_disturbed: bool = True) -> Process:
         """
-        Keep a process running that is no manager: a webhook's server, or whatever else talks to the API server.
+        Start a process that runs a program, such as the server of a webhook. It is started again after each end.
 
         ::
 
@@ -228,10 +245,11 @@ class World(User):
 
             world.service("webhooks", "default", [world.program(main, f"webhook-{n}") for n in (1, 2)], port=9443)
 
-        :param main: its life; runs anew, with an empty memory, after each end
-        :param restart_after: seconds until it is started again after its end
+        :param main: the program, an async function; it is called again after each end
+        :param name: the name of the process in records and plans
+        :param restart_after: the seconds from its end until it is started again
         :param is_disturbed: whether faults may happen to it
-        :raises ValueError: if there is a process of that name
+        :raises ValueError: if there is a process with this name
         """
         return self._keep(name, ProcessOptions(main=main, restart_after=restart_after), is_disturbed)
 
@@ -246,16 +264,23 @@ class World(User):
 
     def service(self, name: str, namespace: str, processes: Iterable[Process], port: int) -> None:
         """
-        Have the API server find processes behind a service's name, as the ``clientConfig`` of webhooks has it.
+        Let the API server reach processes by the name of a service, as in the ``clientConfig`` of webhooks.
 
-        Each new connection goes to one of those that listen.
+        Each new connection goes to a random one of the processes that listen.
 
-        :param port: on which they listen
+        :param name: the name of the service
+        :param namespace: its namespace
+        :param processes: the processes
+        :param port: the port on which the processes listen
         """
         self._services[namespace, name] = port, list(processes)
 
     def _endpoint_of(self, namespace: str, name: str, _: int) -> tuple[str, int]:
-        """:raises LookupError: if nobody listens"""
+        """
+        The address of a process behind a service.
+
+        :raises LookupError: if no process listens
+        """
         port, processes = self._services.get((namespace, name), (0, []))
         addresses = [(each.host, port) for each in processes if (each.host, port) in self.network.servers]
         if not addresses:
@@ -263,14 +288,14 @@ class World(User):
         return self._random.choice(addresses)
 
     def start(self, function: Callable[[], Coroutine[Any, Any, object]], name: str) -> None:
-        """Run something beside the scenario, for as long as the world lasts at most."""
+        """Run a coroutine function beside the scenario, until the end of the world at the latest."""
         assert self._tasks is not None, "the world is over"
         self._tasks.start_soon(function, name=name)
 
-    # -- what is told -------------------------------------------------------------------------------------------------
+    # -- the history --------------------------------------------------------------------------------------------------
 
     def tell(self, actor: str, what: What, name: str = "", version: int = 0, detail: str = "") -> None:
-        """Append to the history."""
+        """Append a record to the history. The parameters are those of :class:`Record`; `name` is its object."""
         now = self.loop.now
         if what in _ACTIVITY:
             self.last_activity = max(self.last_activity, now)
@@ -281,8 +306,9 @@ class World(User):
 
     def tell_who_is_barred(self, process: Process, sync: tuple[str, str]) -> None:
         """
-        A process is about to begin a sync: tell of those of its group, itself included, that can write no more in it.
+        Append records about processes that can no longer write in a sync, just before a process begins the same sync.
 
+        :param process: the process that begins the sync; only processes of its group, and itself, are looked at
         :param sync: the controller's name, and the key
         """
         group = process.options.group
@@ -294,7 +320,7 @@ class World(User):
                 self.tell(other.name, "barred", sync[1], detail=sync[0])
 
     def relative(self, version: int | str | None) -> int:
-        """A resourceVersion as records have it."""
+        """A resourceVersion as in records: counted from the beginning of the run."""
         number = int(version or 0)
         return number - self.server.storage.first if number else 0
 
@@ -307,7 +333,7 @@ class World(User):
             self.last_activity = before
             return
         if self._tasks is None:
-            # The server makes what each cluster has, before anybody is there.
+            # The server makes the objects that every cluster has, before the run begins.
             return
         if exchange is not None:
             exchange.changes += 1
@@ -319,14 +345,19 @@ class World(User):
 
     def assert_always(self, check: Invariant) -> None:
         """
-        Demand something after every change.
+        Check a condition after every change.
 
-        :param check: is given the storage's state. It has failed if it raises an AssertionError, or returns False
+        :param check: a function whose argument is the state of the storage. The condition is broken if the function
+            raises an error, or returns False
         """
         self.oracles.assert_always(check)
 
     def assert_eventually(self, check: Invariant) -> None:
-        """Demand something of the end, when everything has settled; as :meth:`assert_always` otherwise."""
+        """
+        Check a condition at the end of the run.
+
+        :param check: see :meth:`assert_always`
+        """
         self.oracles.assert_eventually(check)
 
     # -- faults that need the whole world ------------------------------------------------------------------------------
@@ -335,13 +366,13 @@ class World(User):
         return self._sights.setdefault(actor, Sight())
 
     def later(self, seconds: float, callback: Callable[[], object]) -> None:
-        """Call something after so many seconds; nothing has settled before."""
+        """Call a function after some seconds. The world does not settle before that."""
         self.last_activity = max(self.last_activity, self.loop.now + seconds)
         self.loop.call_later(seconds, callback)
 
     @contextmanager
     def disturbing(self) -> Iterator[None]:
-        """While the block runs, nothing has settled."""
+        """Keep the world from settling while the block runs."""
         self._disturbances += 1
         try:
             yield
@@ -350,7 +381,7 @@ class World(User):
             self.last_activity = max(self.last_activity, self.loop.now)
 
     def touch(self, what: About) -> None:
-        """Change an object and change it back, as another writer: its version is a new one, and nothing else."""
+        """Change an object and change it back, as another writer. After that only its resourceVersion is new."""
         resource = next((each for each in self.server.registry if str(each.group_resource) == what.resource), None)
         if resource is None or not what.name:
             return
@@ -369,10 +400,11 @@ class World(User):
 
     def fall_behind(self, process: Process, changes: int, seconds: float) -> None:
         """
-        Have a process talk to a replica from its next life on.
+        Connect a process to a replica of the server that is behind, from its next life on.
 
-        :param changes: so many changes behind the present
-        :param seconds: after so many the replica catches up
+        :param process: the process
+        :param changes: how many changes the replica is behind
+        :param seconds: the time until the replica catches up
         """
         storage = self.server.storage
         self._replicas += 1
@@ -392,7 +424,7 @@ class World(User):
         self.start(serve, f"replica {number}")
 
     def _version_behind(self, changes: int) -> int:
-        """The version after which there were so many changes that are counted."""
+        """The version after which there were `changes` changes. Changes of uncounted resources are left out."""
         storage = self.server.storage
         numbers = sorted(
             change.number
@@ -415,20 +447,20 @@ class World(User):
     # -- time ---------------------------------------------------------------------------------------------------------
 
     async def sleep(self, seconds: float) -> None:
-        """Let so many seconds pass."""
+        """Let some seconds of virtual time pass."""
         await anyio.sleep(seconds)
 
     @property
     def is_busy(self) -> bool:
-        """Whether a fault lasts, or a process is not there."""
+        """Whether a fault is going on, or a process is paused or going to be started again."""
         return self._disturbances > 0 or any(process.is_busy for process in self.processes.values())
 
     async def settled(self, quiet: float | None = None) -> None:
         """
-        Wait until nothing has happened for a while: no change, no event, no fault that lasts.
+        Wait until nothing has happened for some time: no change, no event, and no fault.
 
-        :param quiet: for so many seconds; the world's options say how many, if None
-        :raises NotSettled: if it does not come to that
+        :param quiet: for how many seconds; None for the value of the world's options
+        :raises NotSettled: if the world has not settled within the options' `patience`
         """
         quiet = self.options.quiet if quiet is None else quiet
         give_up = self.loop.now + self.options.patience
@@ -445,7 +477,7 @@ class World(User):
     # -- the run ------------------------------------------------------------------------------------------------------
 
     async def run(self, scenario: Scenario, result: RunResult) -> Ending:
-        """The whole life of the world."""
+        """Run the world from its beginning to its end."""
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self.server)
             self._tasks = await stack.enter_async_context(anyio.create_task_group())
@@ -493,7 +525,7 @@ def _actor() -> str:
 
 
 class _Time:
-    """The time of a run, for whoever asks the machine."""
+    """The time of a run, for code that asks the system for the time."""
 
     def __init__(self, loop: SimulatedLoop) -> None:
         self.monotonic = loop.time
@@ -515,20 +547,22 @@ def run_world(
     reference: Reference | None = None,
 ) -> RunResult:
     """
-    Run a scenario in a world of its own.
+    Run a scenario in a new world. Errors of the scenario are in the result.
 
-    :param plan: the seed, and what goes wrong in any case
-    :param faults: rates of what may go wrong besides
-    :param checks: which oracles look at it
-    :param reference: what the run without deviations came to, if this is not that run
+    :param scenario: an async function whose argument is the world
+    :param plan: the seed, and the deviations that happen in any case; None for seed 0 and no deviations
+    :param faults: the rates of further faults; None for no others
+    :param options: the options of the world
+    :param checks: which oracles are on, and how strict they are
+    :param reference: the data of the run without deviations; None if this is that run
     """
     collects = gc.isenabled()
-    # When it runs, objects end and callbacks come at moments that no seed decides.
+    # The garbage collector would call finalizers at times that the seed does not decide.
     gc.disable()
     try:
         return _run(scenario, plan or Plan(), faults, options or WorldOptions(), checks or Checks(), reference)
     finally:
-        # The world has no name any more: what is collected next is all of it, and not looked at as if it lived on.
+        # The garbage collector starts again only here, when nothing refers to the world: its next run frees all of it.
         if collects:
             gc.enable()
 
@@ -548,13 +582,13 @@ def _run(
         worlds.append(World(plan, faults, options, oracles, loop))
         return worlds[0]
 
-    # Who has things settle after a shorter time has no longer rest before the end.
+    # A world that settles after a shorter time is quiet only for that time at its end.
     oracles = Oracles(replace(checks, quiet=min(checks.quiet, options.quiet)), reference)
     try:
         with deterministic(_Time(loop), plan.seed), nullcontext() if options.log else silenced():
             result, ending = loop.run_and_close(lambda: _play(scenario, made()))
     except (Deadlock, Livelock) as error:
-        # What happened until then is what a person has to look at.
+        # The history until then shows a person why the loop could not go on.
         result, ending = RunResult(plan, worlds[0].history, error=error), Ending(loop.now, worlds[0].state, False)
         result.seconds, result.final_state = loop.now, worlds[0].state.objects()
     (world,) = worlds
@@ -565,7 +599,7 @@ def _run(
     ending = replace(ending, tasks=result.orphans, exceptions=result.errors)
     result.violations = oracles.finish(ending)
     result.refer = partial(oracles.reference, result.final_state)
-    # They know the world, which is not to live as long as its history.
+    # The listeners refer to the world, which must not live as long as its history.
     world.history.listeners.clear()
     return result
 

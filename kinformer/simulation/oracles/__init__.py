@@ -1,22 +1,23 @@
-"""Oracles: what must hold in every run, whatever went wrong in it.
+"""Oracles: rules that must hold in every run, whatever faults it has.
 
 All are on unless :class:`Checks` says otherwise:
 
 =============  ========================================================================================================
-final-state    the state in the end is that of the run without faults (:mod:`~kinformer.simulation.oracles.normal`)
+final-state    the state at the end is that of the run without faults (:mod:`~kinformer.simulation.oracles.normal`)
 quiet          nothing is written any more, some time after the last fault
-stores         each informer holds what the server has
-handlers       what a handler is told of an object is a possible history of it
-syncs          no two syncs of one key at once, in a process or in those that elect a leader or share the keys out
-errors         no sync raises a TypeError, a KeyError or their like
-leader         who lost the lease, or a shard, writes no more of what it was for
-churn          nothing is created or deleted more often than without faults, beyond a bound
-leftovers      no task is left behind, no exception goes unhandled
-invariants     what the scenario asserts, always or in the end
-scenario       the scenario ends without an error of its own
+stores         each informer has the objects that the server has
+handlers       the calls of a handler for an object are a possible history of the object
+syncs          no two syncs of a key run at once, in one process or in a group with leader election or shards
+errors         no sync raises a TypeError, a KeyError or a similar error
+leader         a process that lost the Lease, or a shard, does not write any more what needs it
+churn          nothing is created or deleted more often than without faults, up to a bound
+leftovers      no task is left, and no exception is unhandled
+invariants     the conditions of the scenario hold, always or at the end
+scenario       the scenario ends without an error
 =============  ========================================================================================================
 
-The world makes :class:`Oracles` for a run, gives it each record right after it was appended, and asks it at the end.
+The world makes :class:`Oracles` for a run, passes each record to it right after it was appended, and calls
+:meth:`Oracles.finish` at the end.
 """
 
 from __future__ import annotations
@@ -72,12 +73,13 @@ class Checks:
     :param without: names of oracles to leave out
     :param may_differ: ``objects:path`` patterns of fields that may differ at the end, such as
         ``jobs.batch/*:status.failed``; a pattern without a path leaves objects out
-    :param quiet: seconds before the end in which nothing may be written
-    :param extra: how many more creations or deletions of an object with a name of its own there may be
-    :param extra_generated: the same for objects with generated names: a share of those without faults, for each fault
+    :param quiet: the seconds before the end in which nothing may be written
+    :param extra: how many more creations or deletions than without faults an object with a fixed name may have
+    :param extra_generated: the same for objects with generated names, for each fault: a share of the creations without
+        faults
     :param churn_left_out: patterns of names whose creations and deletions are not counted
     :raises PatternError: if a pattern cannot be read
-    :raises ValueError: if there is no oracle of a name
+    :raises ValueError: if a name in `without` is not that of an oracle
     """
 
     without: Sequence[str] = ()
@@ -98,7 +100,8 @@ class Oracles:
     """
     The oracles of one run.
 
-    :param reference: what the run without deviations came to; None in that run itself
+    :param checks: which of them are on, and how strict they are
+    :param reference: the data of the run without deviations; None in that run itself
     """
 
     def __init__(self, checks: Checks, reference: Reference | None = None) -> None:
@@ -126,29 +129,29 @@ class Oracles:
                 self._listening.setdefault(what, []).append(oracle.record)
 
     def assert_always(self, invariant: Invariant) -> None:
-        """Check a condition of the user's after every write."""
+        """Check a user's condition after every write."""
         self._invariants.assert_always(invariant)
 
     def assert_eventually(self, invariant: Invariant) -> None:
-        """Check a condition of the user's in the end."""
+        """Check a user's condition at the end."""
         self._invariants.assert_eventually(invariant)
 
     def record(self, record: Record, state: State) -> None:
-        """Have each oracle see what has happened. Violations are noted."""
+        """Pass a record to each oracle that needs it, and collect violations."""
         for see in self._listening.get(record.what, ()):
             self.violations += see(record, state)
 
     def finish(self, ending: Ending) -> list[Violation]:
-        """All violations, those of the end included."""
+        """Let each oracle check the end of the run; returns all violations of the run."""
         for oracle in self._oracles:
             self.violations += oracle.finish(ending)
         return self.violations
 
     def reference(self, objects: Objects) -> Reference:
         """
-        What this run came to, for others to be compared with.
+        The data of this run with which other runs are compared.
 
-        :param objects: the state in the end
+        :param objects: the objects at the end
         """
         state = normal_form(objects, self.checks.may_differ)
         return Reference(state, dict(self._churn.made), dict(self._churn.removed))

@@ -1,7 +1,7 @@
-"""What an oracle is: it is given the records of a run as they happen, and asked at the end what was wrong.
+"""The base of oracles: an oracle gets the records of a run as they happen, and is asked at the end what was wrong.
 
-An oracle knows nothing of the world. It sees records, the state of the server's storage, and how the run ended. So each
-can be tried with a history written by hand.
+An oracle does not know the world. It gets records, the state of the server's storage, and how the run ended. So each
+oracle can be tested with a history that is written by hand.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ("Ending", "Invariant", "Oracle", "Reference", "State", "Store", "Viol
 
 
 class State(Protocol):
-    """What is in the server's storage at the moment. Read only."""
+    """The present state of the server's storage, read-only."""
 
     def get(self, name: str, /) -> Mapping[str, Any] | None:
         """The object with this name: ``pods/default/web-0``."""
@@ -29,17 +29,18 @@ class State(Protocol):
 
 
 Invariant: TypeAlias = Callable[[Any], object]
-"""A user's condition, given the state. It is broken if it returns False, or raises; what it raises explains it."""
+"""A user's condition: a function of the state. It is broken if it returns False or raises an error, whose text is the
+explanation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
     """
-    Something that must not be.
+    A broken rule.
 
-    :param oracle: which one says so
+    :param oracle: the name of the oracle that found it
     :param text: what is wrong, in one line
-    :param records: numbers of the records that show it
+    :param records: the numbers of the records that show it
     """
 
     oracle: str
@@ -53,11 +54,12 @@ class Violation:
 @dataclass(frozen=True, slots=True)
 class Store:
     """
-    What an informer holds at the end of a run, and what the server would give it.
+    What an informer has at the end of a run, and what the server would list for it.
 
-    :param informer: its name for a person: resource, and selectors if there are any
-    :param held: versions of the objects in its store
-    :param served: versions of the objects that a list with its selectors has now
+    :param actor: the process of the informer
+    :param informer: its name for a person: the resource, and selectors if there are any
+    :param held: the versions of the objects in its store, by name
+    :param served: the versions of the objects that a list with its selectors returns now, by name
     """
 
     actor: str
@@ -71,11 +73,12 @@ class Ending:
     """
     How a run ended.
 
-    :param time: seconds of virtual time since it began
-    :param settled: whether it came to rest, rather than being ended at the limit of its time
-    :param stores: of the processes that are alive
-    :param tasks: names of tasks that were left behind
-    :param exceptions: unhandled ones, each with its type and text in one line
+    :param time: the seconds of virtual time since it began
+    :param state: the state of the storage
+    :param settled: whether the world settled; False if the run was ended at its time limit
+    :param stores: the stores of the processes that are alive
+    :param tasks: the names of tasks that were left
+    :param exceptions: unhandled exceptions, each with its type and text in one line
     """
 
     time: float
@@ -89,11 +92,11 @@ class Ending:
 @dataclass(frozen=True, slots=True)
 class Reference:
     """
-    What the run without deviations came to. Plain data, which other processes can be given.
+    The data of the run without deviations, with which other runs are compared.
 
-    :param state: its normal form at the end
-    :param made: how often each object was created, by name; generated names share one
-    :param removed: how often each was deleted
+    :param state: the normal form of the state at the end
+    :param made: how often each object was created, by name; objects with generated names share a name
+    :param removed: how often each object was deleted, by name
     """
 
     state: Normal
@@ -103,21 +106,21 @@ class Reference:
 
 class Oracle:
     """
-    One thing that must hold in every run.
+    A rule that must hold in every run.
 
-    :cvar name: as it is called in reports and options
-    :cvar listens: which records it is given
+    :cvar name: its name in reports and options
+    :cvar listens: the kinds of records that it gets
     """
 
     name: ClassVar[str]
     listens: ClassVar[Collection[str]] = ()
 
     def record(self, record: Record, state: State) -> Iterable[Violation]:
-        """See something that has happened, and say if it must not."""
+        """Look at a record; returns the violations that it shows."""
         return ()
 
     def finish(self, ending: Ending) -> Iterable[Violation]:
-        """Say what is wrong now that the run is over."""
+        """Check the end of the run; returns the violations."""
         return ()
 
     def violation(self, text: str, *records: int) -> Violation:

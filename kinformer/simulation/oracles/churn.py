@@ -1,9 +1,10 @@
-"""The oracle of churn: no object is created or deleted more often than without faults, beyond a bound.
+"""The oracle of churn: no object is created or deleted more often than without faults, up to a bound.
 
-A controller that deletes a volume's claim and makes it again ends in the right state, and the data is gone. Sieve's
-state-update summaries find that; this oracle counts the same way. An object with a name of its own has no slack: to
-create it twice, somebody has to have deleted it. Objects with generated names have some. A process that starts on an
-old view cannot know which of them are there, so that it may rightly make some too many and take them back.
+A controller that deletes a PersistentVolumeClaim and creates it again ends in the right state, but the data is lost.
+Sieve's state-update summaries find this; this oracle counts in the same way. For an object with a fixed name, the bound
+is the count without faults: it can be created twice only if it was deleted. For objects with generated names, the bound
+is higher. A process that starts with an old view cannot know which of them exist, so it may rightly create too many and
+delete some again.
 """
 
 from __future__ import annotations
@@ -24,9 +25,10 @@ class Churn(Oracle):
     """
     Creations and deletions are bounded by those of the run without faults.
 
-    :param reference: None in the run that becomes the reference
-    :param extra: how many more there may be of an object whose name is its own
-    :param extra_generated: the same for each fault and group of generated names, as a share of those without faults
+    :param reference: the data of the run without faults; None in that run itself
+    :param extra: how many more there may be of an object with a fixed name
+    :param extra_generated: the same for a group of generated names, for each fault: a share of the creations without
+        faults
     :param left_out: patterns of names that are not counted
     """
 

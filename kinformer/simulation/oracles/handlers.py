@@ -1,8 +1,8 @@
-"""The oracle of handlers: what a handler was told of an object is a possible history of it.
+"""The oracle of handlers: the calls of a handler for an object are a possible history of the object.
 
-The promise is client-go's. A handler sees some of the versions that the server had, in their order: versions may be
-left out, and never go back while the process lives. An object is added before it is updated or deleted, and after a
-deletion it is added again.
+The promise is that of client-go. A handler sees versions that the server had, in their order. Versions may be left out,
+but they never go back while the process lives. An object is added before it is updated or deleted. After a deletion it
+has to be added again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ("PossibleHistories",)
 
 @dataclass(slots=True)
 class _Told:
-    """What a handler knows of an object."""
+    """The last call of a handler for an object."""
 
     version: int
     present: bool
@@ -26,7 +26,7 @@ class _Told:
 
 
 class PossibleHistories(Oracle):
-    """What each handler is told of an object is a subsequence of the versions that the server had of it."""
+    """The versions of an object that each handler sees are a subsequence of those that the server had."""
 
     name = "handlers"
     listens = ("start", "write", "event")
@@ -61,7 +61,7 @@ class PossibleHistories(Oracle):
             text = f"{who} goes back from version {before.version} of {record.object} to {record.version}"
             yield self.violation(text, *numbers)
         versions = self._versions.get(record.object, ())
-        # What was there before the run began has no record of its own; nor has what a conversion makes up.
+        # A version from before the run has no record, and neither has one that a conversion makes.
         if record.version not in versions and versions and record.version > min(versions) and verb != "delete":
             yield self.violation(
                 f"{who} is told of version {record.version} of {record.object}, which never was", *numbers

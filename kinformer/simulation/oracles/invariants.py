@@ -1,4 +1,4 @@
-"""The user's own oracles: what holds after every write, and what holds in the end."""
+"""The oracle of the user's own conditions: they have to hold after every write, or at the end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ class Invariants(Oracle):
     """
     The conditions that a scenario has set.
 
-    One that does not hold after a write is told once, with that write's record. It may be set while the run goes on.
+    A condition that is broken by a write is reported once, with the record of that write. Conditions can also be added
+    during the run.
     """
 
     name = "invariants"
@@ -56,13 +57,13 @@ class Invariants(Oracle):
 
 
 def _broken(invariant: Invariant, state: State) -> str | None:
-    """None if it holds, otherwise what it says."""
+    """None if the condition holds, otherwise the end of a text that says why it does not."""
     try:
         return None if invariant(state) is not False else ""
     except Exception as error:  # whatever a user's code raises, the run goes on
         text = " ".join(str(error).split())
         if isinstance(error, AssertionError):
-            # pytest's rewriting says in the first words which values were compared.
+            # With pytest's assertion rewriting, the text says which values were compared.
             return f": {text}" if text else ""
         return f": it raised {type(error).__name__}: {text}"
 

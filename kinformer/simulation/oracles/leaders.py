@@ -1,4 +1,4 @@
-"""The oracle of leaders: who led, or owned a range of the keys, writes no more once another process does."""
+"""The oracle of leaders: a process that led, or owned a range of keys, does not write after another one took over."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ __all__ = ("LeaderAlone",)
 
 _LEASES: Final = "leases.coordination.k8s.io/"
 _GROUP: Final = "kinformer.dev/shard-group"
-#: Seconds for which a write that a fault holds up on its way may come late: no client can take it back.
+#: For so many seconds after a delay fault, a write may come late: no client can take back what it has sent.
 _LATE: Final = 30.0
 
 
 @dataclass(slots=True)
 class _Range:
-    """Who owns a range of a group's keys, and since which record."""
+    """The owner of a range of a group's keys, and the record since which it is the owner."""
 
     owner: str
     since: int
@@ -28,10 +28,10 @@ class _Range:
 
 class LeaderAlone(Oracle):
     """
-    Who has led writes no more once another process holds the Lease; nor does who has owned a shard and what is in it.
+    A process that led does not write after another one holds the Lease. The same is true for a shard and its objects.
 
-    A process may if a fault makes it believe that it still leads, or holds a request of it up on its way. Only Leases
-    with a holder count, and only processes that have held one.
+    It may write if a fault makes it believe that it still leads, or delays one of its requests. Only Leases with a
+    holder count, and only processes that have held one.
     """
 
     name = "leader"

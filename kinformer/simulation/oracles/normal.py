@@ -1,11 +1,10 @@
-"""The normal form of a cluster's state: what must be the same in two runs of one scenario.
+"""The normal form of a cluster's state: the part that must be the same in two runs of one scenario.
 
-The objects of the storage go in, by name. Out comes what is left when everything is taken away that differs between two
-correct runs: uids, versions, times, managers of fields, IP addresses, nodes that pods happen to be on, and the random
-ends of generated names. References to other objects stay, by the names of those objects. :func:`differences` says in
-words where two normal forms differ.
+:func:`normal_form` takes the objects of the storage, and removes everything that differs between two correct runs:
+uids, versions, times, managed fields, IP addresses, the nodes of pods, and the random ends of generated names. A
+reference to another object stays, with that object's name. :func:`differences` describes where two normal forms differ.
 
-Pure. The fields that may differ are named: those of this module's constants, and those that the user adds.
+This module does no I/O. The fields that may differ are those of this module's constants, and those that the user adds.
 """
 
 from __future__ import annotations
@@ -36,10 +35,10 @@ Objects: TypeAlias = Mapping[str, Mapping[str, Any]]
 """Objects by resource, namespace and name, as in records: ``pods/default/web-0``."""
 
 Normal: TypeAlias = dict[str, list[Any]]
-"""Normal objects by name. Objects with a generated name share one, with ``*`` for its random end."""
+"""Objects in normal form, by name. Objects with generated names share a name, with ``*`` for the random end."""
 
 NO_STATE = ("events/", "events.events.k8s.io/", "leases.coordination.k8s.io/")
-"""How the names of objects begin that are no part of the state: what is reported about runs, and who leads."""
+"""The beginnings of the names of objects that are not a part of the state: Events and Leases."""
 
 LEFT_OUT = tuple(f"{beginning}*" for beginning in NO_STATE)
 """The same as patterns."""
@@ -52,7 +51,7 @@ MAY_DIFFER = (
     "*:metadata.selfLink",
     # The mark of another writer, who makes a conflict. An old view may show it, and a controller copy it from there.
     "*:metadata.annotations[kinformer.dev/touched]",
-    # A reference says which version of the claim it was made for.
+    # The version of the claim for which the reference was made.
     "persistentvolumes/*:spec.claimRef.resourceVersion",
     "pods/*:spec.nodeName",
     # The nodes' own work: when what began, and under which number.
@@ -61,7 +60,7 @@ MAY_DIFFER = (
 )
 """Fields that may differ in any run, as ``objects:path``."""
 
-# Lists whose order says nothing, or follows what is taken away here: IP addresses, times.
+# Lists whose order means nothing, or depends on values that are removed here: IP addresses and times.
 _SORTED = frozenset(
     {"conditions", "ownerReferences", "addresses", "notReadyAddresses", "endpoints", "finalizers", "podIPs", "managed"}
 )
@@ -79,6 +78,8 @@ class PatternError(ValueError):
 @dataclass(frozen=True, slots=True)
 class Difference:
     """
+    A difference of two normal forms.
+
     :param object: the object's name in the normal form
     :param text: what is different, with the path of the field
     """
@@ -91,7 +92,7 @@ class Difference:
 
 
 def group_of(name: str, obj: Mapping[str, Any] | None) -> str:
-    """The object's name, with ``*`` for the end that the server made up, and ``<uid>`` for another object's uid."""
+    """The object's name, with ``*`` for the random end of a generated name, and ``<uid>`` for a uid in it."""
     metadata = (obj or {}).get("metadata") or {}
     prefix, own = metadata.get("generateName"), metadata.get("name", "")
     if prefix and own.startswith(prefix) and _SUFFIX.fullmatch(own[len(prefix) :]):
@@ -100,18 +101,23 @@ def group_of(name: str, obj: Mapping[str, Any] | None) -> str:
 
 
 def check_patterns(patterns: Iterable[str]) -> None:
-    """:raises PatternError: if one of them cannot be read"""
+    """
+    Check patterns of fields.
+
+    :raises PatternError: if a pattern cannot be read
+    """
     for pattern in patterns:
         _parsed(pattern)
 
 
 def normal_form(objects: Objects, may_differ: Sequence[str] = ()) -> Normal:
     """
-    What must be the same in two runs.
+    The normal form of a state.
 
-    :param may_differ: further ``objects:path`` patterns, such as ``jobs.batch/*:status.failed``; one without a path
-        leaves the objects out
-    :raises PatternError: if one of them cannot be read
+    :param objects: the objects by their names as in records
+    :param may_differ: further ``objects:path`` patterns, such as ``jobs.batch/*:status.failed``; a pattern without a
+        path leaves the objects out
+    :raises PatternError: if a pattern cannot be read
     """
     patterns = [_parsed(pattern) for pattern in (*LEFT_OUT, *MAY_DIFFER, *may_differ)]
     groups = {name: group_of(name, obj) for name, obj in objects.items()}
@@ -130,7 +136,7 @@ def normal_form(objects: Objects, may_differ: Sequence[str] = ()) -> Normal:
 
 @dataclass(frozen=True, slots=True)
 class _Strings:
-    """What strings become: names and uids of objects by what stands for them, times and addresses by nothing."""
+    """Replaces parts of strings that differ between runs: generated names, uids, times and IP addresses."""
 
     known: Mapping[str, str]
     pattern: re.Pattern[str] | None
@@ -168,8 +174,10 @@ class _Strings:
 
 def _normal(value: Any, left_out: Sequence[tuple[str, ...]], strings: _Strings, generation: Any) -> Any:
     """
-    :param left_out: paths below this value
-    :param generation: of the object: what it is compared with stays, as "current" or "old"
+    The normal form of a value.
+
+    :param left_out: the paths below this value that are left out
+    :param generation: the object's generation; an ``observedGeneration`` becomes "current" or "old" by it
     """
     if isinstance(value, str):
         return strings(value)
@@ -184,7 +192,7 @@ def _normal(value: Any, left_out: Sequence[tuple[str, ...]], strings: _Strings, 
                 continue
             inner = _normal(inner, below, strings, generation)
             if inner is None or inner == {} or inner == []:
-                # A field without a value and one that is not there mean the same to the API.
+                # For the API, a field without a value is the same as a missing field.
                 continue
             if key in _SORTED and isinstance(inner, list):
                 inner.sort(key=_order)
@@ -209,7 +217,7 @@ _STEP = re.compile(r"\[([^\[\]]+)\]|(?:^|\.)([^.\[\]]+)")
 
 @cache
 def _parsed(pattern: str) -> tuple[Callable[[str], object] | None, tuple[str, ...]]:
-    """Which objects, None for all of them, and which path in them."""
+    """The two parts of a pattern: a match function for names (None for all objects), and the path."""
     objects, colon, path = pattern.partition(":")
     steps = tuple(match[1] or match[2] for match in _STEP.finditer(path))
     if not objects or ("/" not in objects and objects != "*") or bool(colon) != bool(steps) or _STEP.sub("", path):
@@ -224,7 +232,12 @@ def _parsed(pattern: str) -> tuple[Callable[[str], object] | None, tuple[str, ..
 
 
 def differences(found: Normal, want: Normal) -> Iterator[Difference]:
-    """Where a run's normal form is not the one of the run without faults."""
+    """
+    The differences between the normal forms of two runs.
+
+    :param found: the normal form of a run
+    :param want: that of the run without faults
+    """
     for name in sorted(found.keys() | want.keys()):
         here, there = found.get(name, []), want.get(name, [])
         if here == there:
@@ -240,7 +253,7 @@ def differences(found: Normal, want: Normal) -> Iterator[Difference]:
 
 
 def _several(name: str, here: list[Any], there: list[Any]) -> Iterator[Difference]:
-    """Objects with generated names: those that have no equal are compared with one another."""
+    """The differences of objects with generated names. Equal objects are paired first, then the others are compared."""
     left, missing = list(here), []
     for item in there:
         if item in left:

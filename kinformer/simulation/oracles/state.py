@@ -1,4 +1,4 @@
-"""Oracles of the end: the state is that of a run without faults, all is quiet, and nobody's store is behind."""
+"""Oracles of the end: the state is that of a run without faults, nothing is written, and no store is behind."""
 
 from __future__ import annotations
 
@@ -15,9 +15,13 @@ __all__ = ("FinalState", "Leftovers", "Quiet", "StoresAgree")
 
 class FinalState(Oracle):
     """
-    The final state equals that of the run without faults, but for fields that may differ.
+    The final state equals that of the run without faults, except for fields that may differ.
 
-    This is Sieve's differential oracle of end states without its second learning run. Which fields may differ is named.
+    This is Sieve's differential oracle of end states, without its second learning run: here a list names the fields
+    that may differ.
+
+    :param reference: the data of the run without faults
+    :param may_differ: further patterns of fields that may differ
     """
 
     name = "final-state"
@@ -41,9 +45,10 @@ class FinalState(Oracle):
 
 class Quiet(Oracle):
     """
-    Once faults have ended, nothing is written any more but by the scenario, and by nodes that live.
+    After the last fault, only the scenario and the nodes write.
 
-    :param seconds: for how long before the end
+    :param seconds: the time before the end in which nothing may be written
+    :param remembered: how many of the latest writes are remembered
     """
 
     name = "quiet"
@@ -76,7 +81,7 @@ def _verb(detail: str) -> str:
 
 
 class StoresAgree(Oracle):
-    """At the end each informer holds what the server would list for it, in the same versions."""
+    """At the end each informer has the objects that the server would list for it, in the same versions."""
 
     name = "stores"
 
@@ -96,7 +101,7 @@ class StoresAgree(Oracle):
 
 
 class Leftovers(Oracle):
-    """No task is left behind, and no exception goes unhandled."""
+    """No task is left, and no exception is unhandled."""
 
     name = "leftovers"
 

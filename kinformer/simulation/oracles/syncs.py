@@ -1,4 +1,4 @@
-"""Oracles of syncs: one at a time for each key, and none ends with an error of the program."""
+"""Oracles of syncs: only one at a time for each key, and none ends with a programming error."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _Sync: TypeAlias = tuple[str, str]
 
 class OneSyncAtATime(Oracle):
     """
-    No two syncs of one key run at once: in a process, and in those that elect a leader or share the keys out.
+    No two syncs of a key run at once, in one process or in a group with leader election or shards.
 
-    What a process was at when it was killed has ended. A process that leads no more may be in a sync, and not know it.
-    That is no harm if none of its writes is sent; then it is *barred*. A process that a split makes believe that it may
-    write is not looked at.
+    The syncs of a process end when it is killed. A process that no longer leads may still be in a sync without knowing
+    it. This does no harm if none of its writes is sent; it is *barred* then. A process that believes, because of a
+    split, that it may write is left out.
     """
 
     name = "syncs"
@@ -30,7 +30,7 @@ class OneSyncAtATime(Oracle):
     def __init__(self) -> None:
         self._running: dict[str, dict[_Sync, int]] = {}
         self._groups: dict[str, str] = {}
-        #: Syncs of others that can do no harm, and processes that believe what is not so.
+        #: The barred syncs, each with its process; and the processes that a split makes believe that they may write.
         self._barred: set[tuple[str, _Sync]] = set()
         self._believing: set[str] = set()
 
@@ -85,9 +85,9 @@ _PROGRAMMING = frozenset(
 
 class NoProgrammingErrors(Oracle):
     """
-    No sync ends with an error that no fault explains: a KeyError, a TypeError and their like.
+    No sync ends with an error that no fault explains, such as a KeyError or a TypeError.
 
-    Go's controllers panic there, which is an oracle of Sieve's as well. Errors of the API are for retries.
+    A controller in Go would panic there, and Sieve has an oracle for panics. Errors of the API are left to retries.
     """
 
     name = "errors"
