@@ -139,7 +139,8 @@ def schema_of(keys: Mapping[str, ConfigKey]) -> dict[str, Any]:
     return {
         "$schema": _DRAFT,
         "title": "kinformer manager",
-        "description": f"What `kinformer manager --config FILE` reads: flags, {VARIABLE}NAME in the environment.",
+        "description": "A file for `kinformer manager --config FILE`. Its keys are the names of flags without dashes. "
+        f"An environment variable {VARIABLE}NAME, or the flag itself, comes before the file.",
         "type": "object",
         "additionalProperties": False,
         "properties": {name: key.schema for name, key in sorted(keys.items())},

@@ -426,7 +426,7 @@ class Process:
             self._world.later(seconds, lambda: setattr(life, "lease_is_unreachable", ""))
 
     def isolate(self, seconds: float) -> None:
-        """Take the network from the present life for some seconds: connections break, and new ones are refused."""
+        """Take the network from the present life for some seconds: connections break, and new ones fail."""
         if (life := self.life) is None or life.is_cut_off or life.is_isolated:
             return
         life.is_isolated = True

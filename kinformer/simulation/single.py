@@ -84,7 +84,7 @@ def _restarts(run: Outcome) -> Iterator[Deviation]:
 
 
 def _changes_until(history: History, actor: str, number: int) -> int:
-    """How many changes there were from the first one that the server did not make to a process' n-th write."""
+    """How many changes there were up to a process' n-th write, from the first change that is not the server's own."""
     changes = own = 0
     for record in history:
         if record.what != "write" or record.object.startswith(_UNCOUNTED):

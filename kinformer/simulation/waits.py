@@ -18,7 +18,7 @@ _gather: Final = asyncio.gather
 
 
 def gather(*awaitables: Awaitable[Any], return_exceptions: bool = False) -> asyncio.Future[list[Any]]:
-    """Like :func:`asyncio.gather` of Python 3.12: a result that is known already is set at once, not in a later turn."""
+    """Like :func:`asyncio.gather` of Python 3.12: a known result is set at once, not at a later turn."""
     made: dict[Awaitable[Any], asyncio.Future[Any]] = {}
     for each in awaitables:
         if each not in made:
@@ -31,7 +31,7 @@ def gather(*awaitables: Awaitable[Any], return_exceptions: bool = False) -> asyn
     if failed is None:
         outer.set_result([_outcome(child) for child in children])
     else:
-        _gather(*children, return_exceptions=True)  # it retrieves the other errors, so that asyncio does not report them
+        _gather(*children, return_exceptions=True)  # it takes the other errors, so that asyncio does not log them
         outer.set_exception(_outcome(failed))
     return outer
 
