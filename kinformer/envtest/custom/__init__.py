@@ -1,4 +1,4 @@
-"""Custom resources: definitions that are objects themselves, and the objects that they define."""
+"""Custom resources: CustomResourceDefinitions, and the objects of the resources that they define."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""What is wrong with a CustomResourceDefinition, in the API's words.
+"""Check CustomResourceDefinitions. The errors are in the API's words.
 
-What all versions have in common, their schema above all, the API takes for the definition's own, and so do its errors:
-they say ``spec.validation`` where one schema stands for all versions, else ``spec.versions[0].schema``.
+If a value is equal in all versions, the API treats it as a value of the definition itself. This matters most for the
+schema. The path of its errors is ``spec.validation`` if all versions have the same schema. Otherwise it is that of the
+version, for example ``spec.versions[0].schema``.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def check_definition(obj: Obj) -> Iterator[Cause]:
 
 
 def check_definition_update(obj: Obj, old: Obj) -> Iterator[Cause]:
-    """What may not change."""
+    """Check the fields that may not change."""
     spec, before = obj["spec"], old["spec"]
     names, old_names = spec.get("names") or {}, before.get("names") or {}
     yield from immutable(spec.get("scope"), before.get("scope"), "spec.scope")
@@ -76,7 +77,7 @@ def _check_group(group: str) -> Iterator[Cause]:
 
 
 def _common(spec: Obj) -> dict[str, Any]:
-    """What is the same in all versions."""
+    """The values that are equal in all versions."""
     versions = spec.get("versions") or []
     if not versions:
         return {}
@@ -122,7 +123,7 @@ def _check_versions(spec: Obj) -> Iterator[Cause]:
 
 
 def _shown(versions: list[Obj]) -> list[Obj]:
-    """Versions as the API's own type has them: what they have in common is told apart."""
+    """Versions in the form of the API's own type, as errors show them. The schema and similar parts are not shown."""
     return [
         {
             "Name": one.get("name") or "",

@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions: what one is, and how it becomes a resource that is served."""
+"""CustomResourceDefinitions: the strategy for them, and how they become resources that the server serves."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _IN_PROGRESS = "CustomResource deletion is in progress"
 
 class Definitions:
     """
-    The definitions that are stored, and their resources in the registry.
+    The stored definitions, and their resources in the registry.
 
-    A definition is served as soon as it is stored, if its names are free; that takes a while in a real server.
+    A definition is served as soon as it is stored, if its names are free. In a real server that takes some time.
     """
 
     def __init__(self, storage: Storage, registry: Registry, clock: Clock):
@@ -39,14 +39,15 @@ class Definitions:
         self._registry = registry
         self._clock = clock
         self._served: dict[str, list[Resource]] = {}
-        #: From which version of the storage on objects were stored at which version of theirs.
+        #: The storage versions that each resource has had. Each entry is a version of the storage, and the
+        #: API version at which objects are stored after it.
         self._stored_as: dict[GroupResource, list[tuple[int, str]]] = {}
-        #: Definitions that are on their way out, and wait for their objects.
+        #: Definitions that are being deleted and wait for their objects to be gone, by resource.
         self._ending: dict[GroupResource, str] = {}
         storage.listeners.append(self._follow)
 
     def load(self) -> None:
-        """Serve what a storage that was read back holds."""
+        """Serve the definitions of a storage that was read from disk."""
         for version in self._storage.log(_DEFINITIONS).select(""):
             self._serve(version.key, version.decode())
 
@@ -91,17 +92,17 @@ class Definitions:
 
     def stored_as(self, resource: GroupResource, number: int) -> str:
         """
-        The version of its objects that one was stored at.
+        The API version at which an object was stored.
 
-        What was stored before the server began is taken to be of the version that it found.
+        Objects that were stored before the server started count as stored at the storage version of that time.
 
-        :param number: when it was stored
+        :param number: the version of the storage at which the object was written
         """
         names = [name for since, name in self._stored_as.get(resource, ()) if since < number]
         return names[-1] if names else ""
 
     def establish(self, version: Version) -> None:
-        """Say in a definition's status which of its names are its own, and whether it is served."""
+        """Set a definition's status: the names that it has been given, and whether it is served."""
         obj = version.decode()
         status = obj.setdefault("status", {})
         accepted = {"plural": "", "kind": "", **(status.get("acceptedNames") or {})}
@@ -129,7 +130,7 @@ class Definitions:
         self._storage.update(_DEFINITIONS, version, obj)
 
     def _taken(self, group: str) -> tuple[set[str], set[str]]:
-        """The names of resources and of kinds that definitions of a group have."""
+        """The names of resources and of kinds that the definitions of a group have been given."""
         resources: set[str] = set()
         kinds: set[str] = set()
         for version in self._storage.log(_DEFINITIONS).select(""):
@@ -142,7 +143,7 @@ class Definitions:
         return resources - {""}, kinds - {""}
 
     def _reconsider(self, group: str) -> None:
-        """Names have become free: definitions that wait for them may have them."""
+        """Some names are free now. Give them to definitions that wait for them."""
         for version in list(self._storage.log(_DEFINITIONS).select("")):
             if version.decode()["spec"].get("group") == group:
                 self.establish(version)
@@ -150,14 +151,14 @@ class Definitions:
     # -- the end of a definition ------------------------------------------------------------------------------------
 
     def _clean_later(self, key: str) -> None:
-        """Whoever deletes it is told first that it is being deleted."""
+        """Clean up in a later step of the loop, so that the client first gets its answer to the delete."""
         try:
             asyncio.get_running_loop().call_soon(self._clean, key)
-        except RuntimeError:  # nobody is told of anything yet
+        except RuntimeError:  # without a running loop there is no client to answer
             self._clean(key)
 
     def _clean(self, key: str) -> None:
-        """Delete the objects of a definition that is being deleted, and then it."""
+        """Delete the objects of a definition that is being deleted, and then the definition."""
         version = self._storage.log(_DEFINITIONS).objects.get(key)
         if version is None:
             return
@@ -185,7 +186,7 @@ class Definitions:
         """
         Delete all objects of a resource.
 
-        :return: whether none is left; finalizers may hold some
+        :return: whether all are gone. Objects with finalizers remain
         """
         left = False
         for version in list(self._storage.log(place).select("")):
@@ -245,7 +246,7 @@ def _resources(spec: Obj) -> Iterator[Resource]:
 
 
 class DefinitionStrategy(Strategy):
-    """A definition; its objects go before it does."""
+    """How definitions are written. The objects of a definition are deleted before the definition."""
 
     has_generation = True
     allow_unconditional_update = False
@@ -271,7 +272,7 @@ class DefinitionStrategy(Strategy):
 
     def prepare_for_update(self, obj: Obj, old: Obj) -> None:
         super().prepare_for_update(obj, old)
-        # Objects are stored at the new version from now on, and some are still at the old ones.
+        # From now on objects are stored at the new version, and some are still stored at older ones.
         stored = [*((old.get("status") or {}).get("storedVersions") or ())]
         new = [name for name in _storage_versions(obj)[:1] if name not in stored]
         if new:
@@ -306,7 +307,7 @@ def _storage_versions(obj: Obj) -> list[str]:
 
 
 def _unknown_formats(definition: Obj) -> list[str]:
-    """The formats in a definition's schemas that say nothing."""
+    """The unknown formats in a definition's schemas."""
     found: list[str] = []
 
     def look(schema: Any) -> None:

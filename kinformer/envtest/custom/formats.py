@@ -1,6 +1,6 @@
-"""Formats of texts in schemas: what each of them takes.
+"""The formats of strings in schemas, and a check for each.
 
-Every check takes time in proportion to the text: no expression here can match a text in more than one way.
+The time of every check is linear in the length of the text. No pattern here can match a text in more than one way.
 """
 
 from __future__ import annotations
@@ -66,12 +66,12 @@ def _is_network(text: str) -> bool:
 _GO_DURATION = re.compile(r"[+-]?+(?:0|(?:(?:\d++(?:\.\d*+)?+|\.\d++)(?:ns|us|µs|μs|ms|s|m|h))++)", re.ASCII)
 _AMOUNT = re.compile(r"(\d++)\s*+([A-Za-zµ]++)?+", re.ASCII)
 _UNITS = frozenset(("ns", "us", "µs", "ms", "s", "m", "h", "d", "w", "wk", "hr"))
-#: What the longest name of a unit begins with is that unit, however it goes on: nanos, minutes.
+#: A unit may be any word that begins with one of these: nanos, minutes.
 _UNIT_BEGINNINGS = ("nano", "micro", "milli", "sec", "min", "hour", "day", "week")
 
 
 def _is_duration(text: str) -> bool:
-    """A duration as Go writes them, or with a number and a unit somewhere in it: ``3 days``."""
+    """A duration as Go writes it, or a text that contains a number and a unit, like ``3 days``."""
     if _GO_DURATION.fullmatch(text) is not None:
         return True
     fits = False
@@ -79,14 +79,14 @@ def _is_duration(text: str) -> bool:
         if not unit:
             continue
         if len(amount.lstrip("0")) > 18:
-            return False  # no number that Go has
+            return False  # Go has no such number
         unit = unit.lower()
         fits = fits or unit in _UNITS or unit.startswith(_UNIT_BEGINNINGS)
     return fits
 
 
 def _is_hostname(text: str) -> bool:
-    """A label with at most one hyphen, which comes second, or labels and a last one that has letters only."""
+    """A single label with at most one hyphen, in second place, or several labels of which the last has letters only."""
     if len(text.encode("utf-8", "surrogatepass")) > 255:
         return False
     *labels, last = text.split(".")
@@ -101,7 +101,7 @@ def _is_hostname(text: str) -> bool:
 
 
 def _is_wordlike(text: str) -> bool:
-    """Whether a text has letters, digits and symbols only, and one of them at least."""
+    """Whether a text has only letters, digits and symbols, and at least one character."""
     return bool(text) and all(
         (char.isascii() and char.isalnum()) or unicodedata.category(char)[0] in "LS" for char in text
     )
@@ -129,7 +129,7 @@ _FORMATS: dict[str, Callable[[str], bool]] = {
     "uuid4": _uuid("4", "[89ab]"),
     "uuid5": _uuid("5", "[89ab]"),
 }
-#: Formats that take whatever comes here.
+#: Formats that accept every text here.
 _TAKEN = frozenset({"bsonobjectid", "creditcard", "isbn", "isbn10", "isbn13", "password"})
 
 
@@ -138,7 +138,7 @@ def _normal(form: str) -> str:
 
 
 def is_known(form: str, type_: str) -> bool:
-    """Whether a format says something of values of a type."""
+    """Whether a format is known for values of a type."""
     match type_:
         case "" | "string":
             return _normal(form) in _FORMATS or _normal(form) in _TAKEN
@@ -150,6 +150,6 @@ def is_known(form: str, type_: str) -> bool:
 
 
 def fits(text: str, form: str) -> bool:
-    """Whether a text is of a format; of one that nobody knows, everything is."""
+    """Whether a text has a format. If the format is unknown, every text has it."""
     check = _FORMATS.get(_normal(form))
     return check is None or check(text)

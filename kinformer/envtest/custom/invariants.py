@@ -1,7 +1,7 @@
-"""What holds for custom resources besides what their schemas say of single values.
+"""Rules for custom resources that schemas do not express for single values.
 
-Numbers that a definition uses for scaling must do for that, embedded objects must be objects of the API, and lists that
-are sets or maps must not have anything twice.
+The numbers of the scale subresource must be valid, embedded objects must be valid API objects, and lists that are sets
+or maps must not contain duplicates.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _GO_TYPES = {str: "string", bool: "bool", int: "int64", float: "float64", list: 
 
 def check_scale(obj: Obj, scale: Mapping[str, str], *, status_only: bool = False) -> Iterator[Cause]:
     """
-    The fields that a definition's scale subresource uses.
+    Check the fields that a definition's scale subresource uses.
 
-    :param scale: their paths
-    :param status_only: whether nothing but the status can have changed
+    :param scale: the paths of these fields
+    :param status_only: whether only the status can have changed
     """
     for name in ("statusReplicasPath",) if status_only else ("specReplicasPath", "statusReplicasPath"):
         path = scale.get(name, "")
@@ -50,7 +50,9 @@ def check_scale(obj: Obj, scale: Mapping[str, str], *, status_only: bool = False
 
 
 def _nested(obj: Obj, path: str, wanted: type) -> tuple[Any, str]:
-    """A value of a type within an object, None if there is none; or what is wrong with it."""
+    """
+    A value of a type within an object, or None without one. The second result is the error text if its type is wrong.
+    """
     value: Any = obj
     keys = path.lstrip(".").split(".")
     for index, key in enumerate(keys):
@@ -72,7 +74,7 @@ def _wrong_type(value: Any, keys: Sequence[str], wanted: str) -> str:
 
 
 def _shown(value: Any) -> str:
-    """A value as Go shows it."""
+    """A value as Go's errors show it."""
     match value:
         case None:
             return "<nil>"
@@ -91,13 +93,13 @@ def _shown(value: Any) -> str:
 
 
 def check_embedded(value: Any, schema: Mapping[str, Any]) -> Iterator[Cause]:
-    """What is wrong with the objects of the API that a value contains."""
+    """Check the API objects that a value contains."""
     for embedded, path in _embedded(value, schema, ""):
         yield from _check_object(embedded, f"{path}." if path else "")
 
 
 def prune_embedded(value: Any, schema: Mapping[str, Any]) -> list[str]:
-    """Take out of the metadata of embedded objects, in place, what metadata does not have, and tell of it."""
+    """Remove unknown fields from the metadata of embedded objects, in place. Returns their paths."""
     unknown: list[str] = []
     for embedded, path in _embedded(value, schema, ""):
         if path and isinstance(metadata := embedded.get("metadata"), dict):
@@ -110,7 +112,7 @@ def prune_embedded(value: Any, schema: Mapping[str, Any]) -> list[str]:
 
 
 def _embedded(value: Any, schema: Mapping[str, Any], path: str) -> Iterator[tuple[Obj, str]]:
-    """Embedded objects, and where each is."""
+    """The embedded objects, each with its path."""
     if isinstance(value, list):
         items = schema.get("items")
         if isinstance(items, dict):
@@ -124,7 +126,7 @@ def _embedded(value: Any, schema: Mapping[str, Any], path: str) -> Iterator[tupl
 
 
 def _items(value: Obj, schema: Mapping[str, Any]) -> Iterator[tuple[str, Any, Mapping[str, Any]]]:
-    """The fields of an object of which a schema says something."""
+    """The fields of an object that the schema describes, each with its name, value and schema."""
     properties, additional = schema.get("properties") or {}, schema.get("additionalProperties")
     for key, item in sorted(value.items()):
         if key in properties:
@@ -156,7 +158,7 @@ def _check_object(value: Obj, prefix: str) -> Iterator[Cause]:
         found = Problems()
         check_model("V1ObjectMeta", metadata, found)
         if found.error is not None:
-            # Of its fields one has the wrong type: what they say cannot be looked at.
+            # A field of the metadata has a wrong type, so the values cannot be checked.
             yield invalid(f"{prefix}metadata", metadata, found.error)
             return
         named = {**metadata, "name": metadata.get("name") or "fakename"}
@@ -168,7 +170,7 @@ def _check_object(value: Obj, prefix: str) -> Iterator[Cause]:
 
 
 def check_lists(value: Any, schema: Mapping[str, Any], path: str = "") -> Iterator[Cause]:
-    """What lists that are sets, or maps by keys of their items, have more than once."""
+    """Check that lists that are sets, or maps by keys of their items, have no duplicates."""
     if isinstance(value, dict):
         for key, item, of_item in _items(value, schema):
             yield from check_lists(item, of_item, _below(path, key, schema))
@@ -193,7 +195,7 @@ def _check_map(value: list[Any], keys: Sequence[str], path: str) -> Iterator[Cau
 
 
 def _repeated(items: list[Any], path: str) -> Iterator[Cause]:
-    """Tell of each item that comes again, once."""
+    """Report each duplicate item once."""
     seen: dict[bytes, int] = {}
     for index, item in enumerate(items):
         text = msgspec.json.encode(item, order="sorted")

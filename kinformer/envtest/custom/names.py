@@ -1,4 +1,4 @@
-"""The names of custom resources: each is one definition's own among those of its group, first come, first served."""
+"""The names of custom resources. A name belongs to one definition of a group: to the first that asks for it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Names = Mapping[str, Any]
 
 class Accepted(NamedTuple):
     """
-    What a definition gets.
+    The names that a definition is given.
 
-    :param names: the names that are its own
-    :param reason: why it does not have all that it wants; empty, if it does
+    :param names: the names that it has
+    :param reason: why it does not have all the names that it asks for. Empty if it has all of them
     """
 
     names: dict[str, Any]
@@ -25,9 +25,11 @@ class Accepted(NamedTuple):
 
 def accept_names(wanted: Names, own: Names, resources: Collection[str], kinds: Collection[str]) -> Accepted:
     """
-    :param own: the names that the definition has already
-    :param resources: what resources of the group are called, in the plural, the singular and for short
-    :param kinds: what their kinds and lists are called
+    Decide which names a definition is given.
+
+    :param own: the names that the definition already has
+    :param resources: the plural, singular and short names that are in use in the group
+    :param kinds: the kinds and list kinds that are in use in the group
     """
     names, reason, message = dict(own), "", ""
     for field, taken in (

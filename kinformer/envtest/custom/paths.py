@@ -1,4 +1,4 @@
-"""Paths into what a schema describes, as rules and selectable fields write them: ``.spec.ports['http']``."""
+"""Paths into schemas, as rules and selectable fields write them: ``.spec.ports['http']``."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v
 
 
 class PathError(ValueError):
-    """A path that leads nowhere."""
+    """There is no field at a path."""
 
 
 class Place(NamedTuple):
     """
-    What a path leads to.
+    The field at a path.
 
     :param path: the path as errors write it
-    :param schema: what is to be found there
+    :param schema: the schema of the field
     """
 
     path: str
@@ -31,8 +31,10 @@ class Place(NamedTuple):
 
 def find_field(path: str, schema: Mapping[str, Any], *, with_keys: bool = True) -> Place:
     """
-    :param with_keys: whether names may stand in brackets
-    :raises PathError: in the API's words
+    Find the field at a path.
+
+    :param with_keys: whether names in brackets are allowed
+    :raises PathError: if there is none. The text is the API's
     """
     tokens = _TOKEN.findall(path)
     found, index = "", 0
@@ -86,7 +88,7 @@ def _quoted(token: str | None) -> str:
 
 
 def normal_path(path: str, schema: Mapping[str, Any]) -> str | None:
-    """The path as errors write it; None if it leads nowhere."""
+    """The path as errors write it. None if there is no field at it."""
     try:
         return find_field(path, schema).path
     except PathError:

@@ -1,7 +1,7 @@
-"""Rules: what ``x-kubernetes-validations`` say of custom resources, beyond what a schema can.
+"""Validation rules: the ``x-kubernetes-validations`` of custom resources.
 
-A schema's rules are compiled once, with the types that the schema declares. :func:`compile_rules` tells what is wrong
-with them, when a definition is written; :class:`Rules` looks at objects.
+The rules of a schema are compiled once, with the types that the schema declares. :func:`compile_rules` finds errors in
+them when a definition is written. :class:`Rules` checks objects.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ log = get_logger(__name__)
 Schema = Mapping[str, Any]
 
 RULES = "x-kubernetes-validations"
-# A value from outside cannot be an optional one: it is made when the expression runs.
+# Values from Python cannot be optional values of CEL. So the expression makes the optional value when it runs.
 _AS_OPTIONAL = "cel.bind(oldSelf, hasOldSelf ? optional.of(oldSelf) : optional.none(), "
 _LONGEST_MESSAGE = 5 * 1024
 _says_old_self = re.compile(r"\boldSelf\b").search
@@ -33,7 +33,7 @@ _NOT_CHECKED = (
     "some validation rules were not checked because the object was invalid; correct the existing errors to complete "
     "validation"
 )
-#: With problems of these sorts an object is not looked at by rules, which may count on what the schema says.
+#: If the schema finds one of these problems, the rules are not checked. They may rely on what the schema promises.
 _BLOCKING = frozenset(
     {
         "FieldValueNotSupported",
@@ -46,7 +46,7 @@ _BLOCKING = frozenset(
 
 
 def has_rules(schema: Any) -> bool:
-    """Whether there are rules anywhere in a schema."""
+    """Whether a schema, or one within it, has rules."""
     if not isinstance(schema, Mapping):
         return False
     if schema.get(RULES):
@@ -58,12 +58,12 @@ def has_rules(schema: Any) -> bool:
 @dataclass(frozen=True, slots=True)
 class CompiledRule:
     """
-    One rule.
+    A compiled rule.
 
-    :param program: None if it does not compile
-    :param error: why not
-    :param uses_old: whether it is about a change
-    :param field: the field that it blames, below the value that it is about
+    :param program: None if the rule does not compile
+    :param error: the error of the compiler
+    :param uses_old: whether the rule uses `oldSelf`, so that it checks a change
+    :param field: the path of the field that the error names, below the value of the rule
     """
 
     rule: Mapping[str, Any]
@@ -76,17 +76,17 @@ class CompiledRule:
 
     @property
     def is_about_beginnings(self) -> bool:
-        """Whether `oldSelf` is an optional value, so that the rule holds for new values as well."""
+        """Whether `oldSelf` is an optional value. The rule then checks new values too."""
         return bool(self.rule.get("optionalOldSelf"))
 
     @property
     def text(self) -> str:
-        """The rule as errors name it."""
+        """The rule as errors show it."""
         return str(self.rule.get("message") or self.rule.get("rule") or "").strip()
 
 
 def compile_rules(schema: Schema, *, is_root: bool = False) -> list[CompiledRule]:
-    """The rules that a schema has itself, not those below it."""
+    """Compile the rules of a schema, without those of the schemas below it."""
     types = Types()
     self_type = types.of_schema(schema, is_root=is_root)
     if self_type is None:
@@ -125,7 +125,7 @@ def _compile(
 
 
 def _uses(without: Environment, text: str) -> bool:
-    """Whether an expression that compiles is about `oldSelf`, and does not only have it in a text."""
+    """Whether a valid expression uses the variable `oldSelf`. It may also contain the word only in a string."""
     if not _says_old_self(text):
         return False
     try:
@@ -137,9 +137,9 @@ def _uses(without: Environment, text: str) -> bool:
 
 class Rules:
     """
-    The rules of a schema and of all below it.
+    The rules of a schema and of all schemas below it.
 
-    :param only: a schema whose rules count, if it is not the one that describes the values: one of ``allOf``
+    :param only: the schema that has the rules, if it is not `schema` itself, for example an item of its ``allOf``
     """
 
     def __init__(self, schema: Schema, *, is_root: bool = False, only: Schema | None = None):
@@ -163,10 +163,10 @@ class Rules:
 
     def check(self, value: Any, old: Any, known: list[Cause]) -> Iterator[Cause]:
         """
-        What is wrong with an object.
+        Check an object.
 
-        :param old: what it was before; None for a new one
-        :param known: what its schema has found already
+        :param old: the object before the change. None for a new one
+        :param known: the problems that the schema has found
         """
         if any(cause.reason in _BLOCKING for cause in known):
             yield invalid(NOWHERE, None, _NOT_CHECKED)
@@ -215,7 +215,7 @@ class Rules:
                 yield invalid(where, type_, f"rule compile error: {rule.error}")
             if rule.program is None or (rule.uses_old and old is None and not rule.is_about_beginnings):
                 continue
-            # What has not changed is not complained of anew, unless the rule is about changes.
+            # Rules without `oldSelf` are not checked again for an unchanged value.
             if is_same and not rule.uses_old:
                 continue
             try:
@@ -271,6 +271,6 @@ def _refusal(where: str, value: Any, detail: str, reason: Any) -> Cause:
                 return Cause(where, "FieldValueDuplicate", "Duplicate value")
             return duplicate(where, value)
     if isinstance(value, dict | list):
-        # Whole objects are not shown.
+        # Errors do not show objects and lists.
         return Cause(where, "FieldValueInvalid", f"Invalid value: {detail}")
     return invalid(where, value, detail)

@@ -1,4 +1,4 @@
-"""What is wrong with a schema itself: whether it is structural, whether its defaults fit, whether its rules compile."""
+"""Check the schema of a definition: its structure, its defaults, and whether its rules compile."""
 
 from __future__ import annotations
 
@@ -62,8 +62,10 @@ _NESTED_ONLY_VALUES = (
 
 def check_schema(schema: Schema, path: str, *, has_status: bool) -> list[Cause]:
     """
-    :param path: where ``openAPIV3Schema`` stands
-    :param has_status: whether the status is written apart from the rest
+    All problems of a schema.
+
+    :param path: the path of ``openAPIV3Schema``
+    :param has_status: whether the status is a subresource
     """
     causes: list[Cause] = []
     if has_status:
@@ -145,7 +147,9 @@ def _of_any_object(properties: Mapping[str, Schema], path: str, level: str) -> I
 
 
 def _values(schema: Schema, path: str, whole: Schema | None = None) -> Iterator[Cause]:
-    """What is said of values: nothing of it may have a structure of its own."""
+    """
+    Check the parts of a schema that only validate values. Their own schemas may not describe the structure of a value.
+    """
     for junctor in _JUNCTORS:
         for index, one in enumerate(schema.get(junctor) or ()):
             here = f"{path}.{junctor}[{index}]"
@@ -183,7 +187,7 @@ def _nested(schema: Schema, path: str) -> Iterator[Cause]:
 
 
 def _complete(values: Schema, schema: Schema, path: str) -> Iterator[Cause]:
-    """Every field that something is said of is one that the schema has."""
+    """Check that every field in a value validation is also a field of the structural schema."""
     for name, one in (values.get("properties") or {}).items():
         described = (schema.get("properties") or {}).get(name) if values is not schema else one
         if described is None:
@@ -234,11 +238,11 @@ def _check_defaults(schema: Schema, path: str, *, is_root: bool = False) -> Iter
 @dataclass(frozen=True, slots=True)
 class _Where:
     """
-    Where in a schema something stands.
+    The place of a schema within the whole schema.
 
-    :param has_types: whether rules can be compiled there
-    :param no_defaults: why there may be no defaults
-    :param uncorrelated: what value there cannot be found again in the object's last version
+    :param has_types: whether rules can be compiled here
+    :param no_defaults: why defaults are not allowed here. Empty if they are
+    :param uncorrelated: which values here have no counterpart in the old object. Empty if all have one
     """
 
     is_root: bool = False
@@ -250,7 +254,7 @@ class _Where:
 
 def _check_openapi(schema: Schema, path: str, where: _Where) -> tuple[list[Cause], list[Cause]]:
     """
-    :return: what is wrong with the schema, and what with its rules
+    :return: the problems of the schema, and those of its rules
     """
     problems, rules = list(_check_node(schema, path, where)), list[Cause]()
 
@@ -355,7 +359,7 @@ def _check_keys(items: Any, keys: list[str], path: str) -> Iterator[Cause]:
         yield invalid(f"{path}.items.type", items.get("type") or "", text)
         return
     properties = items.get("properties") or {}
-    # Each complaint shows all keys: of a list without an end, some of them say enough.
+    # Each error shows all keys, so only the first keys of a very long list are checked.
     for key, again in zip(keys[:_MOST_KEYS], repeats(keys[:_MOST_KEYS]), strict=True):
         if key not in properties:
             yield invalid(f"{path}.{_LIST_KEYS}", keys, "entries must all be names of item properties")
@@ -421,7 +425,7 @@ def _check_rules(schema: Schema, path: str, where: _Where) -> Iterator[Cause]:
 
 
 def _as_shown(rule: Schema) -> dict[str, Any]:
-    """A rule as the API's own type has it, which errors show."""
+    """A rule as the API's own type has it. Errors show it in this form."""
     return {
         "Rule": rule.get("rule") or "",
         "Message": rule.get("message") or "",
@@ -435,6 +439,6 @@ def _as_shown(rule: Schema) -> dict[str, Any]:
 def _shown(field: str, value: dict[str, Any], text: str) -> Cause:
     cause = invalid(field, value, "")
     said = cause.message.removesuffix(": ")
-    for char in "<>&":  # Go writes JSON that may stand in HTML
+    for char in "<>&":  # Go escapes these characters in JSON, so that it can stand in HTML
         said = said.replace(char, f"\\u{ord(char):04x}")
     return cause._replace(message=f"{said}: {text}")

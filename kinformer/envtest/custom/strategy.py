@@ -1,4 +1,4 @@
-"""Objects of custom resources."""
+"""How objects of custom resources are written."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _STANDARD_FINALIZERS = ("orphan", "foregroundDeletion", "kubernetes")
 
 
 class CustomStrategy(Strategy):
-    """What one version of a definition says of its objects."""
+    """How objects of one version of a definition are written."""
 
     has_generation = True
     allow_unconditional_update = False
@@ -94,7 +94,9 @@ class CustomStrategy(Strategy):
         return causes
 
     def _status_problems(self, status: Any, old: Any) -> list[Cause]:
-        """A status is looked at by itself: only the fields of what is wrong say where it is."""
+        """
+        Check a status by itself. The field of an error has the full path. Its text has only the path within the status.
+        """
         schema = (self._schema.get("properties") or {}).get("status")
         if schema is None or status is None:
             return []
@@ -106,12 +108,13 @@ class CustomStrategy(Strategy):
 
     @cached_property
     def _rules(self) -> Rules | None:
-        # Where expressions cannot be compiled, none is stored either: data may come from a server that could.
+        # Without the packages for expressions, no definition with rules can be stored. The data may still come from a
+        # server that has them.
         return Rules(self._schema, is_root=True) if has_rules(self._schema) and is_available() else None
 
     @cached_property
     def _body(self) -> dict[str, Any]:
-        """The schema without what it says of the metadata, which every object has in its own way."""
+        """The schema without its part for the metadata. Metadata is checked in the same way for every object."""
         properties = {key: one for key, one in (self._schema.get("properties") or {}).items() if key != "metadata"}
         of_kind = ("apiVersion", "kind", "metadata")
         needed = [key for key in self._schema.get("required") or () if key not in of_kind]
@@ -127,7 +130,7 @@ class CustomStrategy(Strategy):
 
 
 def finalizer_warnings(name: str) -> list[str]:
-    """What is told of a finalizer that others might call theirs as well."""
+    """Warnings about a finalizer whose name others may use too."""
     said = f'metadata.finalizers: "{name}": '
     told = [said + wrong.replace("a valid label key", "name part", 1) for wrong in label_key_errors(name)]
     if "/" not in name and name not in _STANDARD_FINALIZERS:
@@ -138,7 +141,7 @@ def finalizer_warnings(name: str) -> list[str]:
 
 
 def _mentions(schema: Any, name: str) -> bool:
-    """Whether a schema, or one within it, has something to say by a name."""
+    """Whether a schema, or one within it, uses a keyword."""
     if isinstance(schema, dict):
         return name in schema or any(_mentions(one, name) for one in schema.values())
     return isinstance(schema, list) and any(_mentions(one, name) for one in schema)

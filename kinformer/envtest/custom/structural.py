@@ -1,8 +1,8 @@
-"""Structural schemas: what a CustomResourceDefinition says of its objects, applied to one.
+"""Structural schemas: apply the schema of a CustomResourceDefinition to an object.
 
-:func:`prune` leaves out what the schema does not know, :func:`fill_defaults` puts in what it says of what is not there,
-:func:`problems_of` tells what does not fit, in the words of the API. Rules (``x-kubernetes-validations``) are not for
-here: see :mod:`.rules`; nor is what is asked of lists and embedded objects: see :mod:`.invariants`.
+:func:`prune` removes the fields that the schema does not have. :func:`fill_defaults` sets missing fields.
+:func:`problems_of` finds the values that do not match, with error texts of the API. Other modules check rules
+(``x-kubernetes-validations``: :mod:`.rules`), and lists and embedded objects (:mod:`.invariants`).
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ __all__ = ("NOWHERE", "fill_defaults", "problems_of", "prune")
 
 Schema = Mapping[str, Any]
 
-#: The field of what is wrong with no field.
+#: The field name of a problem that belongs to no field.
 NOWHERE = "<nil>"
 _KEEP = "x-kubernetes-preserve-unknown-fields"
 _EMBEDDED = "x-kubernetes-embedded-resource"
 _INT_OR_STRING = "x-kubernetes-int-or-string"
-#: The integer from which on floating point numbers leave some out.
+#: From this integer on, a floating point number cannot represent every integer.
 _FIRST_INEXACT = 1 << 53
-#: The number from which on none is the nearest that fits in 32 bits.
+#: From this number on, a number is too large for a float of 32 bits, even after rounding.
 _FIRST_BEYOND_FLOAT = (2 - 2**-24) * 2.0**127
-#: How far a number may be from a multiple and still be one.
+#: A number counts as a multiple if the relative difference is smaller than this.
 _CLOSE = 1e-9
 _OF_ANY_OBJECT = ("apiVersion", "kind", "metadata")
 
 
 def prune(value: Any, schema: Schema, path: str, unknown: list[str], kept: tuple[str, ...] = ()) -> None:
     """
-    Take out of a value, in place, the fields that its schema does not have.
+    Remove the fields that the schema does not have from a value, in place.
 
-    :param unknown: is given the paths of what was taken out
-    :param kept: fields that stay whatever the schema says
+    :param unknown: collects the paths of the removed fields
+    :param kept: fields that are never removed
     """
     if isinstance(value, list):
         items = schema.get("items")
@@ -69,7 +69,7 @@ def prune(value: Any, schema: Schema, path: str, unknown: list[str], kept: tuple
 
 
 def fill_defaults(value: Any, schema: Schema) -> None:
-    """Put defaults into a value, in place; a null that may not be null counts as missing."""
+    """Set defaults in a value, in place. A null that is not allowed counts as missing."""
     if isinstance(value, list):
         items = schema.get("items")
         if isinstance(items, dict):
@@ -96,9 +96,9 @@ def fill_defaults(value: Any, schema: Schema) -> None:
 
 def problems_of(value: Any, schema: Schema, path: str, old: Any = None) -> Iterator[Cause]:
     """
-    What does not fit, in the order in which the API looks.
+    Find the values that do not match the schema, in the order of the API.
 
-    :param old: what stood there before, if that is known: what has not changed is not complained of anew
+    :param old: the value before the change, if known. Unchanged values are not reported again
     """
     if value is None and schema.get("nullable"):
         return
@@ -142,7 +142,7 @@ def _type_of(value: Any) -> str:
     return "object"
 
 
-#: What numbers are called where a text of a format is wanted.
+#: The names of numbers in an error for a string with a format.
 _FORMATS_OF = {"integer": "int64", "number": "float64"}
 
 
@@ -155,16 +155,16 @@ def _type_problem(value: Any, schema: Schema, path: str) -> Cause | None:
     form = schema.get("format") or ""
     if is_known(form, "" if "," in wanted else wanted):
         if found == "array" and wanted == "string":
-            return None  # the API takes it for a format that will be looked at later, and then does not
+            return None  # the API leaves this to the check of formats, and that check ignores arrays
         if found not in ("array", "null", "string"):
-            # What is of a format is called by that.
+            # In errors the format takes the place of the type.
             wanted, found = form, _FORMATS_OF.get(found, "")
     text = f'Invalid value: "{found}": {path} in body must be of type {wanted}: "{found}"'
     return Cause(path, "FieldValueTypeInvalid", text)
 
 
 def _passes_as(value: Any, wanted: str) -> bool:
-    """Whole numbers are integers however they are written, and integers are numbers."""
+    """A whole number is an integer, however it is written. An integer is also a number."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return wanted == "number" or ("integer" in wanted and float(value).is_integer() and abs(value) < _FIRST_INEXACT)
@@ -175,7 +175,7 @@ def _is_integer(value: float, bits: int) -> bool:
 
 
 def _is_same(value: Any, old: Any) -> bool:
-    # Python takes 1 and true for the same.
+    # In Python, 1 and True are equal.
     return bool(value == old) and type(value) is type(old)
 
 
@@ -214,7 +214,7 @@ def _list_problems(value: list[Any], schema: Schema, path: str, old: list[Any]) 
 
 
 def _by_key(items: list[Any], schema: Schema) -> dict[str, Any]:
-    """Items that can be found again: those of lists that are maps in truth."""
+    """Items by their keys. Only the items of a list of type map have a counterpart in the old list."""
     if schema.get("x-kubernetes-list-type") != "map":
         return {}
     return {_key_of(item, schema): item for item in items}
@@ -246,7 +246,7 @@ def _string_problems(value: str, schema: Schema, path: str) -> Iterator[Cause]:
 
 
 def _compiled(pattern: str) -> Pattern | None:
-    """None for a pattern that is none: it came from a server that could not compile it either, or did not look."""
+    """The compiled pattern. None if it is invalid: it was stored by a server that did not check it."""
     try:
         return compile_pattern(pattern)
     except BadPattern:
@@ -270,7 +270,7 @@ def _number_problems(value: float, schema: Schema, path: str) -> Iterator[Cause]
 
 
 def _range_problems(value: float, schema: Schema, path: str) -> Iterator[Cause]:
-    """What has no place in a number of its type and format; the API says it of no field."""
+    """Numbers that do not fit into the type and format. The API's error names no field."""
     type_, form = schema.get("type"), schema.get("format") or ""
     if type_ not in ("integer", "number") or schema.get(_INT_OR_STRING):
         return
@@ -284,7 +284,7 @@ def _range_problems(value: float, schema: Schema, path: str) -> Iterator[Cause]:
 
 
 def _as(value: float, bound: float) -> float:
-    """A bound as it is compared with a value: with integers as one, whatever comes after its point."""
+    """A bound as it is compared with a value. For integers the part after the decimal point is cut off."""
     return int(bound) if isinstance(value, int) else bound
 
 
@@ -301,7 +301,7 @@ def _bound(bound: float, value: float) -> str:
 
 
 def _combined_problems(value: Any, schema: Schema, path: str) -> Iterator[Cause]:
-    """What several schemas have against a value; the API says it of no field, and says what the first of them wants."""
+    """The problems of combined schemas. The API's error names no field, and shows what the first schema wants."""
 
     def told(text: str) -> Cause:
         return invalid(NOWHERE, "", f'"{path}" must {text}')

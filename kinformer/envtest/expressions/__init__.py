@@ -1,9 +1,9 @@
-"""CEL, the expressions of the API: rules of custom resources, admission policies, and conditions of webhooks.
+"""CEL, the expression language of rules in schemas, admission policies, and the match conditions of webhooks.
 
-The language itself is `cel-expr-python`'s, Google's C++ implementation with its type checker; what is here is what
-Kubernetes adds to it: its functions, the types of schemas, and its words for what goes wrong. Both packages that it
-takes come with the extra ``kinformer[cel]``. Without them nothing of this is imported, and an object with an expression
-in it is refused with :data:`MISSING`.
+The language comes from `cel-expr-python`, Google's C++ implementation with its type checker. This package adds what
+Kubernetes adds: functions, types from schemas, and error texts. The two packages that it needs come with the extra
+``kinformer[cel]``. Without them this code is not imported, and an object with an expression is refused with the text
+:data:`MISSING`.
 """
 
 from __future__ import annotations

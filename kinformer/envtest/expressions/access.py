@@ -1,4 +1,4 @@
-"""The authorizer of admission's expressions: what the user who asks may do otherwise."""
+"""The authorizer in admission expressions. It says what else the user of the request may do."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def authorizer() -> dict[str, Any]:
 
 
 def resource_check(**what: str) -> dict[str, Any]:
-    """The value of ``authorizer.requestResource``: group, resource, subresource, namespace, name."""
+    """The value of ``authorizer.requestResource``, from group, resource, subresource, namespace and name."""
     return make_opaque("ResourceCheck", what)
 
 
@@ -65,7 +65,7 @@ def _name(value: Any, name: str) -> dict[str, Any]:
 @function("ResourceCheck.fieldSelector(string) -> ResourceCheck")
 @function("ResourceCheck.labelSelector(string) -> ResourceCheck")
 def _selector(value: Any, selector: str) -> dict[str, Any]:
-    # RBAC does not look at selectors.
+    # RBAC ignores selectors.
     return make_opaque("ResourceCheck", read_opaque(value, "ResourceCheck"))
 
 

@@ -1,8 +1,8 @@
-"""Environments in which expressions are compiled, and the programs that come of it.
+"""Environments, which compile expressions, and the compiled programs.
 
-An expression is compiled twice: once against the declared types, which finds what Kubernetes' type checker finds, and
-once against no types at all, which is what runs. The library's own objects cannot carry values that are not CEL's, so
-Kubernetes' quantities, URLs and addresses are maps when it runs; see :mod:`.library`.
+An expression is compiled twice. The first time it has the declared types, and finds the errors that Kubernetes' type
+checker finds. The second time it has no types, and this result is what runs. The reason is that values of the library
+can only be CEL's own. So Kubernetes' quantities, URLs and addresses are maps at run time; see :mod:`.library`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ("CompileError", "Environment", "EvaluationError", "Program")
 _EXTENSIONS = ("lists", "optional", "sets", "strings", "two-var-comprehensions")
 _CODE = re.compile(r"^[A-Z_]+: ")
 _TRAILING = re.compile(r" \[[A-Z_]+\]$")
-#: The C++ implementation's words, and cel-go's for the same.
+#: The error texts of the C++ implementation, and cel-go's texts for the same errors.
 _COMPILE_WORDS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"undefined field '([^']*)' not found in struct '[^']*'"), r"undefined field '\1'"),
     (
@@ -30,7 +30,7 @@ _COMPILE_WORDS: tuple[tuple[re.Pattern[str], str], ...] = (
         r"type '\1' does not support field selection",
     ),
 )
-#: One complaint of the compiler: where, what, the line, and a mark below it.
+#: One error of the compiler: the place, the text, the line, and a mark below the place.
 _UNDECLARED = re.compile(
     r"(?P<place><input>:\d+:)(?P<column>\d+): undeclared reference to '(?P<name>\w+)\.(?P<rest>[\w.]+)'"
     r"(?P<end>[^\n]*\n \|[^\n]*\n \| )\.*\^"
@@ -47,11 +47,11 @@ _FIRST_LINE = re.compile(r"<input>:1:(\d+):")
 
 
 class CompileError(Exception):
-    """An expression that is none, in cel-go's words."""
+    """An expression is invalid. The text is cel-go's."""
 
 
 class EvaluationError(Exception):
-    """What an expression came upon when it ran, in cel-go's words."""
+    """The evaluation of an expression has failed. The text is cel-go's."""
 
 
 @cache
@@ -63,9 +63,9 @@ def _configuration(*more: str) -> Any:
 
 class Environment:
     """
-    The variables that expressions of one place may use.
+    Compiles expressions that have the same variables.
 
-    :param variables: their types; None for whatever they are
+    :param variables: the types of the variables. None for any type
     """
 
     def __init__(self, types: Types, variables: Mapping[str, Any]):
@@ -92,8 +92,10 @@ class Environment:
 
     def compile(self, text: str, before: str = "") -> Program:
         """
-        :param before: the beginning of a call that the expression is the last argument of
-        :raises CompileError: says what is wrong with it, and where
+        Compile an expression.
+
+        :param before: the beginning of a call. The expression is the call's last argument
+        :raises CompileError: the text has the problem and its place
         """
         whole = f"{before}{text}\n)" if before else text
         try:
@@ -103,7 +105,7 @@ class Environment:
         try:
             running = self._running.compile(whole)
         except RuntimeError:
-            # A few expressions fit together only by the types they were declared with.
+            # A few expressions compile only with the declared types.
             running = self._running.compile(whole, disable_check=True)
         return Program(text, running, checked.return_type())
 
@@ -112,8 +114,8 @@ class Program:
     """
     A compiled expression.
 
-    :ivar type: what it gives, as Kubernetes writes types: ``bool``, ``list(string)``
-    :ivar declared: the same for the checker
+    :ivar type: the type of the result, in Kubernetes' words: ``bool``, ``list(string)``
+    :ivar declared: the type of the result, for the type checker
     """
 
     def __init__(self, text: str, expression: Any, declared: Any):
@@ -124,9 +126,11 @@ class Program:
 
     def evaluate(self, values: Mapping[str, Any], access: AccessCheck | None = None) -> Any:
         """
-        :param values: what its variables stand for
-        :param access: who says what a user may do
-        :raises EvaluationError: if it has no value
+        Evaluate the expression.
+
+        :param values: the values of the variables
+        :param access: says what the user may do
+        :raises EvaluationError: if the evaluation fails
         """
         token = ACCESS.set(access)
         try:
@@ -141,7 +145,7 @@ class Program:
 
 
 def _nested(value: Any) -> Any:
-    """A result that can be given to another expression."""
+    """Convert a result to a value that another expression accepts."""
     if isinstance(value, dict):
         return {key: _nested(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -158,7 +162,7 @@ def _translate(text: str, words: tuple[tuple[re.Pattern[str], str], ...], apply:
 def _compile_words(text: str, before: str) -> str:
     text = _TRAILING.sub("", _CODE.sub("", text))
     if before:
-        # Places are told as of what was written, not of what was put before it.
+        # The places in errors are places in the expression itself, without the text before it.
         shift = len(before)
         text = _FIRST_LINE.sub(lambda found: f"<input>:1:{int(found[1]) - shift}:", text)
         text = text.replace(f" | {before}", " | ")
@@ -167,7 +171,7 @@ def _compile_words(text: str, before: str) -> str:
 
 
 def _first_name(found: re.Match[str]) -> str:
-    """Of a name with dots that nobody knows, cel-go complains of the first part, where that stands."""
+    """For an unknown name with dots, cel-go reports the first part of the name, at its place."""
     column = int(found["column"]) - len(f"{found['name']}.{found['rest']}".rpartition(".")[0])
     told = f"{found['place']}{column}: undeclared reference to '{found['name']}'"
     return f"{told}{found['end']}{'.' * (column - 1)}^"

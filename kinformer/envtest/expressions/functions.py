@@ -1,4 +1,4 @@
-"""Functions on numbers, texts and lists: quantities, versions, named formats, regular expressions."""
+"""Functions for numbers, texts and lists: quantities, versions, named formats, regular expressions."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _quantity(value: Any) -> Quantity:
 
 
 def _as_value(quantity: Quantity) -> dict[str, Any]:
-    # Values are equal if they are the same number, however that was written.
+    # Quantities are equal if they are the same number. So the text is in a canonical form.
     return make_opaque("Quantity", str(Quantity.sum([Quantity.of(0), quantity])))
 
 
@@ -172,7 +172,7 @@ _SEMVER = re.compile(
 class _Version(NamedTuple):
     numbers: tuple[int, int, int]
     is_release: bool
-    #: What comes before a release: numbers sort before words.
+    #: The pre-release parts. Numbers sort before words.
     stage: tuple[tuple[int, int, str], ...]
 
 
@@ -276,7 +276,7 @@ _is_uuid = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9
 
 
 def _prefix(rule: Callable[[str], list[str]]) -> Callable[[str], list[str]]:
-    """What is right as a beginning: it may end in a dash."""
+    """Like the rule, for a prefix of a name. A prefix may end with a dash."""
     return lambda text: rule(f"{text[:-1]}a" if text.endswith("-") else text)
 
 
@@ -331,7 +331,8 @@ for _name in _FORMATS:
     function(f"format.{_name}() -> NamedFormat")(_named(_name))
 
 
-# A function of ours cannot give CEL's optional values. These are lists of one or none, and answer to the same methods.
+# A Python function cannot return CEL's optional values. So these functions return a map with a list of one item or
+# none. The methods of optional values are declared for such maps below.
 @function("format.named(string) -> ?NamedFormat")
 def _format_named(name: str) -> dict[str, Any]:
     return {"@optional": [make_opaque("NamedFormat", name)] if name in _FORMATS else []}

@@ -1,9 +1,9 @@
-"""Kubernetes' functions for expressions, as the library is told of them.
+"""Kubernetes' functions for expressions, declared and registered for the CEL library.
 
-Each is declared by a line (``Quantity.isGreaterThan(Quantity) -> bool``) and registered twice: for the type checker
-with the types of that line, and for the run, where a value of Kubernetes' own types is a map that says which:
-``{"@Quantity": "1500m"}``. Such a map equals another if the values are equal, which is all that the language itself
-does with them.
+Each function is declared by a line (``Quantity.isGreaterThan(Quantity) -> bool``) and registered twice. For the type
+checker it has the types of that line. At run time a value of Kubernetes' own types is a map with the name of the type:
+``{"@Quantity": "1500m"}``. Two such maps are equal if the values are equal. The language itself needs no more than
+that.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ Run = TypeVar("Run", bound=Callable[..., Any])
 
 
 class AccessCheck(Protocol):
-    """Says whether the user of the request that is looked at may do something."""
+    """Says whether the user of the current request may do something."""
 
     def allows(self, check: Mapping[str, str], verb: str) -> bool: ...
 
 
-#: Who is asked by expressions that run at the moment.
+#: The access check of the expressions that run now.
 ACCESS: ContextVar[AccessCheck | None] = ContextVar("access", default=None)
 
 
@@ -54,7 +54,8 @@ class _Declared(NamedTuple):
 _DECLARED: list[_Declared] = []
 _SIGNATURE = re.compile(r"(?:([][A-Za-z]+)\.)?([A-Za-z.0-9]+)\((.*)\) -> (.+)")
 _BASIC = ("bool", "bytes", "double", "duration", "dyn", "int", "map", "string", "timestamp", "uint", "A")
-#: Functions that CEL has for other values: they are told apart by what they are given. All others take anything.
+#: Functions that CEL also has for other values. They are distinguished by the types of their parameters. All others
+#: accept any value.
 _SHARED = frozenset({"hasValue", "indexOf", "lastIndexOf", "string", "value"})
 
 
@@ -62,7 +63,7 @@ def function(signature: str, *, checked: bool = True) -> Callable[[Run], Run]:
     """
     Declare an overload.
 
-    :param checked: whether expressions may say it; otherwise it only stands in for what they say when they run
+    :param checked: whether expressions can use this overload. If not, it only replaces another function at run time
     """
     match = _SIGNATURE.fullmatch(signature)
     assert match is not None, signature
@@ -82,13 +83,15 @@ def function(signature: str, *, checked: bool = True) -> Callable[[Run], Run]:
 
 
 def make_opaque(kind: str, value: Any) -> dict[str, Any]:
-    """A value of one of Kubernetes' own types."""
+    """Make a value of one of Kubernetes' own types."""
     return {f"@{kind}": value}
 
 
 def read_opaque(value: Any, *kinds: str) -> Any:
     """
-    :raises ValueError: if it is of none of these types
+    The content of a value of one of Kubernetes' own types.
+
+    :raises ValueError: if the value has none of these types
     """
     if isinstance(value, dict):
         for kind in kinds:
@@ -98,7 +101,7 @@ def read_opaque(value: Any, *kinds: str) -> Any:
 
 
 def _type(text: str) -> Any:
-    """What the type checker knows a value of that type by."""
+    """The type in the type checker."""
     cel = load_cel()
     own: Any = cel.Type
     if text.startswith("?"):
@@ -129,7 +132,7 @@ def _grouped(overloads: Iterator[tuple[str, Any]]) -> list[Any]:
 
 
 def _load() -> list[_Declared]:
-    """Every function there is: they are declared where they are defined."""
+    """All functions. Importing the modules declares them."""
     from kinformer.envtest.expressions import access, functions, network
 
     assert access
@@ -157,7 +160,7 @@ def _strict(run: Callable[..., Any]) -> Callable[..., Any]:
 
 @cache
 def checked_functions() -> list[Any]:
-    """All functions with their types."""
+    """All functions with their types, for the type checker."""
 
     def overloads() -> Iterator[tuple[str, Any]]:
         for number, one in enumerate(_load()):
@@ -170,7 +173,7 @@ def checked_functions() -> list[Any]:
 
 
 def _mixed_comparisons() -> Iterator[tuple[str, Any]]:
-    """Numbers of different types can be compared: that runs as it is, but is not among what the checker knows."""
+    """Comparisons of numbers of different types. They work at run time, but the type checker must be told."""
     cel = load_cel()
     numbers = (cel.Type.INT, cel.Type.UINT, cel.Type.DOUBLE)
     for index, operator in enumerate(("_<_", "_<=_", "_>_", "_>=_")):
@@ -184,7 +187,7 @@ def _mixed_comparisons() -> Iterator[tuple[str, Any]]:
 
 @cache
 def running_functions() -> list[Any]:
-    """All functions, for values whose types were checked before."""
+    """All functions without types, for expressions whose types were checked before."""
 
     cel = load_cel()
 

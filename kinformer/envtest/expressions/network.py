@@ -1,4 +1,4 @@
-"""Functions on URLs and IP addresses."""
+"""Functions for URLs and IP addresses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ Network = IPv4Network | IPv6Network
 
 def _parse_url(text: str) -> SplitResult:
     """
-    :raises ValueError: in Go's words
+    Parse a URL.
+
+    :raises ValueError: if it is invalid. The text is Go's
     """
     if not text:
         raise ValueError('parse "": empty url')

@@ -1,4 +1,4 @@
-"""The two packages of the extra ``cel``, imported when they are first needed."""
+"""The two packages of the extra ``cel``. They are imported when they are first needed."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 __all__ = ("MISSING", "is_available", "load_cel", "load_protobuf")
 
-#: What is said of an object with an expression in it where nobody can read it.
+#: The error for an object with an expression, if the packages are not installed.
 MISSING = "expressions need the packages of the extra `cel`: pip install 'kinformer[cel]'"
 
 
 def is_available() -> bool:
-    """Whether expressions can be compiled: whether the extra ``cel`` is installed."""
+    """Whether the extra ``cel`` is installed, so that expressions can be compiled."""
     return all(_has_module(name) for name in ("cel_expr_python", "google.protobuf"))
 
 
@@ -32,5 +32,5 @@ def load_cel() -> Any:
 
 
 def load_protobuf(name: str) -> Any:
-    """One of protobuf's own modules: ``timestamp_pb2``."""
+    """Import one of protobuf's own modules, for example ``timestamp_pb2``."""
     return importlib.import_module(f"google.protobuf.{name}")

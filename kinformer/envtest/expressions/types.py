@@ -1,7 +1,7 @@
-"""Types that expressions are checked against, made of schemas, and values brought into the form of their types.
+"""Types for the type checker, made from schemas, and conversion of JSON values to these types.
 
-An object with known fields is declared as a protobuf message, the one way to tell the type checker of fields; only the
-checker sees it. What is evaluated are plain maps and lists.
+An object with known fields is declared as a protobuf message, because the type checker has no other types with fields.
+Only the type checker uses the messages. The values are plain maps and lists.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ("OPAQUE", "RESERVED", "Types", "escape", "to_cel")
 
 Schema = Mapping[str, Any]
 
-#: Kubernetes' own types of values; they have functions and no fields.
+#: Kubernetes' own types. They have functions and no fields.
 OPAQUE = (
     "Authorizer",
     "CIDR",
@@ -35,7 +35,7 @@ OPAQUE = (
     "URL",
 )
 
-#: Words of the language, which nothing may be called by.
+#: Reserved words of the language. They cannot be names.
 RESERVED = frozenset(
     (
         *("as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in", "let"),
@@ -56,7 +56,7 @@ _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0
 
 @cache
 def escape(name: str) -> str | None:
-    """A field's name as expressions say it; None if they cannot."""
+    """A field's name in expressions. None if expressions cannot use the field."""
     if not _is_escapable(name):
         return None
     if name in RESERVED:
@@ -65,7 +65,7 @@ def escape(name: str) -> str | None:
 
 
 def _rooted(schema: Schema) -> Schema:
-    """The schema of a whole resource: its kind and its name are there whatever it says."""
+    """The schema of a whole resource. It always has kind, apiVersion, and the two names in the metadata."""
     return {**schema, "properties": {**(schema.get("properties") or {}), **_OF_ANY_OBJECT}}
 
 
@@ -73,7 +73,7 @@ class Types:
     """
     The declared types of one environment.
 
-    :ivar pool: where the checker finds them
+    :ivar pool: the protobuf descriptors of the types, for the checker
     """
 
     def __init__(self) -> None:
@@ -97,7 +97,7 @@ class Types:
         )
 
     def of_schema(self, schema: Schema, *, is_root: bool = False) -> Any:
-        """The type of what a schema describes; None if expressions do not see it."""
+        """The type of a schema's values. None if expressions cannot see them."""
         self._made += 1
         package = f"schema{self._made}"
         file = self._file(package, package)
@@ -106,12 +106,12 @@ class Types:
         return found.cel if found is not None else None
 
     def opaque(self, name: str) -> Any:
-        """One of Kubernetes' own types: see :data:`OPAQUE`."""
+        """The type of one of Kubernetes' own values: see :data:`OPAQUE`."""
         return self._cel(f"kubernetes.{name}")
 
 
 class _Found:
-    """A type, for the checker and as a field of a message."""
+    """A type, in the form for the checker and in the form of a message's field."""
 
     def __init__(self, cel: Any, number: int, name: str = "", *, repeated: bool = False):
         self.cel, self.number, self.name, self.repeated = cel, number, name, repeated
@@ -177,7 +177,7 @@ class _Reader:
             return _Map(cel.Map(cel.STRING, value.cel), field.TYPE_MESSAGE, value)
         name = f"Object{len(self._file.message_type)}"
         message = self._file.message_type.add(name=name)
-        message.options.deprecated_legacy_json_field_conflicts = True  # nobody reads it from JSON
+        message.options.deprecated_legacy_json_field_conflicts = True  # these messages are never read from JSON
         for key, of_key in sorted((schema.get("properties") or {}).items()):
             escaped, found = escape(key), self._child(of_key)
             if escaped is not None and found is not None:
@@ -191,10 +191,10 @@ class _Reader:
         type_, type_name = found.number, found.name
         if isinstance(found, _Map):
             value = found.value
-            if value.repeated or isinstance(value, _Map):  # nor maps of lists
+            if value.repeated or isinstance(value, _Map):  # messages have no maps of lists
                 plain = ".google.protobuf.Struct" if isinstance(value, _Map) else ".google.protobuf.ListValue"
                 value = _Found(value.cel, field.TYPE_MESSAGE, plain)
-            # The name that protobuf asks for: the field's in CamelCase.
+            # protobuf requires this name: the field's name in CamelCase, and Entry.
             entry_name = "".join(part[:1].upper() + part[1:] for part in key.split("_")) + "Entry"
             entry = message.nested_type.add(name=entry_name)
             entry.options.map_entry = True
@@ -216,9 +216,10 @@ class _Map(_Found):
 
 def to_cel(value: Any, schema: Schema, *, is_root: bool = False) -> Any:
     """
-    A JSON value in the form of its schema's type: fields' names escaped, times as times, nothing that has no type.
+    Convert a JSON value to the type of its schema. Field names are escaped, times become times, and fields without a
+    type are left out.
 
-    :raises ValueError: for a text that is none of its format
+    :raises ValueError: if a text does not have its format
     """
     if is_root:
         schema = _rooted(schema)
@@ -262,7 +263,7 @@ def _formatted(text: str, form: str) -> Any:
 
 
 def _duration(text: str) -> timedelta:
-    """A duration as Go writes it."""
+    """Parse a duration as Go writes it."""
     if text == "0":
         return timedelta()
     if (found := _DURATION.fullmatch(text)) is None:
@@ -272,7 +273,7 @@ def _duration(text: str) -> timedelta:
 
 
 def as_message(value: datetime | timedelta) -> Any:
-    """A time in the one form in which a time may stand inside of a map."""
+    """A time as a protobuf message. A map can hold a time only in this form."""
     if isinstance(value, timedelta):
         duration = load_protobuf("duration_pb2").Duration()
         duration.FromTimedelta(value)

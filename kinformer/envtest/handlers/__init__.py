@@ -1,3 +1,3 @@
-"""From an HTTP request to an operation, and from its result to an answer."""
+"""Handlers turn an HTTP request into an operation on the storage, and its result into an answer."""
 
 from __future__ import annotations

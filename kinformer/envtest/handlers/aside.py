@@ -1,9 +1,9 @@
-"""Long answers, given aside: in a thread, so that the event loop goes on meanwhile.
+"""Run long requests in a thread, so that the event loop goes on.
 
-The server runs inside people's test processes. To read, check and store 3 MB takes Python the better part of a second,
-and for that long nothing else would run in such a process: no timer, no other client. Such a request is answered by a
-thread, of which Python lets the loop have its turn every few milliseconds. It is the storage's only guest for that
-time: other requests wait for it, as they would have had to on the loop.
+The server runs inside the test processes of its users. Reading, checking and storing an object of 3 MB takes Python
+almost a second. On the loop, no timer and no other client of the process could run during that time. So a thread
+answers such a request, and Python switches between the thread and the loop every few milliseconds. Other requests to
+the storage wait until the thread has finished, as they would have to wait on the loop.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ("Aside", "takes_long", "to_yaml_aside")
 
 T = TypeVar("T")
 
-#: What is shorter than this is read, checked and stored in far less than a tenth of a second.
+#: The length in bytes. Shorter bodies are read, checked and stored in far less than a tenth of a second.
 _LONG: Final = 128 * 1024
 _TRIES: Final = 3
 _YAML: Final = ("application/yaml", "application/apply-patch+yaml")
@@ -32,7 +32,7 @@ _JSON_PATCH: Final = "application/json-patch+json"
 
 
 def takes_long(call: Call, storage: Storage) -> bool:
-    """Whether a write is one of a large object, or may make a large one of a few bytes."""
+    """Whether a write may take long: its body or the stored object is large, or a few bytes may make a large object."""
     body = call.body
     if len(body) > _LONG:
         return True
@@ -47,14 +47,14 @@ def takes_long(call: Call, storage: Storage) -> bool:
 
 
 class Aside:
-    """The thread for one storage's long answers, one at a time."""
+    """The thread for long requests to one storage. It answers one request at a time."""
 
     def __init__(self, storage: Storage):
         self._storage = storage
 
     async def run(self, function: Callable[[Call], T], call: Call) -> T:
         """
-        What a function makes of a request, in a thread; on the loop, if it is disturbed there again and again.
+        Call a function with a request in a thread. If other writes disturb it again and again, call it on the loop.
 
         :raises Exception: whatever the function raises
         """
@@ -66,7 +66,8 @@ class Aside:
             try:
                 return await anyio.to_thread.run_sync(_as_guest, guest, function, call)
             except Exception as error:
-                # Who reads while others write may find anything; only an answer to what is stored counts.
+                # While another task writes, the thread may read inconsistent data and fail because of it. So an error
+                # counts only if nobody has disturbed the thread, or it has written already.
                 if not isinstance(error, Disturbed) and (not guest.is_disturbed or guest.has_written):
                     raise
                 call.warnings[:] = told
@@ -81,7 +82,7 @@ def _as_guest(guest: Guest, function: Callable[[Call], T], call: Call) -> T:
 
 
 async def to_yaml_aside(body: bytes, code: int) -> Answer:
-    """An answer in YAML instead of JSON; a long one is written in a thread."""
+    """An answer in YAML, made from JSON. A long one is converted in a thread."""
     if len(body) <= _LONG:
         return to_yaml(body, code)
     return await anyio.to_thread.run_sync(to_yaml, body, code)

@@ -1,4 +1,4 @@
-"""Request bodies: from bytes to an object, and what the real server says of those that are not one."""
+"""Request bodies: decode bytes to an object, or raise the real server's error."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def media_type(content_type: str) -> str:
 
 def read_json(body: bytes, what: str) -> Any:
     """
-    :param what: what the error's text begins with
+    :param what: the beginning of the error text
     :raises StatusError: BadRequest
     """
     data, complaint = _decode(body)
@@ -55,7 +55,7 @@ def read_json(body: bytes, what: str) -> Any:
 
 
 def _decode(body: bytes) -> tuple[Any, str | None]:
-    """What a text of JSON says, and what is wrong with it, if anything is."""
+    """Decode JSON. Returns the value, and the error text or None."""
     try:
         return decode(body), None
     except TooDeep as error:
@@ -65,7 +65,7 @@ def _decode(body: bytes) -> tuple[Any, str | None]:
 
 
 def json_complaint(body: bytes) -> str:
-    """What Go's JSON decoder says about text that is not JSON, found with a reader of its grammar."""
+    """The error text of Go's JSON decoder for invalid JSON. A parser of the JSON grammar finds it."""
     from kinformer.envtest.gojson import complaint
 
     return complaint(body)
@@ -73,10 +73,10 @@ def json_complaint(body: bytes) -> str:
 
 def _read(call: Call, refuse: Refuse) -> tuple[Any, str]:
     """
-    What a body says, and what is told of the keys that are in its YAML twice.
+    Decode a body. Returns the value, and the text about duplicate keys in its YAML, or an empty text.
 
-    :param refuse: makes the error of a body that cannot be read
-    :raises StatusError: that, or UnsupportedMediaType
+    :param refuse: makes the error for a body that cannot be decoded
+    :raises StatusError: this error, or UnsupportedMediaType
     """
     type_ = media_type(call.content_type)
     if type_ == _JSON:
@@ -95,14 +95,14 @@ def _read(call: Call, refuse: Refuse) -> tuple[Any, str]:
 
 
 def _unrecognized(call: Call, kind: str) -> Refuse:
-    """Makes the error of a body of which not even the kind can be told."""
+    """Makes the error for a body whose kind cannot be read."""
     head = f"the object provided is unrecognized (must be of type {kind})"
     return lambda why: status.bad_request(f"{head}: {why} ({_shortened(call.body)})")
 
 
 def read_yaml(call: Call) -> tuple[Obj, str]:
     """
-    An object in YAML, as apply takes it, and what is told of keys that are there twice.
+    Decode an object in YAML, for apply. Returns the object, and the text about duplicate keys.
 
     :raises StatusError: BadRequest
     """
@@ -119,7 +119,9 @@ def read_yaml(call: Call) -> tuple[Obj, str]:
 
 
 def _shortened(body: bytes) -> str:
-    """What the real server shows of a body: its beginning, and in hexadecimal if it is no object."""
+    """
+    A body as the real server shows it in errors: its beginning. It is in hexadecimal if the body is not an object.
+    """
     if not body:
         return "<empty>"
     shown = body[:30].decode("utf-8", "replace") if body.startswith(b"{") else body[:30].hex()
@@ -128,9 +130,9 @@ def _shortened(body: bytes) -> str:
 
 def decode_object(call: Call, strategy: Strategy) -> Obj:
     """
-    The object that a create or an update brings.
+    Decode the object of a create or an update.
 
-    :return: the object, normalised and with defaults, without kind and apiVersion
+    :return: the object in its stored form and with defaults, without kind and apiVersion
     :raises StatusError: BadRequest, UnsupportedMediaType
     """
     resource = call.resource
@@ -144,7 +146,7 @@ def decode_object(call: Call, strategy: Strategy) -> Obj:
 
     def tell(unknown: list[str]) -> list[str]:
         if is_yaml:
-            # It was made JSON first, with its fields sorted.
+            # The real server converts YAML to JSON first, and sorts the fields.
             return ([in_yaml] if in_yaml else []) + in_order_of_paths(unknown)
         if twice and unknown and not resource.is_custom:
             return told_in_order(call.body, unknown)
@@ -159,10 +161,10 @@ def _gvk(call: Call) -> tuple[str, str, str]:
 
 def _check_custom_kind(data: Obj, resource: Resource, name: str = "") -> None:
     """
-    A custom resource says what it is: nothing is taken for granted that no code knows.
+    A custom resource must have kind and apiVersion, because no built-in type gives their defaults.
 
-    :param name: its name, if it does not say that itself
-    :raises StatusError: BadRequest; Invalid if it is of another kind
+    :param name: the name for the error, if the object has none
+    :raises StatusError: BadRequest if one is missing. Invalid if the object has another kind
     """
     api_version, kind = data.get("apiVersion"), data.get("kind")
     if kind in (None, ""):
@@ -187,16 +189,16 @@ _FOREIGN = {
 
 
 def decode_foreign(call: Call, gvk: GroupVersionKind) -> Obj:
-    """The body of a subresource that speaks another kind: a scale, a binding, an eviction."""
+    """Decode the body of a subresource that has another kind: a scale, a binding, an eviction."""
     refuse = _unrecognized(call, gvk.kind)
     return check_foreign(gvk, _of_kind(_check_form(_read(call, refuse)[0], refuse), gvk))
 
 
 def check_foreign(gvk: GroupVersionKind, data: Any, refuse: Refuse | None = None) -> Obj:
     """
-    An object of such a kind, checked against its type.
+    Check an object of such a kind against its type.
 
-    :param refuse: makes the error of what is wrong, if not the one for a body
+    :param refuse: makes the error for a wrong value. The default is the error for a wrong body
     :raises StatusError: BadRequest
     """
     problems = Problems()
@@ -221,9 +223,9 @@ def _json_type(value: Any) -> str:
 
 def _check_form(data: Any, refuse: Refuse) -> Obj:
     """
-    Look at what a body says it is, whatever that be; nothing at all is an empty object.
+    Check the types of kind and apiVersion in a decoded body. An empty body becomes an empty object.
 
-    :param refuse: makes the error of one that cannot say anything, or not like that
+    :param refuse: makes the error for a body that is not an object, or whose kind or apiVersion is invalid
     """
     if data is None:
         return {}
@@ -243,9 +245,9 @@ def _check_form(data: Any, refuse: Refuse) -> Obj:
 
 def _of_kind(data: Obj, want: GroupVersionKind) -> Obj:
     """
-    Data that says of itself to be of a kind, or that does not say what it is.
+    Check that an object has the expected kind. A missing kind or apiVersion is accepted.
 
-    :raises StatusError: BadRequest if it is of another
+    :raises StatusError: BadRequest if the object has another kind
     """
     api_version = data.get("apiVersion") or ""
     got = GroupVersion.parse(api_version) if api_version else GroupVersion(want.group, want.version)
@@ -281,10 +283,10 @@ def finish_object(
     """
     Bring data into the form in which it is stored: known fields only, canonical values, defaults.
 
-    :param settled: fields of the object that are in that form already, and of its metadata
-    :param tell: given what is told of unknown fields, all that is told of the data's fields
-    :param refuse: makes the error of what is wrong, if not the one for a body
-    :raises StatusError: BadRequest for values of wrong types; for unknown fields, if the request is strict
+    :param settled: fields of the object, and of its metadata, that are in that form already
+    :param tell: takes the texts about unknown fields, and returns all texts about the fields of the data
+    :param refuse: makes the error for a wrong value. The default is the error for a wrong body
+    :raises StatusError: BadRequest for values of wrong types, and for unknown fields if the request is strict
     """
     resource = call.resource
     if resource.is_custom and data.get("kind", resource.kind) != resource.kind:
@@ -310,7 +312,7 @@ def finish_object(
     metadata = obj.setdefault("metadata", {})
     if managed is not None:
         metadata["managedFields"] = managed
-    # What was stored has its defaults.
+    # A stored object has its defaults already.
     if not (is_metadata_alone and strategy.defaults_leave_metadata):
         strategy.default(obj)
     return obj
@@ -322,7 +324,9 @@ def _refuse_body(resource: Resource) -> Refuse:
 
 
 def _take_managed(data: Obj) -> Managed | list[Any] | None:
-    """Managed fields that are no data to be looked at: those of an apply, and an empty list, which says something."""
+    """
+    The managed fields that need no check: those of an apply, which are taken out of the data, and an empty list.
+    """
     metadata = data.get("metadata")
     if not isinstance(metadata, dict) or "managedFields" not in metadata:
         return None

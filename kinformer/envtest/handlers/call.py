@@ -90,20 +90,20 @@ class Call:
 
     @property
     def action(self) -> Action:
-        """What the request does, as it is authorized."""
+        """The action to authorize."""
         resource, subresource = self.target.resource, self.target.subresource
         part = subresource.name if subresource is not None else ""
         name = self.name or (self._only_name() if self.verb in _OF_COLLECTIONS else "")
         return Action(self.verb, resource.group, resource.plural, part, self.namespace, name)
 
     def _only_name(self) -> str:
-        """The only name that a request for several objects is about, if its field selector says so."""
+        """The only name that a request for several objects can match, if its field selector has one."""
         if not (text := self.query.get("fieldSelector")):
             return ""
         try:
             return parse_field_selector(text).required_value("metadata.name") or ""
         except ValueError:
-            return ""  # what is wrong with it is told to who may ask
+            return ""  # the user must be authorized before the selector's error is returned
 
     @property
     def is_dry_run(self) -> bool:
@@ -111,15 +111,19 @@ class Call:
 
     @property
     def manager(self) -> str:
-        """Who the request says it is made for, as owner of fields."""
+        """The field manager that the request names. Empty if it names none."""
         return self.query.get("fieldManager", "")
 
     def is_set(self, parameter: str) -> bool:
-        """Whether a boolean parameter is true, as Go's conversion reads them: anything but false and 0 is."""
+        """
+        Whether a boolean parameter is true. As in Go, all values except false and 0 are true. A missing one is false.
+        """
         return self.query.get(parameter, "false").lower() not in ("false", "0")
 
     def number(self, parameter: str) -> int | None:
         """
+        The value of a parameter. None if it is not set.
+
         :raises StatusError: BadRequest if it is not a number
         """
         text = self.query.get(parameter)
@@ -133,20 +137,20 @@ class Call:
         raise status.bad_request(f'strconv.ParseInt: parsing "{text}": {wrong}')
 
     def write_options(self, kind: str) -> WriteOptions:
-        """The options that admission sees."""
+        """The options of a write, for admission."""
         options: dict[str, Any] = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
         if self.is_dry_run:
             options["dryRun"] = ["All"]
         for name in ("fieldManager", "fieldValidation"):
             if value := self.query.get(name):
                 options[name] = value
-        # Who does not say it is called by the program: the beginning of its User-Agent.
+        # Without a field manager, the manager is the program's name: the beginning of the User-Agent.
         manager = self.manager or _printable(self.agent.partition("/")[0])
         return WriteOptions(self.user, self.is_dry_run, options, manager, self.review, self.warnings)
 
 
 def _printable(text: str) -> str:
-    """What may be the name of a manager: up to 128 bytes that can be shown."""
+    """A text as a manager's name: without unprintable characters, and at most 128 bytes long."""
     if text.isascii() and text.isprintable() and len(text) <= 128:
         return text
     shown = "".join(char for char in text if char.isprintable())
@@ -167,11 +171,11 @@ def parse_query(text: str) -> dict[str, str]:
 
 def find_target(registry: Registry, segments: list[str]) -> Target | None:
     """
-    What a path below ``/api`` or ``/apis`` names.
+    The resource that a path below ``/api`` or ``/apis`` names.
 
-    :param segments: the path in parts: ``api``, ``v1``, …
+    :param segments: the parts of the path: ``api``, ``v1``, …
     :return: None if the group and version do not exist
-    :raises StatusError: NotFound, if that group and version has no such resource
+    :raises StatusError: NotFound if the group and version exist, and have no such resource
     """
     group, version = ("", segments[1]) if segments[0] == "api" else (segments[1], segments[2])
     rest = segments[2:] if segments[0] == "api" else segments[3:]
@@ -199,7 +203,7 @@ def find_target(registry: Registry, segments: list[str]) -> Target | None:
 
 def verb_for(method: str, target: Target, query: Mapping[str, str]) -> str:
     """
-    What a request asks to be done.
+    The verb of a request.
 
     :raises StatusError: MethodNotAllowed
     """
@@ -211,7 +215,7 @@ def verb_for(method: str, target: Target, query: Mapping[str, str]) -> str:
     else:
         verb, served = _COLLECTION_VERBS.get(method), resource.verbs
         if verb != "list" and resource.namespaced and not target.namespace:
-            verb = None  # all namespaces at once are only read
+            verb = None  # across all namespaces, objects can only be read
         if verb == "list" and query.get("watch", "false").lower() not in ("false", "0"):
             verb = "watch"
     if verb is None or verb not in served:
@@ -220,5 +224,5 @@ def verb_for(method: str, target: Target, query: Mapping[str, str]) -> str:
 
 
 def encode(body: Any) -> bytes:
-    """An answer that is made for one request; Go's encoder ends it with a line end."""
+    """Encode an answer. Like Go's encoder, it ends with a newline."""
     return msgspec.json.encode(body) + b"\n"

@@ -1,6 +1,6 @@
-"""What is shown of an object in a cell of its kind's table: values, and texts made of some of them.
+"""The cells of tables: values of an object, and texts made from them.
 
-Each function here reads a cell of an object at the time of a request, or makes such a function.
+Each function here reads one cell of an object at the time of a request, or makes such a function.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ __all__ = (
 )
 
 Obj = dict[str, Any]
-#: Reads a cell of an object, at a time.
+#: Reads a cell of an object. The second argument is the time of the request.
 Reader = Callable[[Obj, datetime], Any]
 
 _MOST = 3
@@ -105,7 +105,7 @@ def ready_of(obj: Obj, now: datetime) -> str:
 
 
 def _some(items: Iterable[str], most: int = _MOST, between: str = ",", otherwise: str = NONE) -> str:
-    """The first few of many, and how many more there are."""
+    """The first few of many items, and the number of the others."""
     listed = list(items)
     if not listed:
         return otherwise

@@ -1,6 +1,6 @@
-"""The columns of each kind's table: what ``kubectl get`` shows of it, and with ``-o wide``.
+"""The columns of each kind's table, which ``kubectl get`` shows. ``-o wide`` shows all of them.
 
-A cell is a value of an object, or a text made of some of them. Ages are counted from the time of the request.
+A cell is a value of an object, or a text made from several values. An age is the time up to the request.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kinformer.envtest.handlers.spans import NONE, age_of, since
 __all__ = ("Column", "columns_of")
 
 Obj = dict[str, Any]
-#: A column: name, type, priority (0 is always shown), and how its cell is read of an object at a time.
+#: A column: name, type, priority (0 is always shown), and the function that reads its cell.
 Column = tuple[str, str, int, Callable[[Obj, datetime], Any]]
 
 _DEFAULT_CLASS = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
@@ -44,7 +44,7 @@ def _containers(template: str, selector: Callable[[Obj, datetime], str] | None) 
 
 
 def _named(*annotations: str) -> Column:
-    """A name, with a note if the object is the default one of its kind."""
+    """The name, with a note if the object is the default one of its kind."""
 
     def name(obj: Obj, now: datetime) -> str:
         return f"{obj['metadata']['name']}{' (default)' if cells.is_default(obj, *annotations) else ''}"
@@ -283,5 +283,5 @@ _COLUMNS: dict[tuple[str, str], list[Column]] = {
 
 
 def columns_of(group: str, plural: str) -> list[Column]:
-    """The columns of a built-in kind; one that has none of its own shows its name and when it was made."""
+    """The columns of a built-in kind. A kind without its own columns has the name and the creation time."""
     return _COLUMNS.get(("" if plural == "events" else group, plural), _PLAIN)

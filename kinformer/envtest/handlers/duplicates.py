@@ -1,8 +1,8 @@
-"""Fields that a JSON object has twice: the last one counts, and whoever sent it is told.
+"""Duplicate fields of JSON objects. The last one is used, and the client gets a warning or an error.
 
-Decoders for speed take the last in silence. Whether there was more than one is seen by counting; only then is the text
-gone through again, for the fields' names. The operations of a JSON patch have but four fields, and are gone through
-for others too.
+Fast decoders use the last field and do not report the others. So this module first compares the number of fields in the
+text and in the result. Only if there are more in the text, a slow decoder reads the text again and finds the names.
+JSON patches are searched for unknown fields too, because an operation has only four fields.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class _Pairs(list[tuple[str, Any]]):
-    """An object with all of its fields."""
+    """A JSON object with all of its fields, duplicates included."""
 
 
 _decode = json.JSONDecoder(object_pairs_hook=_Pairs).decode
@@ -34,24 +34,24 @@ _decode = json.JSONDecoder(object_pairs_hook=_Pairs).decode
 
 def duplicate_fields(body: bytes, decoded: Any) -> list[str]:
     """
-    What is told of each field that stands in its object more than once, in the order of the text.
+    The texts about fields that occur more than once in their object, in the order of the text.
 
-    :param decoded: what the body says, each field once
+    :param decoded: the decoded body, with each field once
     """
     return _walk_through(body) if _has_duplicates(body, decoded) else []
 
 
 def told_in_order(body: bytes, unknown: Collection[str]) -> list[str]:
     """
-    What is told of a body that has both fields of that kind and some that its type does not have.
+    The texts about duplicate and unknown fields of a body that has both, in the order of the text.
 
-    :param unknown: what is told of the latter, whose values nobody reads
+    :param unknown: the texts about unknown fields. Their values are not searched for duplicates
     """
     return _walk_through(body, frozenset(unknown))
 
 
 def in_order_of_paths(told: list[str]) -> list[str]:
-    """What is told of fields, as these stand in a text whose objects have theirs sorted."""
+    """Sort the texts about fields by the fields' paths, as in a text whose objects have sorted fields."""
     return sorted(told, key=_by_path) if len(told) > 1 else told
 
 
@@ -61,7 +61,7 @@ def _by_path(text: str) -> list[tuple[int, str]]:
 
 
 def operation_fields(body: bytes, operations: Any) -> list[str]:
-    """What is told of a JSON patch: fields that operations do not have, and those that they have twice."""
+    """The texts about a JSON patch's operations: their unknown and duplicate fields."""
     if not isinstance(operations, list):
         return []
     fields = [(index, name) for index, one in enumerate(operations) for name in one or ()]
@@ -76,9 +76,9 @@ def _has_duplicates(body: bytes, decoded: Any) -> bool:
 
 
 def _walk_through(body: bytes, unknown: Collection[str] = ()) -> list[str]:
-    # A dict for its keys, which are told of once, and in their order.
+    # The keys of this dict are the texts: each one once, in order.
     told: dict[str, None] = {}
-    with contextlib.suppress(RecursionError):  # as deep as nothing is that anybody writes
+    with contextlib.suppress(RecursionError):  # no real object is nested so deeply
         _walk(_decode(body.decode()), "", unknown, told)
     return list(told)[:_MOST]
 

@@ -1,4 +1,4 @@
-"""The HTTP side: one function that takes every request and never lets anything but an answer out."""
+"""The HTTP handler: one function takes every request, and turns every error into an answer."""
 
 from __future__ import annotations
 
@@ -45,17 +45,18 @@ __all__ = ("BODY_LIMIT", "HttpHandler")
 
 log = get_logger(__name__)
 
-#: Seconds in which a body has to come.
+#: The time in seconds in which a body must arrive.
 BODY_TIME = 60.0
 
-#: How often a write may run: two times more than webhooks are asked, as long as nobody else changes the object.
+#: The most runs of a write. It runs again after each call of webhooks, also if another client has changed the object in
+#: between.
 _ROUNDS = 500
 _WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
-#: Bytes of an answer from which on it is compressed, and how much: kube-apiserver's numbers.
+#: Answers of at least this many bytes are compressed. This number and the compression level are kube-apiserver's.
 _COMPRESSED_FROM = 128 * 1024
 _COMPRESSION = 1
 _OPEN_PATHS = ("/healthz", "/livez", "/readyz", "/version")
-#: What whoever uses a resource that is on its way out is told each time.
+#: The warnings for deprecated resources.
 _DEPRECATED = {
     GroupResource("", "componentstatuses"): "v1 ComponentStatus is deprecated in v1.19+",
     GroupResource("", "endpoints"): "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
@@ -76,7 +77,7 @@ class HttpHandler:
     """
     Answers requests.
 
-    :param authenticate: gives the user of an Authorization header and a client's certificate, None if there is none
+    :param authenticate: returns the user for an Authorization header and a client certificate. None if there is none
     """
 
     def __init__(
@@ -114,10 +115,10 @@ class HttpHandler:
         except status.StatusError as error:
             return _refusal(error)
         except RecursionError:
-            # A last resort: bodies that are nested too deeply are refused where they are read.
+            # The last resort. Bodies that are nested too deeply are usually refused when they are read.
             return _refusal(status.bad_request("the object, or what the request makes of it, is nested too deeply"))
         except ClientConnectionError:
-            # The client went away in the middle of an answer; there is nobody to tell.
+            # The client has disconnected during an answer, so there is nobody to answer.
             raise
         except Exception as error:
             text = traceback.format_exc()
@@ -204,7 +205,10 @@ class HttpHandler:
         return response
 
     async def _answer_in_turn(self, call: Call) -> Answer:
-        """Answer a request; a write when no other one is being made: on the loop, or aside if it takes long."""
+        """
+        Answer a request. A write waits for the one in the thread, if there is one. A long write runs in the thread
+        itself.
+        """
         storage = self._operations.storage
         if call.verb in _WRITES:
             if takes_long(call, storage):
@@ -222,9 +226,9 @@ class HttpHandler:
 
     async def _review(self, call: Call, session: WebhookSession) -> Answer:
         """
-        Answer a write that webhooks may be asked about: it runs until it has all their verdicts.
+        Answer a write that may need webhooks. It runs again until it has all their answers.
 
-        :raises StatusError: if one refuses; Timeout, if the object changes again and again under their hands
+        :raises StatusError: if a webhook refuses the write. Timeout, if the object changes again in every attempt
         """
         call.review = session
         told = len(call.warnings)
@@ -242,7 +246,7 @@ class HttpHandler:
             headers={"Content-Type": "application/json", "Cache-Control": "no-cache, private"}
         )
         response.enable_chunked_encoding()
-        # Most watches end so: their reader goes away while there is something to write.
+        # Most watches end in this way: their client disconnects while there is something to write.
         with suppress(ConnectionResetError):
             await response.prepare(request)
             async for chunk in watch.chunks():
@@ -257,7 +261,7 @@ class HttpHandler:
         return response
 
     def _control(self, request: web.BaseRequest, user: User | None, what: str) -> web.StreamResponse:
-        """Faults for a server in another process: ``POST /kinformer/compact``."""
+        """Faults for a server in another process. The only path is ``POST /kinformer/compact``."""
         if user is None or MASTERS not in user.groups:
             raise status.unauthorized()
         if request.method != "POST" or what != "compact":
@@ -287,13 +291,15 @@ class HttpHandler:
 
 async def _body(request: web.BaseRequest) -> bytes:
     """
-    :raises StatusError: RequestEntityTooLarge; Timeout, if it does not come
+    Read a body.
+
+    :raises StatusError: RequestEntityTooLarge. Timeout, if the body does not arrive in time
     """
     if not request.can_read_body:
         return b""
     try:
         if request.content.is_eof():
-            return await request.read()  # it is here, as most are: a time limit would cost 35 us
+            return await request.read()  # most bodies are here already, and a time limit would cost 35 µs
         with anyio.fail_after(BODY_TIME):
             return await request.read()
     except TimeoutError:

@@ -1,7 +1,7 @@
-"""JSONPath, as far as the printed columns of custom resources use it.
+"""JSONPath, as far as the printer columns of custom resources need it.
 
-Fields (``.spec.x``, ``['a.b']``), places (``[0]``, ``[-1]``), all of a list (``[*]``), and filters that compare one
-field with a value (``[?(@.type=="Ready")]``). What a path is beyond that finds nothing.
+Supported are fields (``.spec.x``, ``['a.b']``), indexes (``[0]``, ``[-1]``), all items of a list (``[*]``), and filters
+that compare a field with a value (``[?(@.type=="Ready")]``). Other paths find nothing.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _steps(path: str) -> tuple[re.Match[str], ...] | None:
 
 
 def find(value: Any, path: str) -> list[Any]:
-    """All that a path leads to, from a value on."""
+    """All values that a path finds in a value."""
     steps = _steps(path)
     if steps is None:
         return []

@@ -1,4 +1,6 @@
-"""What the real server says of patches that are none, or do not make an object, in the words of Go's decoders."""
+"""The real server's errors for invalid patches, and for patches whose result is not an object of the kind. The texts
+are those of Go's decoders.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ _KINDS = {"string": "string", "number": "int64", "bool": "bool", "object": "map"
 
 
 def body_complaint(patch: Any, is_json_patch: bool) -> str | None:
-    """What is wrong with a patch that is JSON, by its form alone."""
+    """The error text for a patch that is valid JSON and not a valid patch. None if it is valid."""
     if not is_json_patch:
         return None if isinstance(patch, dict) or patch is None else _unmarshal(patch, _MAP)
     if patch is None:
@@ -45,9 +47,9 @@ def _unmarshal(value: Any, type_: str) -> str:
 
 def no_object(shown: str, why: str) -> status.StatusError:
     """
-    A patch fits what it is for, and what it makes is no object of the kind.
+    The error for a patch that can be applied, and whose result is not an object of the kind.
 
-    :param shown: the object, or the patch
+    :param shown: the object or the patch, as the error shows it
     """
     said = msgspec.json.encode(shown).decode()
     cause = status.Cause("patch", "FieldValueInvalid", f"Invalid value: {said}: {why}")
@@ -61,7 +63,7 @@ def not_registered(kind: str, version: str) -> str:
 
 
 def wrong_type_in_map(complaint: str) -> str:
-    """What is said of a value of a wrong type where no JSON is read, but a map is made an object."""
+    """The text about a value of a wrong type when Go makes the object from a map, and not from JSON."""
     found = _WRONG.fullmatch(complaint)
     if found is None:
         return complaint
@@ -74,7 +76,7 @@ def wrong_type_in_map(complaint: str) -> str:
 
 
 def wrong_type_in_apply(complaint: str, wanted: Any) -> str:
-    """What is said of a value of a wrong type in an applied configuration."""
+    """The text about a value of a wrong type in a configuration that is applied."""
     found = _WRONG.fullmatch(complaint)
     if found is None:
         return complaint

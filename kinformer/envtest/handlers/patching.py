@@ -1,4 +1,4 @@
-"""Patches: what a PATCH request makes of the object that is there."""
+"""Patches: compute the new object of a PATCH request from the stored one."""
 
 from __future__ import annotations
 
@@ -64,11 +64,11 @@ _CUSTOM_TYPES = f"{JSON_PATCH}, {MERGE_PATCH}, {APPLY_PATCH}"
 
 class Patcher:
     """
-    Makes the next object out of the present one.
+    Computes the new object from the stored one.
 
-    :param apply: does so with whole objects, with kind and apiVersion
-    :param creates: whether an object that is not there is created
-    :param sees_managed: whether it has to do with managed fields
+    :param apply: computes the new object. Both objects have kind and apiVersion
+    :param creates: whether the request creates the object if it does not exist
+    :param sees_managed: whether `apply` gets the managed fields
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Patcher:
         self._apply = apply
         self._sees_managed = sees_managed
         self.creates = creates
-        #: The fields that the patch has left alone, once it was applied.
+        #: The fields that the last patch did not change.
         self.untouched: set[str] = set()
 
     def __call__(self, old: Obj | None) -> Obj:
@@ -104,7 +104,7 @@ class Patcher:
         self._check_kind(patched, refuse)
         if self._strategy.is_converted:
             return finish_object(self._call, self._strategy, patched, tell=self._tell, refuse=refuse)
-        # What a patch has not touched is still the very object that was stored, and needs no second look.
+        # A field that the patch has not changed is still the stored value. It was checked when it was stored.
         settled = {}
         for name, value in whole.items():
             if patched.get(name) is value and name != "kind" and name != "apiVersion":
@@ -113,24 +113,28 @@ class Patcher:
         self.untouched.update(settled)
         before, after = whole["metadata"], patched.get("metadata")
         if type(after) is dict:
-            # Of the metadata mostly one field is touched; the dict is the patch's own by now.
+            # Usually a patch changes one field of the metadata. The dict belongs to the patch now, so it may be
+            # changed.
             kept = {name: value for name, value in before.items() if after.get(name) is value}
             patched["metadata"] = {name: value for name, value in after.items() if name not in kept}
             settled["metadata"] = kept
         return finish_object(self._call, self._strategy, patched, settled, tell=self._tell, refuse=refuse)
 
     def _tell(self, unknown: list[str]) -> list[str]:
-        """What is wrong with the patch's own fields comes first, then what the object does not have."""
+        """
+        The texts about the patch's own fields come first. The texts about fields that the object does not have follow.
+        """
         type_ = media_type(self._call.content_type)
         if type_ == APPLY_PATCH:
             return unknown
         if len(unknown) > 1 and not self._call.resource.is_custom:
-            # Merged as text, or as maps whose faults are sorted.
+            # The errors of a strategic patch are sorted as texts, and those of other patches by the paths of the
+            # fields.
             unknown = sorted(unknown) if type_ == STRATEGIC_PATCH else in_order_of_paths(unknown)
         return repeated_in_patch(self._call) + unknown
 
     def _check_kind(self, patched: Obj, refuse: Callable[[str], status.StatusError]) -> None:
-        # A strategic merge patch changes a typed object, which stays what it is.
+        # A strategic merge patch changes an object of a Go type, so its kind cannot change.
         if media_type(self._call.content_type) == STRATEGIC_PATCH or self._call.resource.is_custom:
             return
         kind, version = patched.get("kind"), patched.get("apiVersion")
@@ -139,7 +143,7 @@ class Patcher:
 
 
 def repeated_in_patch(call: Call) -> list[str]:
-    """What is told of a patch's fields that stand there twice, and of those that are none."""
+    """The texts about a patch's duplicate fields, and about unknown fields of JSON patch operations."""
     patch = read_json(call.body, "")
     if media_type(call.content_type) == JSON_PATCH:
         return operation_fields(call.body, patch)
@@ -147,7 +151,7 @@ def repeated_in_patch(call: Call) -> list[str]:
 
 
 def refusal_of(call: Call, patched: Obj) -> Callable[[str], status.StatusError]:
-    """Makes the error of a patch whose result is no object."""
+    """Makes the error for a patch whose result is not an object of the kind."""
     type_ = media_type(call.content_type)
     if type_ == STRATEGIC_PATCH:
         return lambda why: no_object(go_text(read_json(call.body, "")), wrong_type_in_map(why))
@@ -158,21 +162,23 @@ def refusal_of(call: Call, patched: Obj) -> Callable[[str], status.StatusError]:
 
 
 def live_managed(operations: Operations, call: Call) -> Managed | None:
-    """Who owns what of the object that a request is about."""
+    """The managed fields of the stored object. None if there is no object."""
     stored = operations.storage.get(call.resource.storage, call.namespace, call.name)
     return stored.managed if stored is not None else None
 
 
 def read_patch(operations: Operations, call: Call) -> Patcher:
     """
-    :raises StatusError: UnsupportedMediaType, BadRequest
+    Read the patch of a request.
+
+    :raises StatusError: UnsupportedMediaType, BadRequest. Invalid for an apply without a field manager
     """
     if media_type(call.content_type) == APPLY_PATCH:
         return _applier(operations, call)
     if "force" in call.query:
         cause = status.Cause("force", "FieldValueForbidden", "Forbidden: may not be specified for non-apply patch")
         raise status.invalid_options("PatchOptions", cause)
-    # Managed fields are shown to a patch that may speak of them: of the field, or of all that is around it.
+    # A patch gets the managed fields only if it may concern them: it names them, or the whole metadata or object.
     body = call.body
     sees_managed = b"managedFields" in body or b'"/metadata"' in body or b'""' in body
     return Patcher(operations, call, patch_function(call), sees_managed=sees_managed)
@@ -180,7 +186,9 @@ def read_patch(operations: Operations, call: Call) -> Patcher:
 
 def need_manager(call: Call) -> None:
     """
-    :raises StatusError: Invalid, for an apply that does not say who applies
+    Check that an apply names its field manager.
+
+    :raises StatusError: Invalid if it does not
     """
     if not call.manager:
         text = "Required value: is required for apply patch"
@@ -226,14 +234,16 @@ def _tell_of_yaml(call: Call, text: str) -> None:
         call.warnings += lines_of(text)
 
 
-#: What a strategic merge patch may say that the real server has no status for: it tells the error as it is.
+#: Errors of a strategic merge patch for which the real server has no status. It answers with a 500 and the error text.
 _UNFORESEEN = re.compile("does not contain declared merge key|^unknown patch type")
 _OF_KIND = ("kind", "apiVersion")
 
 
 def check_configuration(wanted: Obj, own_kind: str, own_version: str) -> None:
     """
-    :raises StatusError: BadRequest, if it is of another kind, or says who owns what
+    Check the configuration of an apply.
+
+    :raises StatusError: BadRequest if it has another kind, or has managed fields
     """
     kind, version = wanted.get("kind") or "", str(wanted.get("apiVersion") or "")
     if (kind, version) != (own_kind, own_version):
@@ -258,7 +268,7 @@ def _gvk_of(resource: Resource) -> GroupVersionKind:
 
 def patch_function(call: Call) -> Callable[[Obj], Any]:
     """
-    What the request's patch does to an object; it raises a StatusError where it does not fit.
+    A function that applies the request's patch to an object. It raises a StatusError if the patch cannot be applied.
 
     :raises StatusError: UnsupportedMediaType, BadRequest
     """
@@ -292,7 +302,7 @@ def _function(call: Call, apply: Callable[[Obj, Any], Any], type_: str) -> Calla
         try:
             patched = apply(old, patch)
             if type_ == JSON_PATCH and is_too_deep(patched):
-                # Each of its operations may add a level to what the one before has made.
+                # Each operation may add a level to the result of the one before it.
                 raise MalformedPatchError("exceeded max depth")
             return patched
         except MalformedPatchError as error:

@@ -1,4 +1,4 @@
-"""What is shown of a pod: a word or two for the state that its containers are in."""
+"""The cells of a pod: a short text for the state of its containers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OVER = {
 
 
 def pod_conditions(obj: Obj) -> list[Obj]:
-    """What a row says of a pod that is over."""
+    """The conditions of a pod's row. Only a finished pod has one."""
     phase = (obj.get("status") or {}).get("phase", "")
     if phase not in _OVER:
         return []
@@ -25,7 +25,7 @@ def pod_conditions(obj: Obj) -> list[Obj]:
 
 
 def _sidecars(obj: Obj) -> set[str]:
-    """Init containers that go on running beside the others."""
+    """The names of init containers that keep running beside the others."""
     containers = obj["spec"].get("initContainers") or ()
     return {one["name"] for one in containers if one.get("restartPolicy") == "Always"}
 
@@ -58,7 +58,7 @@ def pod_restarts(obj: Obj, now: datetime) -> str:
 
 
 def _end_of(state: Obj, before: str = "") -> str:
-    """How a container ended."""
+    """The text for how a container has ended."""
     if state.get("reason"):
         return f"{before}{state['reason']}"
     if state.get("signal"):
@@ -67,7 +67,7 @@ def _end_of(state: Obj, before: str = "") -> str:
 
 
 def _initializing(obj: Obj) -> str | None:
-    """What a pod is doing before its containers start; None once they may."""
+    """The text for a pod whose init containers are not finished. None if they are."""
     conditions = _statuses(obj, "conditions")
     if any(one.get("type") == "Initialized" and one.get("status") == "True" for one in conditions):
         return None

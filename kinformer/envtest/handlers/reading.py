@@ -1,4 +1,4 @@
-"""Reads: one object, and lists with their selectors, pages and versions."""
+"""Reads of one object, and lists with selectors, pages and resource versions."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ def _as_of(operations: Operations, call: Call, number: int) -> Version | None:
 @dataclass(frozen=True, slots=True)
 class ListOptions:
     """
-    Which part of a resource, at which version.
+    The options of a list.
 
     :param match: ``Exact``, ``NotOlderThan``, or empty
-    :param limit: 0 for all
+    :param limit: the most objects of a page. 0 for no limit
     """
 
     selection: Selection
@@ -97,10 +97,12 @@ _NOT_FOR_LISTS = status.Cause(
 
 def list_options(call: Call, operations: Operations) -> ListOptions:
     """
+    The options in a request's query.
+
     :raises StatusError: BadRequest, Invalid
     """
     query = call.query
-    call.number("timeoutSeconds")  # that it is one; lists are answered at once
+    call.number("timeoutSeconds")  # only to check that it is a number, since lists are answered at once
     options = ListOptions(
         selection_of(call, operations.strategy(call.resource)),
         query.get("resourceVersion", ""),
@@ -124,9 +126,9 @@ def list_objects(operations: Operations, call: Call) -> Answer:
 
 def select(operations: Operations, call: Call, options: ListOptions) -> tuple[list[Version], dict[str, Any]]:
     """
-    The objects of a list, and the list's metadata.
+    The objects of a list, and the metadata of the list.
 
-    :raises StatusError: BadRequest, Expired, Timeout for a version that is yet to come
+    :raises StatusError: BadRequest. Expired for an old version. Timeout for a version that does not exist yet
     """
     storage = operations.storage
     log = storage.log(call.resource.storage)
@@ -150,7 +152,7 @@ def select(operations: Operations, call: Call, options: ListOptions) -> tuple[li
                 raise status.expired(_TOO_OLD_TOKEN, _token(_LATEST, start)) from None
             raise status.expired(_TOO_OLD) from None
     metadata: dict[str, Any] = {"resourceVersion": str(number)}
-    # What is read from a replica's memory (version 0) comes whole, whatever the limit.
+    # A list at version 0 comes from the server's cache. It is returned whole, without regard to the limit.
     limit = options.limit if options.version != "0" else 0
     page, more = _page(found, selection, limit)
     if more:
@@ -166,9 +168,9 @@ def select(operations: Operations, call: Call, options: ListOptions) -> tuple[li
 
 def _page(found: list[Version], selection: Selection, limit: int) -> tuple[list[Version], bool]:
     """
-    What is selected of the objects found, up to a limit.
+    The first objects that the selection matches, up to the limit.
 
-    :return: and whether there are more objects; it is not looked whether one of them is selected too
+    :return: these objects, and whether others follow. It is not checked whether the selection matches those
     """
     if selection.is_everything:
         return (found[:limit], len(found) > limit) if limit else (found, False)
@@ -196,7 +198,7 @@ def _key(call: Call, start: str) -> str:
 
 
 def _start(storage: Storage, options: ListOptions) -> tuple[str, int | None]:
-    """Where a list begins, and at which exact version; None for the present one."""
+    """The key after which a list begins, and the exact version to list. None for the current version."""
     if options.token:
         if options.version and options.version != "0":
             raise status.bad_request("specifying resource version is not allowed when using continue")
@@ -211,9 +213,9 @@ def _start(storage: Storage, options: ListOptions) -> tuple[str, int | None]:
 
 def _version_behind(storage: Storage, asked: str, behind: int) -> int | None:
     """
-    The version at which a server shows a list that does not keep up; None for the present.
+    The version of a list on a server that is behind. None for the current version.
 
-    :raises StatusError: Timeout, if a version is asked for that it has not come to
+    :raises StatusError: Timeout, if the server has not reached the requested version
     """
     if not asked or behind < storage.compacted:
         return None
@@ -224,9 +226,9 @@ def _version_behind(storage: Storage, asked: str, behind: int) -> int | None:
 
 def _not_from_the_future(storage: Storage, asked: int) -> int:
     """
-    The version that is meant.
+    The number in the storage of a requested version.
 
-    :raises StatusError: Timeout, if it is yet to come
+    :raises StatusError: Timeout, if the version does not exist yet
     """
     number = storage.meant(asked)
     if number > storage.version:
@@ -236,7 +238,9 @@ def _not_from_the_future(storage: Storage, asked: int) -> int:
 
 def parse_version(text: str, refuse: Any) -> int:
     """
-    :param refuse: makes the error from the text of what is wrong
+    Parse a resource version.
+
+    :param refuse: makes the error from an error text
     """
     if (number := read_unsigned(text)) is not None:
         return number

@@ -1,8 +1,8 @@
-"""The first of the two writes by which a pod is removed at once.
+"""The first of the two writes that remove a pod at once.
 
-A pod that is deleted without grace is marked as being deleted, and then removed. To etcd these are two writes, some
-milliseconds apart, and controllers act on the first before they see the second. In memory both take no time, and no
-watcher would ever see one without the other; so time is taken here.
+A pod that is deleted without a grace period is first marked as deleted, and then removed. For etcd these are two writes
+with some milliseconds between them, and controllers react to the first before they see the second. In memory both
+writes would take no time, so no watcher could see the first alone. So this module waits between them.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ __all__ = ("mark_first",)
 
 _PODS = GroupResource("", "pods")
 
-#: Seconds that etcd would take for a write.
+#: The time of a write to etcd, in seconds.
 _WRITE_TAKES = 0.005
 
 
 async def mark_first(operations: Operations, call: Call) -> None:
     """
-    Mark the pod that is to be removed, and give it time to be seen so. What is then to be done is a delete as always.
+    Mark a pod that is removed at once as deleted, and give watchers time to see it. The caller then deletes it.
 
-    Nothing is done where the delete would not remove it at once, or might be refused. A clock that tests turn does not
-    go on by itself, and nobody would turn it for this: with such a one there is no first write either.
+    Nothing is written if the delete does not remove the pod at once, or may be refused. With a clock that tests turn
+    there is no first write either, because such a clock does not move on its own during the wait.
     """
     if call.resource.group_resource != _PODS or call.target.subresource is not None:
         return

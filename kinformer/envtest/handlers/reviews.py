@@ -1,4 +1,4 @@
-"""Reviews: questions about who may do what. They are answered and never stored."""
+"""Reviews: requests that ask what a user may do. They are answered and never stored."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Reviews:
     """
     Answers reviews.
 
-    :param authenticate: gives the user of an Authorization header, None if it is not one
+    :param authenticate: returns the user for an Authorization header. None if the header is not valid
     """
 
     def __init__(self, operations: Operations, authenticate: Callable[..., User | None], authorizer: Authorizer):
@@ -32,7 +32,7 @@ class Reviews:
         self._authorizer = authorizer
 
     def create(self, call: Call) -> Answer:
-        """The answer to the creation of what is never stored."""
+        """Answer the creation of an object that is never stored."""
         if call.resource.plural == "bindings":
             return self._bind(call)
         review = decode_object(call, self._operations.strategy(call.resource))

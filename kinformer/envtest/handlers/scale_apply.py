@@ -1,7 +1,7 @@
-"""Server-side apply of scales: a configuration of a scale is one of its object's replicas.
+"""Server-side apply of scales. Applying a scale applies the replicas of its object.
 
-Who owns what is kept with the object alone. To its scale belong those entries that have the replicas; in the text of a
-conflict they speak of the scale's version.
+Managed fields are stored in the object only. A scale's managed fields are the object's entries that own the replicas.
+In the text of a conflict these entries have the apiVersion of the scale.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ __all__ = ("ScaleApplier",)
 
 class ScaleApplier:
     """
-    Makes the next scale out of the present one, and knows who owns what then.
+    Computes the new scale and the object's new managed fields from the present scale.
 
-    :param path: where the object has its replicas
-    :raises StatusError: BadRequest; Invalid, without a field manager
+    :param path: the path of the replicas in the object
+    :raises StatusError: BadRequest. Invalid without a field manager
     """
 
     def __init__(self, operations: Operations, call: Call, gvk: GroupVersionKind, path: str):
@@ -66,7 +66,7 @@ class ScaleApplier:
         )
         own = {one: given for given, one in shown.items()}
         after = applied.managed.entries if applied.managed is not None else ()
-        # The times of a scale's entries are looked for among those of the whole object.
+        # Each entry gets the time of the object's entry for the same manager.
         self.managed = Managed(
             [
                 Entry(own.get(one.manager, one.manager), times.get(own.get(one.manager, one.manager), ""), one.fields)
@@ -84,7 +84,7 @@ class ScaleApplier:
         return manager._replace(api_version=self._gvk.api_version)
 
     def _parent(self, spec: Obj) -> Obj:
-        """An object that has the replicas of a scale, and nothing else."""
+        """An object that has only the replicas of a scale."""
         resource = self._call.resource
         made: Obj = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": {}}
         if spec.get("replicas") is not None:

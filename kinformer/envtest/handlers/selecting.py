@@ -1,4 +1,4 @@
-"""Selectors of a request: which of a resource's objects it is about."""
+"""The selectors of a request."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def _identity(raw: bytes) -> tuple[str, str]:
 @dataclass(frozen=True, slots=True)
 class Selection:
     """
-    A label selector, a field selector and a shard selector; None where there is none.
+    A label selector, a field selector and a shard selector. Each is None if the request does not have it.
 
-    :param name: the only name that can match, if the field selector says so
-    :param namespace: the only namespace that can match, likewise
+    :param name: the only name that can match, if the field selector has one
+    :param namespace: the only namespace that can match, if the field selector has one
     """
 
     labels: Selector | None
@@ -56,7 +56,7 @@ class Selection:
 
     @property
     def node(self) -> str | None:
-        """The only node that can match; pods are found by it at once."""
+        """The only node that can match. Pods are found by their node without a search."""
         return self.fields.required_value("spec.nodeName") if self.fields is not None else None
 
     def matches(self, version: Version) -> bool:
@@ -71,8 +71,8 @@ def selection_of(call: Call, strategy: Strategy) -> Selection:
     """
     The selectors in a request's query.
 
-    :raises StatusError: BadRequest, for a selector that cannot be read or asks for a field that is not selectable; 500
-        for a shard selector that cannot be read, as kube-apiserver does
+    :raises StatusError: BadRequest for a field or label selector that cannot be parsed, or that names a field that is
+        not selectable. 500 for a shard selector that cannot be parsed, as in kube-apiserver
     """
     query = call.query
     labels = fields = None
@@ -105,11 +105,11 @@ def selection_of(call: Call, strategy: Strategy) -> Selection:
 
 
 def _convert(fields: FieldSelector, strategy: Strategy) -> FieldSelector:
-    """Older names of fields in their present form, and only those that the kind knows."""
+    """Replace old names of fields by the present ones, and refuse fields that the kind does not have."""
     requirements = []
     for requirement in fields.requirements:
         label = strategy.field_aliases.get(requirement.field, requirement.field)
-        # A cluster's kind that says itself which fields it knows does not know the namespace.
+        # A built-in, cluster-scoped kind with its own list of selectable fields does not have the namespace as a field.
         own = strategy.selectable and not strategy.resource.namespaced and not strategy.resource.is_custom
         known = ("metadata.name",) if own else ("metadata.name", "metadata.namespace")
         if label not in known and label not in strategy.selectable:

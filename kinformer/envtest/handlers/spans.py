@@ -1,4 +1,4 @@
-"""How long ago something was, in the one or two units that say it."""
+"""Durations as tables show them, in one or two units."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ _UNKNOWN = "<unknown>"
 
 def since(text: Any, now: datetime) -> str:
     """
-    :param text: a time as objects hold it
+    The time since an event, as a table shows it.
+
+    :param text: a time as objects have it
     """
     if not isinstance(text, str):
         return _UNKNOWN

@@ -1,4 +1,4 @@
-"""Subresources that are more than a part of their object: scale, binding, eviction, finalize, tokens."""
+"""Subresources that are not only a part of their object: scale, binding, eviction, finalize, tokens."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kinformer.meta.selectors import label_selector_as_selector, selector_from_s
 
 __all__ = ("bind_pod", "serve_subresource")
 
-#: What stands for replicas that are not there: no count is as small.
+#: Stands for missing replicas. No valid count is this small.
 _NO_REPLICAS = -(1 << 31)
 
 Handler = Callable[[Operations, Call], Answer]
@@ -104,7 +104,7 @@ def _write_scale(operations: Operations, call: Call) -> Answer:
         present = _scale_of(call, old)
         is_open = call.resource.is_custom and _at(old, path) is None
         if is_open:
-            # A custom resource may have no replicas yet: a scale that is patched has to bring them.
+            # A custom resource may have no replicas yet. A patch of its scale must then set them.
             present["spec"]["replicas"] = _NO_REPLICAS
         made = make(present)
         scale = check_foreign(gvk, made, refusal_of(call, made) if call.verb == "patch" else None)
@@ -112,7 +112,7 @@ def _write_scale(operations: Operations, call: Call) -> Answer:
         if is_open and replicas == _NO_REPLICAS:
             raise status.bad_request(f'the spec replicas field "{path}" cannot be empty')
         if replicas < 0 and call.resource.definition is None:
-            # A custom resource is looked at as a whole, with its replicas in it.
+            # For a custom resource the schema checks the whole object, its replicas included.
             text = f"Invalid value: {replicas}: must be greater than or equal to 0"
             cause = status.Cause("spec.replicas", "FieldValueInvalid", text)
             kind = GroupKind("autoscaling", "Scale")
@@ -130,7 +130,8 @@ def _write_scale(operations: Operations, call: Call) -> Answer:
             if metadata.get(name):
                 old["metadata"][name] = metadata[name]
             elif name == "resourceVersion" and call.resource.definition is None:
-                # Of a custom resource, a scale without a version is that of the last.
+                # A scale without a version is stored without a version check. For a custom resource it has the current
+                # version.
                 old["metadata"].pop(name)
         target = old
         *parents, last = path.strip(".").split(".")
@@ -141,7 +142,7 @@ def _write_scale(operations: Operations, call: Call) -> Answer:
             old["metadata"]["managedFields"] = applier.managed
         return old
 
-    # The scale was reviewed; the object that it is the scale of is not.
+    # Admission reviews the scale, and not the object of the scale.
     how_stored = replace(how, review=None)
     stored, _ = operations.update(call.resource, call.namespace, call.name, change, how_stored, noted="scale")
     return Answer(encode(_scale_of(call, stored.decode())))
@@ -158,10 +159,10 @@ def _bind(operations: Operations, call: Call) -> Answer:
 
 def bind_pod(operations: Operations, call: Call, pods: Resource, namespace: str, pod_name: str, body: Obj) -> Answer:
     """
-    Give a pod its node.
+    Assign a pod to a node.
 
     :param body: the Binding
-    :raises StatusError: Invalid, NotFound; Conflict, if it has one
+    :raises StatusError: Invalid. NotFound without the pod. Conflict if the pod has a node already
     """
     target = body.get("target") or {}
     node: str = target.get("name") or ""
@@ -174,7 +175,7 @@ def bind_pod(operations: Operations, call: Call, pods: Resource, namespace: str,
     if not node:
         wrong.append("target.name: Required value")
     if wrong:
-        # The real server does not make of these what it makes of other invalid objects.
+        # The real server answers these with an internal error, and not with Invalid like others.
         raise status.internal(wrong[0] if len(wrong) == 1 else f"[{', '.join(wrong)}]")
     what = GroupResource("", "pods/binding")
 
@@ -233,7 +234,7 @@ def _evict(operations: Operations, call: Call) -> Answer:
 def _no_kubelet(operations: Operations, call: Call) -> Answer:
     operations.find(call.resource, call.namespace, call.name)
     assert call.target.subresource is not None
-    # Nothing is broken, and trying again does not help: it is not a server's error.
+    # The server works as intended, and a retry does not help. So this is not a server error (5xx).
     text = f"{call.target.subresource.name} is not supported on {call.resource.plural}: this server has no kubelets"
     raise status.StatusError(405, "MethodNotAllowed", text, {})
 

@@ -1,4 +1,4 @@
-"""Tables: how ``kubectl get`` wants to see objects, a row each, with the columns that the kind has."""
+"""Tables for ``kubectl get``: one row for each object, with the columns of the kind."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _AGE = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"
 
 class TableView(View):
     """
-    Objects as rows.
+    Objects as rows of a table.
 
-    :param include: what of the object comes with its row: ``Metadata``, ``Object`` or ``None``
+    :param include: what comes with each row: the object's ``Metadata``, the whole ``Object``, or ``None``
     """
 
     def __init__(self, resource: Resource, include: str, now: datetime):
@@ -75,7 +75,8 @@ class TableView(View):
         try:
             return read(obj, self._now)
         except Exception:
-            # The object is stored already, whether it makes sense or not: no cell of it may cost the answer.
+            # The object is stored already, and it may have values that make no sense. The answer must not fail because
+            # of a cell.
             return None
 
 

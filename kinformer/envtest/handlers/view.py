@@ -1,4 +1,4 @@
-"""Whole objects, as they are shown: put together from the bytes of the storage, without decoding them."""
+"""Whole objects in answers. They are made from the stored bytes without decoding them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ("View",)
 
 
 class View:
-    """Whole objects."""
+    """Shows whole objects."""
 
     def __init__(self, resource: Resource):
         self.resource = resource
@@ -25,17 +25,17 @@ class View:
 
     def one(self, raw: bytes) -> bytes:
         """
-        An object as it is answered.
+        The answer with one object.
 
         :param raw: the object without kind and apiVersion
         """
         return self.resource.prefix + raw[1:]
 
     def many(self, raws: Iterable[bytes], metadata: dict[str, Any]) -> bytes:
-        """A list."""
+        """The answer with a list of objects."""
         resource = self.resource
         if resource.is_custom:
-            # The list of a custom resource has `continue` even where there is nothing to continue.
+            # A list of custom resources always has `continue`. It is empty on the last page.
             metadata = {"continue": "", **metadata}
             body = b",".join([resource.item_prefix + raw[1:] for raw in raws])
         else:
@@ -44,7 +44,7 @@ class View:
         return b'%b,"items":[%b]}\n' % (msgspec.json.encode(head)[:-1], body)
 
     def line(self, type_: str, raw: bytes) -> bytes:
-        """A watch event."""
+        """The line of a watch event."""
         if self.is_whole:
             return event_line(type_, self.resource.prefix, raw)
         return b'{"type":"%b","object":%b}\n' % (type_.encode(), self.one(raw).rstrip(b"\n"))

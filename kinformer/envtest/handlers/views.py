@@ -1,6 +1,7 @@
-"""Views: the forms in which objects are shown: whole, as metadata only, or as rows of a table; in JSON or in YAML.
+"""Views: the forms of objects in answers. An object is shown whole, as metadata only, or as a row of a table. The
+format is JSON or YAML.
 
-Whole objects in JSON are never decoded on their way out: an answer is put together from the bytes of the storage.
+Whole objects in JSON are never decoded for an answer. The answer is made from the stored bytes.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ _META_V1 = {"apiVersion": "meta.k8s.io/v1"}
 _JSON = ("application/json", "application/*", "*/*")
 _MANAGED_FIELDS = "metadata.managedFields"
 _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-#: How many fields or items of YAML are written at a time.
+#: The most fields or items of YAML that are written at a time.
 _PART = 500
 
 
 class MetadataView(View):
-    """PartialObjectMetadata: who only wants to know what there is."""
+    """PartialObjectMetadata, for clients that need only the metadata."""
 
     _kind = msgspec.json.encode({"kind": "PartialObjectMetadata", **_META_V1})[:-1]
 
@@ -46,9 +47,9 @@ class MetadataView(View):
 
 class ConvertedView(View):
     """
-    Objects that are stored in another form.
+    Objects that are stored in another version of the API.
 
-    :param shown: makes the form that this version of the API has
+    :param shown: converts a stored object to this version
     """
 
     def __init__(self, resource: Resource, shown: Callable[[dict[str, Any]], dict[str, Any]]):
@@ -67,9 +68,9 @@ class ConvertedView(View):
 
 class WithoutManagedFields(View):
     """
-    Another view of the same objects, without their managedFields (KEP-5958).
+    Shows objects of another view without their managedFields (KEP-5958).
 
-    :param view: whole objects, or their metadata
+    :param view: a view of whole objects or of their metadata
     """
 
     def __init__(self, view: View):
@@ -86,7 +87,7 @@ class WithoutManagedFields(View):
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
-@functools.lru_cache(4096)  # each watch of a kind shows the same versions
+@functools.lru_cache(4096)  # all watches of a kind show the same versions
 def _without_managed_fields(raw: bytes) -> bytes:
     obj = _members(raw)
     metadata = _members(obj.get("metadata") or b"{}")
@@ -119,7 +120,7 @@ def _as_it_is(view: View) -> View:
 
 def choose_view(call: Call) -> View:
     """
-    The form that the request's Accept header asks for.
+    The view for the request's Accept header.
 
     :raises StatusError: NotAcceptable
     """
@@ -132,7 +133,7 @@ def choose_view(call: Call) -> View:
             continue
         options = dict(option.strip().partition("=")[::2] for option in parameters.split(";") if option)
         form = options.get("as", "")
-        # Several fields are separated by +; those that the server does not know how to drop are none of its business.
+        # Several fields are separated by +. The server ignores those that it cannot drop.
         dropping = WithoutManagedFields if _MANAGED_FIELDS in options.get("drop", "").split("+") else _as_it_is
         if form in ("PartialObjectMetadata", "PartialObjectMetadataList"):
             return dropping(MetadataView(call.resource))
@@ -148,15 +149,15 @@ def wants_yaml(accept: str) -> bool:
 
 
 def to_yaml(body: bytes, code: int) -> Answer:
-    """An answer in YAML instead of JSON."""
+    """An answer in YAML, made from JSON."""
     return Answer("".join(_yaml_parts(msgspec.json.decode(body))).encode(), code, "application/yaml")
 
 
 def _yaml_parts(value: Any, indent: str = "") -> Iterator[str]:
     """
-    The text of a value in parts: for the time of one the writer, which is in C, lets no other thread run.
+    The YAML of a value in parts. The YAML writer is in C and lets no other thread run until it has written a part.
 
-    :param indent: what each line begins with
+    :param indent: the beginning of each line
     """
     if isinstance(value, dict) and any(isinstance(item, dict | list) and len(item) > _PART for item in value.values()):
         for name in sorted(value):
@@ -186,5 +187,5 @@ def _dumped(value: Any, indent: str) -> str:
 
 
 def show(call: Call, version: Version, code: int = 200) -> Answer:
-    """An object as the answer to a request."""
+    """The answer with one object."""
     return Answer(choose_view(call).one(version.raw) + b"\n", code)

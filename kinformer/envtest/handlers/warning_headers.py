@@ -1,8 +1,8 @@
-"""Warnings as headers of an answer: what of them fits, in a form that every client can read.
+"""Warnings as headers of an answer, in a form that every client can read.
 
-The object is stored by then, so that nothing here may fail: a text that cannot stand in a header is left out, many or
-long ones are cut. The limits are kube-apiserver's, counted in bytes as they are sent; and there are never more headers
-than aiohttp's clients take.
+The object is already stored at this point, so nothing here may fail. Texts that are not allowed in a header are left
+out, and long texts or many texts are cut. The limits are those of kube-apiserver, in bytes as they are sent. There are
+also never more headers than aiohttp's clients accept.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 
 __all__ = ("warning_headers",)
 
-#: Bytes of all warnings together; if they are more, each is cut to so many characters.
+#: The most bytes of all warnings together. If there are more, each warning is cut.
 _TOTAL = 4096
 _CUT = 256
 #: aiohttp refuses an answer with more than 128 headers.
@@ -20,8 +20,8 @@ _MOST = 100
 
 
 def warning_headers(texts: Iterable[str]) -> list[str]:
-    """The values of the Warning headers for some texts, each once."""
-    # An object of 3 MB is warned of 50,000 times: no more of that is looked at than can be sent.
+    """The values of the Warning headers. A text that occurs twice gets one header."""
+    # An object of 3 MB can have 50,000 warnings. Only as many are checked as can be sent.
     kept = _Sendable(dict.fromkeys(texts))
     headers, written = [], 0
     for text in kept:
@@ -41,7 +41,7 @@ def warning_headers(texts: Iterable[str]) -> list[str]:
 
 
 class _Sendable:
-    """Those of some texts that can stand in a header; they are looked at when they are asked for."""
+    """The texts that are allowed in a header. Each is checked when it is needed."""
 
     def __init__(self, texts: Iterable[str]):
         self._texts = texts
@@ -51,7 +51,10 @@ class _Sendable:
 
 
 def _is_sendable(text: str) -> bool:
-    """No control characters, which would end the header, and no half of a surrogate pair, which has no bytes."""
+    """
+    Whether a text has no control characters, which would end the header, and no half of a surrogate pair, which cannot
+    be encoded.
+    """
     if text.isascii() and text.isprintable():
         return True
     return all(unicodedata.category(char) not in ("Cc", "Cs") for char in text)

@@ -1,8 +1,9 @@
-"""Watches: what happens to a resource, as it happens.
+"""Watches: the changes of a resource, sent to a client when they happen.
 
-A watch is a position in its resource's history (:class:`~kinformer.envtest.storage.ResourceLog`). It sleeps until the
-history grows, takes all that is new, and writes it in one piece; so a flood costs few wake-ups, and a client that reads
-slowly costs no memory: it only falls behind, and is told so once its position is forgotten.
+A watch is a position in the history of its resource (:class:`~kinformer.envtest.storage.ResourceLog`). It sleeps until
+the history grows, takes all new changes, and writes them together. So many changes cause few wake-ups. A slow client
+needs no memory, because there is no queue: it falls behind, and gets an error when the history no longer has its
+position.
 """
 
 from __future__ import annotations
@@ -31,24 +32,24 @@ __all__ = ("Watch", "WatchSet", "open_watch")
 
 _BATCH = 500
 _BOOKMARK_EVERY = 60.0
-#: The last bookmark comes so long before the watch's end.
+#: The time of the last bookmark before the end of the watch, in seconds.
 _LAST_BOOKMARK = 2.0
 _INITIAL_END = "k8s.io/initial-events-end"
 
 
 class WatchSet:
     """
-    The watches that are open, and the switches for all of them.
+    The open watches, and switches for all of them.
 
-    :ivar bookmarks: whether they send bookmarks on their way
-    :ivar stalled: while set, they send nothing at all
-    :ivar behind: the version up to which they send; None for the present
-    :ivar streams_lists: whether a watch may begin with the present state and a mark at its end
+    :ivar bookmarks: whether they send periodic bookmarks
+    :ivar stalled: while true, they send nothing
+    :ivar behind: the version up to which they send changes. None for the current version
+    :ivar streams_lists: whether a watch may begin with the present objects and a bookmark at their end
     """
 
     def __init__(self) -> None:
         self.open: set[Watch] = set()
-        #: Other answers that go on: logs, commands, forwarded ports.
+        #: Other open answers: logs, commands, forwarded ports.
         self.streams = StreamSet()
         self.bookmarks = True
         self.stalled = False
@@ -56,12 +57,12 @@ class WatchSet:
         self.streams_lists = True
 
     def make(self, operations: Operations, call: Call, start: Start, terms: Terms) -> Watch:
-        """A watch of this set, not open yet."""
+        """Make a watch of this set. It is not open yet."""
         return Watch(operations, call, start, terms, self)
 
     @property
     def idle(self) -> bool:
-        """Whether every open watch has sent all that there is and waits."""
+        """Whether every open watch has sent all changes and waits for more."""
         return all(watch.is_idle for watch in self.open)
 
     def end_all(self) -> None:
@@ -70,21 +71,21 @@ class WatchSet:
         self.streams.cut_all()
 
     def nudge(self) -> None:
-        """Have every watch look again whether there is something to send."""
+        """Make every watch check again whether there is something to send."""
         for watch in self.open:
             watch.nudge()
 
     def newest(self, version: int) -> int:
-        """The newest version that they show, if the storage is at this one."""
+        """The newest version that the watches show, for a version of the storage."""
         return version if self.behind is None else min(version, self.behind)
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
     """
-    How a watch shows what, and for how long.
+    The form, the selection and the duration of a watch.
 
-    :param seconds: until its end
+    :param seconds: the time until its end
     :param bookmarks: whether it sends bookmarks
     """
 
@@ -99,9 +100,9 @@ class Start:
     """
     Where a watch begins.
 
-    :param number: the version it begins after
-    :param initial: whether the present state comes first, as ADDED events
-    :param marked: whether a bookmark says where the initial events end
+    :param number: the version after which it begins
+    :param initial: whether the present objects come first, as ADDED events
+    :param marked: whether a bookmark follows the initial events
     """
 
     number: int
@@ -132,7 +133,7 @@ def _causes(query: dict[str, str], call: Call) -> list[status.Cause]:
 
 def open_watch(operations: Operations, call: Call, watches: WatchSet, rng: random.Random) -> Watch:
     """
-    A watch as a request asks for it; nothing is sent yet.
+    Make the watch of a request. Nothing is sent yet.
 
     :raises StatusError: BadRequest, Invalid
     """
@@ -161,7 +162,7 @@ def open_watch(operations: Operations, call: Call, watches: WatchSet, rng: rando
 
 
 class Watch:
-    """One open watch; :meth:`chunks` is what its connection sends."""
+    """One open watch. Its connection sends :meth:`chunks`."""
 
     def __init__(
         self,
@@ -186,23 +187,23 @@ class Watch:
         self._wake = anyio.Event()
         self._ended = False
         self.is_idle = False
-        #: Whether the connection is to be closed instead of the answer ended, and what is sent before that.
+        #: Whether the connection is closed instead of ending the answer, and the bytes to send before.
         self.is_cut = False
         self.last_words = b""
 
     def end(self) -> None:
-        """Have the watch end as if its time were over."""
+        """End the watch as if its time were over."""
         self._ended = True
         self._wake.set()
 
     def cut(self, in_a_line: bool) -> None:
-        """Have the connection closed, after the beginning of an event if `in_a_line`."""
+        """Close the connection. If `in_a_line`, send the beginning of an event before."""
         self.is_cut = True
         self.last_words = self._bookmark(self._newest)[:-20] if in_a_line else b""
         self.end()
 
     def nudge(self) -> None:
-        """Have the watch look again whether there is something to send."""
+        """Make the watch check again whether there is something to send."""
         self._wake.set()
 
     @property
@@ -211,7 +212,7 @@ class Watch:
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """
-        The bytes to send, until the watch ends: whole events, as many at a time as there are.
+        The bytes to send until the watch ends. Each part has whole events, as many as there are.
         """
         self._watches.open.add(self)
         timer = self._clock.call_later(self._deadline - self._clock.monotonic(), self.end)
@@ -280,7 +281,7 @@ class Watch:
                 timer.cancel()
 
     def _next_bookmark(self) -> float | None:
-        """When the next bookmark is due: every minute, and once shortly before the end."""
+        """The time of the next bookmark. They come every minute, and once shortly before the end."""
         now = self._clock.monotonic()
         last = self._deadline - _LAST_BOOKMARK
         return min(now + _BOOKMARK_EVERY, last) if self._bookmarks and last > now else None
@@ -303,7 +304,7 @@ class Watch:
         if prefix:
             changes = [change for change in changes if change.now.key.startswith(prefix)]
         if self._start.number:
-            # A version from the future: what comes before it is not for this watch.
+            # The watch may begin at a future version. Changes up to that version are not sent.
             changes = [change for change in changes if change.number > self._start.number]
         if self._selection.is_everything:
             if view.is_whole:
@@ -313,7 +314,10 @@ class Watch:
         return b"".join([line for change in changes if (line := self._selected(change))])
 
     def _selected(self, change: Change) -> bytes | None:
-        """A change for who only sees some objects: one that begins to match is new, one that stops is gone."""
+        """
+        The event of a change for a watch with selectors. An object that begins to match is ADDED, one that stops is
+        DELETED.
+        """
         matches = self._selection.matches
         before = change.before is not None and matches(change.before)
         now = change.type != DELETED and matches(change.now)
@@ -339,7 +343,7 @@ class Watch:
 
 
 def _at(version: Version | None, number: int) -> bytes:
-    """An object's last state that matched, at the version at which it stopped to."""
+    """The last matching state of an object, with the version at which it stopped matching."""
     assert version is not None
     obj = version.decode()
     obj["metadata"]["resourceVersion"] = str(number)

@@ -19,7 +19,9 @@ __all__ = ("create", "delete", "delete_collection", "patch", "update")
 
 def _check_options(call: Call, kind: str) -> None:
     """
-    :raises StatusError: Invalid, for options that do not exist
+    Check the options of a write.
+
+    :raises StatusError: Invalid for unknown values
     """
     causes = []
     if (dry_run := call.query.get("dryRun")) and set(said := dry_run.split(",")) != {"All"}:
@@ -53,9 +55,9 @@ def create(operations: Operations, call: Call) -> Answer:
 
 def _own_namespace(call: Call, obj: Obj) -> None:
     """
-    An object belongs to the namespace of the URL, whether it says so or not.
+    Set the namespace of the object to that of the URL.
 
-    :raises StatusError: BadRequest, if it says something else
+    :raises StatusError: BadRequest if the object has another namespace
     """
     metadata = obj["metadata"]
     said = metadata.get("namespace") or ""
@@ -66,7 +68,7 @@ def _own_namespace(call: Call, obj: Obj) -> None:
             )
         metadata["namespace"] = call.namespace
     elif said:
-        # A cluster's object that says a namespace has that taken away.
+        # The namespace of a cluster-scoped object is removed.
         del metadata["namespace"]
 
 
@@ -93,7 +95,7 @@ def update(operations: Operations, call: Call) -> Answer:
 
 def _own_name(call: Call, obj: Obj) -> None:
     """
-    An object that is written has the name and the namespace of the URL.
+    Check that the object has the name and the namespace of the URL.
 
     :raises StatusError: BadRequest
     """
@@ -119,7 +121,7 @@ def patch(operations: Operations, call: Call) -> Answer:
 
     def change(old: Obj | None) -> Obj:
         if old is None:
-            # Only what is applied is created: also of the kinds that a PUT creates, a patch is of what there is.
+            # Only an apply creates objects. Other patches need an object, also for kinds that a PUT creates.
             if not patcher.creates:
                 raise status.not_found(call.resource.group_resource, call.name)
             call.authorize(replace(call.action, verb="create"))
@@ -155,7 +157,7 @@ def delete(operations: Operations, call: Call) -> Answer:
     how.options.update(options.to_dict())
     stored, gone = operations.delete(resource, call.namespace, call.name, options, how)
     if not gone or operations.strategy(resource).returns_deleted:
-        # Accepted, and not yet done: the server says so only to who asks for it in the old way.
+        # The delete is not finished. Only clients that use the old option `orphanDependents` get the code 202 for this.
         accepted = not gone and options.orphan_dependents is False
         return Answer(view.one(stored.raw) + b"\n", 202 if accepted else 200)
     details: dict[str, Any] = {"name": call.name}
@@ -173,7 +175,7 @@ def delete_collection(operations: Operations, call: Call) -> Answer:
     def selected() -> Any:
         return select(operations, call, list_options(call, operations))
 
-    # When the request runs again some of them are gone, and belong to the answer all the same.
+    # When the request runs again, some of the objects are gone. They still belong to the answer.
     versions, metadata = selected() if call.review is None else call.review.once("selected", selected)
     how = call.write_options("DeleteOptions")
     how.options.update(options.to_dict())

@@ -1,7 +1,7 @@
-"""Bodies in YAML: read as JSON has them, with the words of Go's decoder for what is wrong.
+"""Bodies in YAML. The result is JSON data, and the errors are those of Go's decoder.
 
-Of several documents the first counts. A key that an object has twice is no fault of the text: the last one counts, and
-whoever sent it is told of the line. Keys that are no texts become texts.
+The first document of several is used. A duplicate key is not an error: the last one is used, and the client gets a
+warning with its line. Keys that are not strings become strings.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kinformer.envtest.handlers.yaml_trees import BadTree, read_tree
 
 __all__ = ("BODY_LIMIT", "BadYaml", "lines_of", "read_yaml_body")
 
-#: How large a body may be, and how large its YAML may be once aliases are followed: etcd refuses what is larger.
+#: The most bytes of a body, and of its YAML after aliases are expanded. etcd refuses larger objects.
 BODY_LIMIT = 3 * 1024 * 1024
 
 _HEAD = "yaml: unmarshal errors:\n"
@@ -24,13 +24,15 @@ _LONG_HEAD = f"error converting YAML to JSON: {_HEAD}"
 
 
 class BadYaml(Exception):
-    """A text that is not YAML, said in the words of Go's decoder."""
+    """A body is not valid YAML, or too large. The text is that of Go's decoder."""
 
 
 def read_yaml_body(body: bytes) -> tuple[Any, str]:
     """
-    :return: what it says, and what a strict reader says of keys that are there twice, if any are
-    :raises BadYaml: if it is not YAML; if it is larger than a body may be, or nested more deeply
+    Decode a body in YAML.
+
+    :return: the value, and the text about duplicate keys. The text is empty if there are none
+    :raises BadYaml: if the body is not YAML, is larger than a body may be, or is nested too deeply
     """
     try:
         tree = read_tree(body, most_bytes=BODY_LIMIT, most_levels=MOST_LEVELS)
@@ -42,13 +44,13 @@ def read_yaml_body(body: bytes) -> tuple[Any, str]:
     if tree.height > MAX_DEPTH and is_too_deep(data):
         raise BadYaml("yaml: exceeded max depth")
     if tree.is_shared:
-        # An alias is a part that stands at several places; each is to be one of its own.
+        # Aliases make parts shared. Decoding again makes a separate copy of each.
         data = msgspec.json.decode(msgspec.json.encode(data))
     return data, _HEAD + "\n".join(f"  {one}" for one in tree.told) if tree.told else ""
 
 
 def lines_of(text: str) -> list[str]:
-    """What is told of a body, a fault each; it may be all that a strict reader said of the YAML."""
+    """Split a text about a body into one text for each problem. All problems of its YAML come as one text."""
     for head in (_HEAD, _LONG_HEAD):
         if text.startswith(head):
             return [line.strip() for line in text.removeprefix(head).split("\n")]
@@ -64,7 +66,7 @@ def _complaint(error: Exception) -> str:
         return str(error).partition("\n")[0]
     line = 0
     if error.problem_mark is not None and error.problem_mark.line:
-        # A scanner's lines are counted from one there, and a parser's from zero.
+        # In the lines of errors, Go's scanner counts from one and its parser from zero.
         line = error.problem_mark.line + isinstance(error, yaml.scanner.ScannerError)
     elif error.context_mark is not None:
         line = error.context_mark.line

@@ -1,7 +1,7 @@
-"""What the scalars of a YAML text are in JSON, as Go's reader of YAML takes them.
+"""YAML scalars as JSON values, as Go's YAML decoder reads them.
 
-In go a scalar's text and its tag, out comes a text, a number, a boolean or null. There are no numbers to the base of
-60, and a time is a text. Each answer takes time in proportion to the length of the text.
+The input is a scalar's text and tag. The result is a string, a number, a boolean or null. Numbers to the base of 60 are
+not read, and a time stays a string. The time needed is linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ("MERGE", "BadScalar", "Scalar", "as_name", "read_scalar")
 Scalar = str | int | float | bool | None
 
 _PREFIX: Final = "tag:yaml.org,2002:"
-#: The tag of the key whose value is merged into the object around it.
+#: The tag of a merge key. Its value is merged into the object around it.
 MERGE: Final = f"{_PREFIX}merge"
 
 _WORDS: Final[dict[str, Scalar]] = {
@@ -36,19 +36,21 @@ _INTEGERS: Final = (
     (re.compile(r"[-+]?0[oO]?[0-7]+", re.ASCII), 8),
     (re.compile(r"[-+]?0[bB][01]+", re.ASCII), 2),
 )
-#: Python makes no integer of a longer text, and no field of the API takes one of a tenth of its length.
+#: Python refuses to parse longer integers. The fields of the API need less than a tenth of this.
 _MOST_DIGITS: Final = 4000
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt ][0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2}.{0,20})?", re.ASCII)
 
 
 class BadScalar(ValueError):
-    """A scalar that its tag does not fit, or that JSON has no value for."""
+    """A scalar does not match its tag, or has no JSON value."""
 
 
 def read_scalar(text: str, tag: str | None) -> Scalar:
     """
-    :param tag: what the text says that it is, None for a plain one that is to be guessed, ``!`` for a quoted one
-    :raises BadScalar: if it is not of its tag; for numbers that are none
+    The JSON value of a scalar.
+
+    :param tag: its tag. None for a plain scalar whose type follows from its text, ``!`` for a quoted one
+    :raises BadScalar: if the text does not match the tag, or a number has no JSON value
     """
     if tag is None:
         return _checked(_guess(text))
@@ -56,7 +58,7 @@ def read_scalar(text: str, tag: str | None) -> Scalar:
     if kind == "binary":
         return _binary(text)
     if kind == tag or kind not in _KINDS:
-        return text  # a text that is quoted, and what somebody's own tag is on
+        return text  # quoted scalars, and those with an application's own tag
     if kind == "timestamp":
         if _DATE.fullmatch(text) is None:
             raise _unfit(text, _guess(text), kind)
@@ -82,7 +84,7 @@ def as_name(key: Scalar) -> str:
     """
     A scalar as the name of a field.
 
-    :raises BadScalar: for null, which is none
+    :raises BadScalar: for null
     """
     if key is None:
         raise BadScalar("unsupported map key of type: invalid, key: <nil>")
@@ -103,7 +105,7 @@ def _guess(text: str) -> Scalar:
         if pattern.fullmatch(plain) is not None:
             if len(plain) > _MOST_DIGITS:
                 raise BadScalar(f"a number of {len(plain)} digits is too long")
-            # Go writes numbers to the base of 8 with a zero alone, too.
+            # In Go, an octal number may also begin with 0 alone.
             return int(plain.replace("o", "").replace("O", ""), base) if base == 8 else int(plain, base)
     if _FLOAT.fullmatch(plain) is not None:
         value = float(plain)

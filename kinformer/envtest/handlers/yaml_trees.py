@@ -1,9 +1,8 @@
-"""Trees from the events of a YAML parser: what the text says as JSON has it, built without any recursion.
+"""Build JSON data from the events of a YAML parser, without recursion.
 
-PyYAML's own composer and constructor go down into a text by calling themselves, in C, and follow each alias anew: a few
-bytes can end the process or hang it. Here the parser is only asked for its events, one after the other. How deep the
-text is nested is known before anything is built from it, and how large it is once its aliases are followed is counted
-as they are met.
+PyYAML's own composer and constructor are recursive, also in C, and expand each alias again. A few bytes of YAML can end
+the process or make it hang. So this module uses only the events of the parser, one after the other. The depth of the
+text is known before anything is built, and its size with expanded aliases is counted when an alias is read.
 """
 
 from __future__ import annotations
@@ -24,9 +23,9 @@ _NO_MAP = "map merge requires map or sequence of maps as the value"
 
 class BadTree(Exception):
     """
-    A text that is YAML, but is not taken.
+    A text is YAML, but it is not accepted.
 
-    :param line: where that shows, from zero; None if it shows nowhere
+    :param line: the line of the problem, from zero. None if it has no line
     """
 
     def __init__(self, problem: str, line: int | None = None):
@@ -38,11 +37,11 @@ class BadTree(Exception):
 @dataclass(slots=True)
 class Tree:
     """
-    What the first document of a text says.
+    The first document of a text.
 
-    :param told: the keys that an object has twice, a line each
-    :param height: how many levels it is deep
-    :param is_shared: whether a part stands in it at several places; who changes one changes all
+    :param told: the texts about duplicate keys, one line each
+    :param height: the number of levels
+    :param is_shared: whether a part occurs at several places, as the same Python object
     """
 
     data: Any = None
@@ -53,7 +52,7 @@ class Tree:
 
 @dataclass(slots=True)
 class _Node:
-    """A value with what it costs: how many bytes it takes written out, and how many levels it goes down."""
+    """A value with its cost: its size in bytes when it is written out, and the number of its levels."""
 
     value: Any
     size: int
@@ -62,7 +61,7 @@ class _Node:
 
 @dataclass(slots=True)
 class _Open:
-    """An object or a list that has begun and not ended."""
+    """An object or a list that has begun and has not ended."""
 
     node: _Node
     anchor: str | None
@@ -75,9 +74,11 @@ class _Open:
 
 def read_tree(body: bytes, *, most_bytes: int, most_levels: int) -> Tree:
     """
-    :param most_bytes: how large the text may be once its aliases are followed
-    :param most_levels: how deep it may be nested then
-    :raises BadTree: if it is larger or deeper; if it is no JSON
+    Read the first document of a text.
+
+    :param most_bytes: the limit for the size of the text with expanded aliases
+    :param most_levels: the limit for its depth with expanded aliases
+    :raises BadTree: if it is larger or deeper, or cannot be JSON
     :raises yaml.YAMLError: if it is not YAML
     """
     parser = _Parser(body)
@@ -146,7 +147,7 @@ class _Builder:
     def _end(self) -> None:
         done = self._open.pop()
         for merged in done.merged:
-            # What an object says itself counts, wherever it stands in it.
+            # An object's own fields take precedence over merged ones, at any position.
             for name, value in merged.items():
                 done.node.value.setdefault(name, value)
         if done.anchor is not None:
@@ -221,7 +222,7 @@ class _Builder:
         return BadTree("exceeded max depth", line)
 
 
-#: The tags of keys that are told of in quotes.
+#: The tags of keys that errors show in quotes.
 _TEXTS = ("!", "str", "tag:yaml.org,2002:str")
 
 
@@ -230,7 +231,7 @@ def _kind(value: Scalar) -> str:
 
 
 def _to_merge(value: Any, line: int) -> list[dict[str, Any]]:
-    """The objects that a merge key brings; of several that have a field, the first counts."""
+    """The objects of a merge key. If several have the same field, the first is used."""
     wanted = value if isinstance(value, list) else [value]
     for one in wanted:
         if not isinstance(one, dict):

@@ -1,4 +1,4 @@
-"""What the server serves: resources by group and version, and custom ones as they are defined."""
+"""The resources that the server serves, by group and version. Custom resources come and go with their definitions."""
 
 from __future__ import annotations
 

@@ -1,20 +1,21 @@
-"""How the fields of the built-in types are written on the wire, where that does not follow from their type.
+"""The wire form of the fields of built-in types, where it does not follow from the type of the field.
 
-Names and types of fields come from kubernetes_asyncio's metadata (:mod:`.schema`). What that does not tell are facts
-of the API's Go types at Kubernetes 1.36, listed here by kubernetes_asyncio's names of the types:
+The names and types of fields come from kubernetes_asyncio's metadata (:mod:`.schema`). This module adds what that
+metadata does not say. The facts are those of the API's Go types at Kubernetes 1.36. The types have kubernetes_asyncio's
+names.
 
 ========  =================================================================================================
-``!``     always written, as null, 0 or the like where it has no value
-``=``     an object that is always written, as an empty one where it has no value
-``~``     a plain value that is left out when it is 0, false or empty; others know an explicit zero from none
-``n``     (after ``!``) its zero is null
-``L``     a number of 64 bits; others have 32
-``q``     a quantity, or a map of them
-``b``     bytes, in base64, or a map of them
-``i``     a number or a text
+``!``     the field is always written. Without a value it is null, 0 or the like
+``=``     an object that is always written. Without a value it is an empty object
+``~``     a plain value that is omitted if it is 0, false or empty. Without ``~`` an explicit zero is kept
+``n``     (after ``!``) without a value the field is null
+``L``     a number of 64 bits. Without ``L`` a number has 32 bits
+``q``     a quantity, or a map of quantities
+``b``     bytes in base64, or a map of such bytes
+``i``     a number or a string
 ``d``     a duration
 ``u``     a time with microseconds
-``r``     anything: another program's object
+``r``     any value: an object of another program
 ========  =================================================================================================
 """
 

@@ -1,7 +1,8 @@
-"""Resources: where each kind is served, under which names, with which verbs and subresources.
+"""Resources: the path, the names, the verbs and the subresources of each kind.
 
-The :class:`Registry` holds the built-in ones (:mod:`.table`) and takes in custom ones while the server runs. Two
-resources that are the same objects in two versions of the API (Events, autoscalers) share one place in the storage.
+The :class:`Registry` has the built-in resources (:mod:`.table`). Custom resources are added and removed while the
+server runs. Some resources are the same objects in two versions of the API (Events, autoscalers). They share one place
+in the storage.
 """
 
 from __future__ import annotations
@@ -40,9 +41,9 @@ _MARKS = {
     "?": ("get", "list"),
 }
 _SCALE = GroupVersionKind("autoscaling", "v1", "Scale")
-#: Where objects of one group are kept with those of another, and under which name.
+#: Resources whose objects are stored with those of another group, and the resource under which they are stored.
 _SHARED_STORAGE = {GroupResource("events.k8s.io", "events"): GroupResource("", "events")}
-#: Where it is not the version at hand in which objects are stored: group and version.
+#: Resources that are not stored at their own version, and the group and version at which they are stored.
 _STORED_AS = {
     GroupVersionResource("events.k8s.io", "v1", "events"): ("", "v1"),
     GroupVersionResource("autoscaling", "v1", "horizontalpodautoscalers"): ("autoscaling", "v2"),
@@ -52,10 +53,10 @@ _STORED_AS = {
 @dataclass(frozen=True, slots=True)
 class Subresource:
     """
-    A part of an object, or something to be done with it, that has an URL of its own.
+    A part of an object, or an action on it, that has its own URL.
 
-    :param gvk: the kind that is spoken there
-    :param foreign: whether that is another kind than the resource's own
+    :param gvk: the kind of the bodies at that URL
+    :param foreign: whether this is another kind than the resource's own
     """
 
     name: str
@@ -69,8 +70,8 @@ class Resource:
     """
     One resource at one version.
 
-    :param storage: where its objects are kept
-    :param definition: the schema of a custom resource's version, None for a built-in one
+    :param storage: the resource under which its objects are stored
+    :param definition: the version of a custom resource's definition. None for a built-in resource
     """
 
     group: str
@@ -86,13 +87,13 @@ class Resource:
     subresources: dict[str, Subresource] = field(default_factory=dict)
     definition: dict[str, Any] | None = None
     storage: GroupResource = field(init=False)
-    #: ``plural.group`` as errors and quotas say it.
+    #: ``plural.group``, as in errors and quotas.
     group_resource: GroupResource = field(init=False)
     group_kind: GroupKind = field(init=False)
     api_version: str = field(init=False)
-    #: How the JSON of an object of this resource begins: kind and apiVersion, with the comma.
+    #: The beginning of an object's JSON: kind and apiVersion, with the comma.
     prefix: bytes = field(init=False)
-    #: The same for an item of a list, where only custom resources repeat their kind.
+    #: The same for an item of a list. Only the items of custom resources have their kind.
     item_prefix: bytes = field(init=False)
 
     def __post_init__(self) -> None:
@@ -116,12 +117,12 @@ class Resource:
 
     @property
     def kept_by_status(self) -> tuple[str, ...]:
-        """The fields of the metadata that a write of the status leaves alone."""
+        """The fields of the metadata that a write of the status does not change."""
         return METADATA if self.is_custom else KEPT_BY_STATUS.get(str(self.group_resource), ())
 
     @property
     def is_stored(self) -> bool:
-        """Whether there are objects of it: a review or a binding is only ever an answer."""
+        """Whether its objects are stored. Reviews and bindings are not: they are only answered."""
         return "list" in self.verbs
 
     @property
@@ -133,7 +134,7 @@ class Resource:
 
 
 class Registry:
-    """Every resource that the server serves at the moment."""
+    """All resources that the server serves now."""
 
     def __init__(self) -> None:
         self._resources: dict[tuple[str, str], dict[str, Resource]] = {}
@@ -147,7 +148,7 @@ class Registry:
         return (group, version) in self._resources
 
     def group_versions(self) -> list[tuple[str, str]]:
-        """In the order in which discovery shows them; a group's preferred version is its first."""
+        """All groups and versions in discovery's order. The first version of a group is its preferred one."""
         return list(self._resources)
 
     def resources(self, group: str, version: str) -> list[Resource]:
@@ -158,7 +159,9 @@ class Registry:
             yield from resources.values()
 
     def by_kind(self, group: str, version: str, kind: str) -> Resource | None:
-        """The resource that serves objects of a kind; at another version of the group, if not at that one."""
+        """
+        The resource of a kind. If the kind is not served at this version, the resource at another version of the group.
+        """
         found = None
         for resource in self:
             if resource.group == group and resource.kind == kind and resource.is_stored:
@@ -168,14 +171,14 @@ class Registry:
         return found
 
     def by_storage(self, storage: GroupResource) -> Resource | None:
-        """A resource whose objects are kept in that place."""
+        """A resource whose objects are stored under this name. None if there is none."""
         for (group, _), resources in self._resources.items():
             if group == storage.group and (found := resources.get(storage.resource)):
                 return found
         return None
 
     def add(self, resource: Resource) -> None:
-        """Serve a resource from now on, in place of any of the same name."""
+        """Serve a resource from now on. It replaces a resource of the same name."""
         self._resources.setdefault((resource.group, resource.version), {})[resource.plural] = resource
 
     def remove(self, group: str, version: str, plural: str) -> None:
@@ -187,7 +190,8 @@ class Registry:
 
 @cache
 def _built_in() -> tuple[Resource, ...]:
-    # The same for every server, and never changed: to read the table anew would take each of them a millisecond.
+    # The built-in resources are the same for every server and never change. Reading the table takes a millisecond, so
+    # it is read only once.
     return tuple(_read_table())
 
 

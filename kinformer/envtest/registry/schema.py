@@ -1,11 +1,12 @@
-"""Checking an object against the type of its kind, as kube-apiserver's decoding and encoding do together.
+"""Check an object against the type of its kind, as kube-apiserver does when it decodes and encodes the object.
 
-An object goes in as any JSON; out comes what would be stored: fields that the type does not have are left out (and
-named, for warnings), so are nulls and empty values that the wire form leaves out, what the wire form always has is
-there, and quantities, times and the like are in their canonical form. A value of a wrong type ends it.
+The input is any JSON object. The result is the object as it is stored. Fields that the type does not have are left out,
+and their names are collected for warnings. Nulls and empty values are left out where the wire form omits them, and
+fields that the wire form always has are added. Quantities, times and the like are in their canonical form. A value of a
+wrong type stops the check.
 
-The types are those of kubernetes_asyncio's metadata, with :mod:`.forms` for what that does not tell. Each is compiled
-when it is first needed: a pod's takes some milliseconds once, and checking one some 40 µs.
+The types come from kubernetes_asyncio's metadata, and :mod:`.forms` adds what the metadata does not say. A type is
+compiled when it is first needed. For a pod this takes some milliseconds once, and then each check takes about 40 µs.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _decode = msgspec.json.Decoder(Obj).decode
 
 @dataclass(slots=True)
 class Problems:
-    """What was found: the first value of a wrong type, and the fields that the type does not have."""
+    """The result of a check: the first value of a wrong type, and the fields that the type does not have."""
 
     error: str | None = None
     unknown: list[str] = field(default_factory=list)
@@ -44,10 +45,10 @@ class Problems:
 
 class WrongType(Exception):
     """
-    A value that is not of its field's type.
+    A value does not have the type of its field.
 
-    :param what: what is wrong, up to where it is
-    :param type_: the type that was wanted, in Go's words; empty where `what` says all
+    :param what: the error text up to the place of the value
+    :param type_: the expected type, in Go's words. Empty if `what` is the whole text
     """
 
     def __init__(self, what: str, type_: str = ""):
@@ -66,9 +67,10 @@ class WrongType(Exception):
 
 def check(resource: Resource, data: Obj, problems: Problems) -> Obj:
     """
-    An object of a resource in the form in which it is stored.
+    Bring an object of a resource into the form in which it is stored. A custom resource's object stays as it is.
 
     :param data: the object without kind and apiVersion
+    :param problems: collects unknown fields, and the error if a value has a wrong type. The result is then empty
     """
     model = _model_of(resource)
     if model is None:
@@ -81,7 +83,7 @@ def check(resource: Resource, data: Obj, problems: Problems) -> Obj:
 
 
 def check_model(model: str, data: Obj, problems: Problems) -> Obj:
-    """The same for a type by its name, kind and apiVersion included."""
+    """Like :func:`check`, for a type by its name. The data has kind and apiVersion."""
     try:
         return _object(model).read(data, "", problems)
     except WrongType as wrong:
@@ -90,14 +92,14 @@ def check_model(model: str, data: Obj, problems: Problems) -> Obj:
 
 
 def is_known(kind: GroupVersionKind) -> bool:
-    """Whether it is a kind of Kubernetes' own."""
+    """Whether this is a built-in kind."""
     return _model_by_kind(kind) is not None
 
 
 def zero_of(resource: Resource) -> Obj:
-    """What the wire has of an object of that kind that has nothing, without its metadata."""
+    """The wire form of an object without any values, without its metadata."""
     model = _model_of(resource)
-    # Decoding them makes a copy in a tenth of the time that copying takes.
+    # Decoding makes a new object in a tenth of the time of a copy.
     return _decode(_zero(model)) if model is not None else {}
 
 
@@ -134,7 +136,7 @@ def _forms() -> dict[str, dict[str, str]]:
     return forms
 
 
-#: Gives the canonical form of a value; (value, path, problems).
+#: Returns the canonical form of a value. The arguments are the value, its path, and the problems.
 Reader = Callable[[Any, str, Problems], Any]
 
 
@@ -148,7 +150,7 @@ class _Field:
 
 
 class _Object:
-    """A type with fields; they are compiled when the first value is read."""
+    """A type with fields. They are compiled when the first value is read."""
 
     __slots__ = ("_always", "_fields", "_model", "_name")
 
@@ -278,7 +280,7 @@ def _map_reader(read: Reader, type_: str) -> Reader:
 
 
 def _or_none(read: Reader) -> Reader:
-    """Collections that are always written: the storage's form does not tell empty ones from none."""
+    """For collections that are always written. The stored form does not distinguish empty collections from null."""
 
     def read_collection(value: Any, path: str, problems: Problems) -> Any:
         return read(value, path, problems) or None
@@ -287,7 +289,7 @@ def _or_none(read: Reader) -> Reader:
 
 
 def _word(value: Any) -> str:
-    """What JSON calls a value, as Go's errors say it."""
+    """The JSON type of a value, as Go's errors name it."""
     if isinstance(value, str):
         return "string"
     if isinstance(value, bool):
@@ -315,7 +317,8 @@ def _integer(value: Any, bits: int) -> Any:
 
 
 _SCHEMA = "V1JSONSchemaProps"
-#: Fields of a schema whose type no metadata tells: a schema, or else a list of them, or a boolean.
+#: Fields of a schema whose type is not in the metadata. Their value is a schema, or else a list of schemas
+#: or a boolean, as named here.
 _OF_SCHEMAS = {"items": list, "additionalItems": bool, "additionalProperties": bool}
 
 
@@ -323,7 +326,7 @@ def _of_schemas(name: str) -> Reader:
     other = _OF_SCHEMAS[name]
 
     def read_schemas(value: Any, path: str, problems: Problems) -> Any:
-        # What is in there is decoded by itself: of unknown fields nobody is told.
+        # Go decodes these values separately, so their unknown fields are not reported.
         schema = _object(_SCHEMA)
         if type(value) is dict:
             return schema.read(value, "", Problems())
@@ -395,7 +398,7 @@ def _quantity(value: Any, path: str, problems: Problems) -> Any:
 
 
 def _amount(value: Any, path: str, problems: Problems) -> Any:
-    """A quantity of a resource, of which there is none smaller than a thousandth: what is less is rounded up."""
+    """A quantity of a resource. Its smallest unit is a thousandth, so smaller parts are rounded up."""
     text = _quantity(value, path, problems)
     return str(Quantity.of_milli(Quantity.parse(text).rounded_up(-3).nano // 10**6)) if text[-1] in "un" else text
 

@@ -1,19 +1,20 @@
 """The built-in resources, one line each, in the order in which discovery shows their groups.
 
-``plural Kind scope short-names categories subresources``; ``-`` stands for none, ``*`` after the plural for a resource
-that takes no deletecollection, ``+`` for one that can only be created (a review, a binding), ``?`` for one that can
-only be read. A subresource is ``name``, or ``name=Kind`` where it speaks another kind, and which verbs it has follows
-from its name.
+A line is ``plural Kind scope short-names categories subresources``. ``-`` stands for none. A mark may follow the
+plural: ``*`` for a resource without deletecollection, ``+`` for one that can only be created (a review, a binding),
+``?`` for one that can only be read. A subresource is ``name``, or ``name=Kind`` if it has another kind. Its verbs
+follow from its name.
 """
 
 from __future__ import annotations
 
 __all__ = ("GROUPS", "KEPT_BY_STATUS", "METADATA")
 
-#: What of an object's metadata belongs to its users.
+#: The fields of the metadata that belong to users.
 METADATA = ("labels", "annotations", "finalizers", "ownerReferences")
 
-#: What a write of the status leaves alone of the metadata, by ``plural.group``. Other kinds take it from the request.
+#: The fields of the metadata that a write of the status does not change, by ``plural.group``. For other kinds the
+#: request sets them.
 KEPT_BY_STATUS: dict[str, tuple[str, ...]] = {
     "deployments.apps": ("labels",),
     "pods": ("deletionTimestamp", "ownerReferences"),

@@ -1,4 +1,6 @@
-"""What each kind does with an object on its way into the storage: defaults, fields the server sets, validation."""
+"""Strategies: what each kind does with an object before it is stored. They set defaults and the server's own fields,
+and validate.
+"""
 
 from __future__ import annotations
 

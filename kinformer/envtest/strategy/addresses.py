@@ -1,4 +1,4 @@
-"""Checks of IP addresses in objects: of endpoints, and of services from outside."""
+"""Checks of IP addresses: those of endpoints, and those of load balancers."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ BAD_ADDRESS = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 
 
 def parse_address(text: Any) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """The address; None if it is none."""
+    """The IP address of a text. None if the text is not an IP address."""
     try:
         address = ipaddress.ip_address(text)
     except ValueError:
         return None
-    # Python takes anything for the zone of an IPv6 address.
+    # Python accepts any text as the zone of an IPv6 address.
     return None if re.search(r"\s", str(text)) else address
 
 
 def check_endpoint_address(text: str, field: str) -> Iterator[Cause]:
-    """An address that other machines can send to: the API's ValidateNonSpecialIP."""
+    """Check an address that other machines can send to, as the API's ValidateNonSpecialIP does."""
     address = parse_address(text)
     if address is None:
         yield invalid(field, text, BAD_ADDRESS)
@@ -41,9 +41,9 @@ def check_endpoint_address(text: str, field: str) -> Iterator[Cause]:
 
 def check_ingress_point(point: Mapping[str, Any], old: Sequence[Mapping[str, Any]], field: str) -> Iterator[Cause]:
     """
-    Where a load balancer is reached, as the status of a service or an ingress says it.
+    Check an address of a load balancer in the status of a service or an ingress.
 
-    :param old: the points that were there before, whose addresses may stay as they are
+    :param old: the addresses before the change. They may stay as they are
     """
     address, host = point.get("ip"), point.get("hostname")
     if address and parse_address(address) is None and all(address != one.get("ip") for one in old):

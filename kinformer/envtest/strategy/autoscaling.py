@@ -1,6 +1,6 @@
 """Horizontal pod autoscalers, in the two versions of their API.
 
-They are stored as autoscaling/v2 has them. What v1 has no field for stands in annotations there: metrics other than the
+They are stored as autoscaling/v2. Fields that v1 does not have are annotations in v1: metrics other than the
 utilization of CPU, the behavior, and the conditions.
 """
 
@@ -256,7 +256,7 @@ def _from_old(old: Obj) -> Obj:
 
 
 def to_old_autoscaler(new: Obj) -> Obj:
-    """A stored autoscaler as autoscaling/v1 shows it."""
+    """Convert a stored autoscaler to autoscaling/v1."""
     spec, status = {**new.get("spec", {})}, {**new.get("status", {})}
     annotations = {**(new["metadata"].get("annotations") or {})}
     others = []
@@ -286,7 +286,7 @@ def to_old_autoscaler(new: Obj) -> Obj:
 
 
 def _renamed(value: Any, change: Any) -> Any:
-    """The same with the first letter of every field changed: the annotation has the names of Go's fields."""
+    """A value with the first letter of every field changed. The annotations use the names of Go's fields."""
     if isinstance(value, dict):
         return {f"{change(name[:1])}{name[1:]}": _renamed(item, change) for name, item in value.items()}
     return [_renamed(item, change) for item in value] if isinstance(value, list) else value
@@ -303,7 +303,7 @@ def _read(text: str | None, otherwise: Any) -> Any:
         return otherwise
 
 
-#: v1's names of what is in a metric's source, by v2's; each a way to the value.
+#: The names of the fields of a metric's source: v2's path to the value, and v1's name.
 _OLD_NAMES: dict[str, dict[str, str]] = {
     "resource": {
         "name": "name",

@@ -1,10 +1,10 @@
-"""The steps of a write that differ by kind, with what most kinds do.
+"""The steps of a write that differ between kinds, and the common form of each step.
 
-An object arrives as plain JSON data without ``kind`` and ``apiVersion``. A create runs :meth:`~Strategy.default`,
-:meth:`~Strategy.prepare_for_create` and :meth:`~Strategy.validate`; an update :meth:`~Strategy.default`,
-:meth:`~Strategy.prepare_for_update` (or the subresource's), :meth:`~Strategy.validate` and
-:meth:`~Strategy.validate_update`. The steps change the new object in place and never the old one. Kinds override what
-they do differently; a strategy has no state of its own but its resource.
+An object arrives as plain JSON data without ``kind`` and ``apiVersion``. A create calls :meth:`~Strategy.default`,
+:meth:`~Strategy.prepare_for_create` and :meth:`~Strategy.validate`. An update calls :meth:`~Strategy.default`,
+:meth:`~Strategy.prepare_for_update` (or the method for the subresource), :meth:`~Strategy.validate` and
+:meth:`~Strategy.validate_update`. The steps change the new object in place and never change the old one. The strategy
+of a kind overrides the steps that are different for it. The resource is a strategy's only state.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from kinformer.meta.validation import dns1123_label_errors, dns1123_subdomain_er
 
 __all__ = ("Obj", "Strategy", "with_field")
 
-#: An object, or a part of one, as JSON data.
+#: An object or a part of an object, as JSON data.
 Obj = dict[str, Any]
 
 
 def with_field(obj: Obj, name: str, value: Any) -> None:
-    """Give a field a value, or take the field away if the value is None."""
+    """Set a field. If the value is None, remove the field."""
     if value is None:
         obj.pop(name, None)
     else:
@@ -40,16 +40,17 @@ class Strategy:
     """
     How objects of one resource are written.
 
-    :cvar allow_create_on_update: whether a PUT of an object that is not there creates it
-    :cvar allow_unconditional_update: whether a PUT without a resourceVersion overwrites whatever is there
-    :cvar returns_deleted: whether a delete that is done at once answers with the object, not with a Status
-    :cvar is_converted: whether objects are stored in another form than this version of the API has
-    :cvar defaults_leave_metadata: whether an object's defaults have nothing to do with its metadata
-    :cvar has_generation: whether changes of the spec are counted
-    :cvar checks_metadata_again: whether an update of this kind looks at the whole metadata once more
-    :cvar name_is_hostname: what objects' names become a part of that wants DNS labels; they are warned of others
-    :cvar template: where it has a template of pods
-    :cvar default_propagation: what happens to dependents when a delete does not say it
+    :cvar allow_create_on_update: whether a PUT creates an object that does not exist
+    :cvar allow_unconditional_update: whether a PUT without a resourceVersion overwrites the object at any version
+    :cvar returns_deleted: whether the answer to a delete that removes the object is the object, and not a Status
+    :cvar is_converted: whether objects are stored at another version of the API than this one
+    :cvar defaults_leave_metadata: whether :meth:`default` neither reads nor changes the metadata
+    :cvar has_generation: whether changes of the spec increase ``metadata.generation``
+    :cvar checks_metadata_again: whether an update of this kind validates the whole metadata a second time
+    :cvar name_is_hostname: what the name of an object becomes a part of. It should be a DNS label then, and the client
+        is warned about other names. Empty if names have no such use
+    :cvar template: the path of the pod template. Empty if the kind has none
+    :cvar default_propagation: what happens to dependents if a delete does not have a propagation policy
     """
 
     allow_create_on_update = False
@@ -71,17 +72,17 @@ class Strategy:
         return "status" in self.resource.subresources
 
     def check(self, data: Obj, problems: Problems) -> Obj:
-        """An object that just came in, in the form in which it is stored."""
+        """Check a new object and bring it into its stored form."""
         return check(self.resource, data, problems)
 
     def shown(self, obj: Obj) -> Obj:
-        """A stored object in the form that this version of the API has: what :meth:`check` makes the stored one of."""
+        """Convert a stored object to this version of the API. :meth:`check` is the reverse."""
         return obj
 
     # -- steps ----------------------------------------------------------------------------------------------------
 
     def default(self, obj: Obj) -> None:
-        """Fill in what the user left out, as the API documents it."""
+        """Set the documented defaults of the API."""
 
     def prepare_for_create(self, obj: Obj) -> None:
         if self.has_status:
@@ -93,7 +94,7 @@ class Strategy:
             obj["metadata"]["generation"] = 1
 
     def initial_status(self, obj: Obj) -> Obj | None:
-        """The status that a new object gets, whatever the user sent."""
+        """The status of a new object. The status in the request is ignored. None for no status."""
         return {}
 
     def prepare_for_update(self, obj: Obj, old: Obj) -> None:
@@ -107,14 +108,15 @@ class Strategy:
             with_field(obj["metadata"], "generation", (before + 1 if self.counts(obj, old) else before) or None)
 
     def counts(self, obj: Obj, old: Obj) -> bool:
-        """Whether the difference between two versions of the object makes a new generation."""
+        """Whether the difference between two versions of the object increases the generation."""
         return bool(obj.get("spec") != old.get("spec"))
 
     def prepare_for_status_update(self, obj: Obj, old: Obj) -> None:
         """
-        Everything but the status and the metadata is as before.
+        Keep everything except the status and the metadata as it was.
 
-        What a status and a label or annotation say together is written together: a Deployment's revision, say.
+        A status update may change labels and annotations too, since some belong to the status, for example a
+        Deployment's revision.
         """
         status, metadata = obj.get("status"), obj["metadata"]
         for name in self.resource.kept_by_status:
@@ -125,40 +127,40 @@ class Strategy:
         with_field(obj, "status", status)
 
     def prepare_for_subresource_update(self, subresource: str, obj: Obj, old: Obj) -> None:
-        """The same for the subresources that write something else: a binding, a namespace's finalizers."""
+        """The same for subresources that write another part: a binding, a namespace's finalizers."""
 
     def validate(self, obj: Obj) -> list[Cause]:
-        """What is wrong with the object in itself, beyond its metadata."""
+        """The errors of the object itself, without those of its metadata."""
         return []
 
     def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
-        """What is wrong with the change."""
+        """The errors of the change."""
         return []
 
     def validate_replacement(self, obj: Obj, old: Obj) -> list[Cause]:
-        """What is wrong with an object that takes the place of another, in the order in which it is told."""
+        """The errors of an object that replaces another one, in the order of the API."""
         return [*self.validate(obj), *self.validate_update(obj, old)]
 
     def validate_subresource(self, subresource: str, obj: Obj) -> list[Cause]:
-        """What is wrong with the object after a subresource was written: its spec was checked when that was."""
+        """The errors of the object after a write of a subresource. The spec is not checked again."""
         return []
 
     def validate_subresource_change(self, subresource: str, obj: Obj, old: Obj) -> list[Cause]:
-        """What is wrong with an object of which a subresource was written."""
+        """The errors of a change by a subresource."""
         return self.validate_subresource(subresource, obj)
 
     def finish(self, obj: Obj, old: Obj | None) -> None:
         """
-        The last step before an object that is right is stored: to take for it what only one object can have.
+        The last step before a valid object is stored: reserve values that only one object may have.
 
-        :raises StatusError: if that is not to be had
+        :raises StatusError: if such a value is not available
         """
 
     def stored(self, version: Version) -> None:
-        """The object was stored: what follows from it may be written now."""
+        """Called after the object was stored. Further writes that follow from it are made here."""
 
     def warnings(self, obj: Obj) -> list[str]:
-        """What the user is told about an object that was written all the same."""
+        """The warnings for the client about an object that was written."""
         wrong = dns1123_label_errors(obj["metadata"].get("name", "")) if self.name_is_hostname else []
         if not wrong:
             return []
@@ -166,7 +168,7 @@ class Strategy:
         return [f"{told}; a DNS label is recommended: [{' '.join(wrong)}]"]
 
     def warnings_of_change(self, obj: Obj, old: Obj | None) -> list[str]:
-        """What the user is told about what has come to an object, or with a new one."""
+        """The warnings for the client about a new object, or about a change. `old` is None for a new object."""
         if not self.template or (old is not None and _generation(old) == _generation(obj)):
             return []
         template: Any = obj
@@ -176,53 +178,57 @@ class Strategy:
 
     def deletion_warnings(self, said_what_happens: bool) -> list[str]:
         """
-        What the user is told about a delete.
+        The warnings for the client about a delete.
 
-        :param said_what_happens: whether the request says what becomes of dependents
+        :param said_what_happens: whether the request has a propagation policy
         """
         return []
 
     def validate_name(self, name: str) -> list[str]:
-        """What is wrong with a name."""
+        """The errors of a name."""
         return dns1123_subdomain_errors(name)
 
     # -- deletion -------------------------------------------------------------------------------------------------
 
     def grace_period(self, obj: Obj, asked: int | None) -> int | None:
         """
-        How many seconds the object keeps before it goes.
+        The seconds between the delete and the removal of the object.
 
-        :param asked: what the request says
-        :return: None for kinds that know no grace: they go at once
+        :param asked: the grace period in the request
+        :return: None for kinds without graceful deletion. They are removed at once
         """
         return None
 
     def begin_delete(self, obj: Obj, now: str) -> bool:
         """
-        Mark an object whose deletion takes a way of its own.
+        Mark an object as deleted, for a kind with its own way of deletion.
 
-        :return: whether that is all that this delete does
+        :return: whether this delete only marks the object
         """
         return False
 
     def may_delete(self, obj: Obj) -> bool:
-        """Whether the object goes once its finalizers and its grace are over: a namespace has more to it."""
+        """
+        Whether the object may be removed when its finalizers and its grace period are over. A namespace may need more.
+        """
         return True
 
     # -- reading --------------------------------------------------------------------------------------------------
 
-    #: Which fields selectors may ask for, besides name and namespace, and how each is read.
+    #: The fields that field selectors may use, besides name and namespace. The value is the default of the field.
     selectable: ClassVar[dict[str, str]] = {}
     field_aliases: ClassVar[dict[str, str]] = {}
 
     def unsupported_field(self, label: str) -> str:
-        """What is said of a field that selectors may not ask for: kinds with fields of their own say it in one way."""
+        """
+        The error text for a field that selectors may not use. It depends on whether the kind has selectable fields.
+        """
         if self.selectable:
             return f"field label not supported: {label}"
         return f'"{label}" is not a known field selector: only "metadata.name", "metadata.namespace"'
 
     def read_fields(self, obj: Obj) -> dict[str, str]:
-        """What field selectors see of an object."""
+        """The values of the fields that field selectors may use."""
         metadata = obj["metadata"]
         fields = {"metadata.name": metadata.get("name", ""), "metadata.namespace": metadata.get("namespace", "")}
         for label, default in self.selectable.items():

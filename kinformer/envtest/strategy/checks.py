@@ -1,4 +1,4 @@
-"""The words in which the API says what is wrong with a field, and rules that many kinds share."""
+"""The API's error texts for invalid fields, and rules that many kinds share."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _is_port_name = re.compile("[a-z0-9-]+").fullmatch
 
 
 def repeats(items: Iterable[Hashable]) -> list[bool]:
-    """For each item, whether it stood there before. One pass: to look for each among all before it is quadratic."""
+    """For each item, whether it occurred before. This is one pass, since a search for each item would be quadratic."""
     seen: set[Hashable] = set()
     told = []
     for item in items:
@@ -54,7 +54,7 @@ def repeats(items: Iterable[Hashable]) -> list[bool]:
 
 
 def _said(value: Any) -> str:
-    """A value as an error shows it."""
+    """A value as errors show it."""
     if isinstance(value, Quantity):
         value = str(value)
     elif isinstance(value, float):
@@ -63,7 +63,7 @@ def _said(value: Any) -> str:
 
 
 def shown_float(value: float) -> str:
-    """A floating point number as Go shows it."""
+    """A floating point number as Go prints it."""
     number = Decimal(repr(value)).normalize()
     exponent = number.adjusted()
     if -4 <= exponent < 6:
@@ -103,7 +103,7 @@ def too_long(field: str, limit: int) -> Cause:
 
 
 def not_less_than_zero(obj: Mapping[str, Any], path: str, *names: str) -> Iterator[Cause]:
-    """Numbers that may be left out, and may not be negative."""
+    """Check that optional numbers are not negative."""
     for name in names:
         value = obj.get(name)
         if value is not None and value < 0:
@@ -116,7 +116,7 @@ def immutable(new: Any, old: Any, field: str) -> Iterator[Cause]:
 
 
 def check_names(value: str, field: str, rule: Callable[[str], list[str]] = dns1123_label_errors) -> Iterator[Cause]:
-    """A name by a rule; most parts of objects are called by DNS labels."""
+    """Check a name with a rule. The default rule is that for DNS labels, which most names use."""
     for why in rule(value):
         yield invalid(field, value, why)
 
@@ -130,7 +130,7 @@ def check_labels(labels: Mapping[str, str], field: str) -> Iterator[Cause]:
 
 
 def check_label_selector(selector: Mapping[str, Any] | None, field: str) -> Iterator[Cause]:
-    """A LabelSelector as an object has it."""
+    """Check a LabelSelector of an object."""
     if selector is None:
         return
     yield from check_labels(selector.get("matchLabels") or {}, f"{field}.matchLabels")
@@ -153,7 +153,7 @@ def check_label_selector(selector: Mapping[str, Any] | None, field: str) -> Iter
 
 
 def check_selects(selector: Any, template: Mapping[str, Any], field: str) -> Iterator[Cause]:
-    """A workload's selector selects the pods that its template makes."""
+    """Check that the selector of a workload selects the pods of its template."""
     parsed: Selector | None
     try:
         parsed = label_selector_as_selector(selector)
@@ -170,7 +170,7 @@ def check_port(value: int, field: str) -> Iterator[Cause]:
 
 
 def data_key_errors(key: str) -> Iterator[str]:
-    """What is wrong with a key of a config map or a secret."""
+    """The errors of a key in a config map or a secret."""
     if len(key) > 253:
         yield "must be no more than 253 bytes"
     if not _is_data_key(key):
@@ -183,7 +183,7 @@ def data_key_errors(key: str) -> Iterator[str]:
 
 
 def port_name_errors(name: str) -> list[str]:
-    """What is wrong with the name of a port (an IANA service name)."""
+    """The errors of a port's name (an IANA service name)."""
     wrong = []
     if len(name) > 15:
         wrong.append("must be no more than 15 characters")

@@ -1,4 +1,4 @@
-"""What may be in a container."""
+"""Validation of containers."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def _check_mounts(mounts: list[Obj], volumes: set[str], path: str) -> Iterator[C
         if mount.get("subPath") and mount.get("subPathExpr"):
             yield invalid(f"{here}.subPathExpr", mount["subPathExpr"], "subPathExpr and subPath are mutually exclusive")
         for part in ("subPath", "subPathExpr"):
-            # The real server tells these at the list, not at the mount.
+            # The real server reports these at the list, not at the mount.
             value = mount.get(part) or ""
             if value.startswith("/"):
                 yield invalid(f"{path}.{part}", value, "must be a relative path")
@@ -195,7 +195,7 @@ def _check_resource(name: str, text: str, field: str) -> Iterator[Cause]:
 
 
 def check_resource_name(name: str, field: str, of_container: bool) -> Iterator[Cause]:
-    """A resource's name: one of the API's own, or somebody's with their domain before it."""
+    """Check the name of a resource: one of the API's own, or a name with a domain as its prefix."""
     wrong = label_key_errors(name)
     for why in wrong:
         yield invalid(field, name, why)
@@ -207,7 +207,7 @@ def check_resource_name(name: str, field: str, of_container: bool) -> Iterator[C
 
 
 def check_quantity(name: str, text: str, field: str) -> Iterator[Cause]:
-    """An amount of a resource: not negative, and whole where halves make no sense."""
+    """Check an amount of a resource. It is not negative, and it is an integer where fractions make no sense."""
     amount = Quantity.parse(text)
     if amount.sign < 0:
         yield invalid(field, text, "must be greater than or equal to 0")

@@ -1,4 +1,4 @@
-"""Kinds that steer the API server itself, and those by which pods claim devices: what they get by default."""
+"""Kinds that configure the API server, and kinds with which pods claim devices: their defaults."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _default_match(resources: Any) -> None:
 
 
 class AdmissionPolicyStrategy(Strategy):
-    """Policies that validate, and those that change objects; the latter are not carried out here."""
+    """Validating and mutating admission policies. This server does not apply the mutating ones."""
 
     has_generation = True
     allow_unconditional_update = False
@@ -78,7 +78,7 @@ class AdmissionBindingStrategy(Strategy):
 
 
 class SigningRequestStrategy(Strategy):
-    """Requests to sign a certificate: what is asked for stays as it was asked."""
+    """CertificateSigningRequests. Their spec never changes."""
 
     selectable: ClassVar[dict[str, str]] = {"spec.signerName": ""}
 
@@ -88,7 +88,8 @@ class SigningRequestStrategy(Strategy):
 
     def prepare_for_status_update(self, obj: Obj, old: Obj) -> None:
         super().prepare_for_status_update(obj, old)
-        # What was decided stays as it was said: who signs has nothing to do with it.
+        # The Approved and Denied conditions are kept. The status subresource is for the signer, who may not change
+        # them.
         conditions, before = _conditions_of(obj), _conditions_of(old)
         for kind in ("Approved", "Denied"):
             places = [place for place, one in enumerate(conditions) if one.get("type") == kind]

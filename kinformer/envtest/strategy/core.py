@@ -1,4 +1,4 @@
-"""Kinds that hold data, or stand for a part of the cluster."""
+"""Kinds that hold data, and kinds that stand for a part of the cluster."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ __all__ = (
 
 
 class NamespaceStrategy(Strategy):
-    """A namespace goes when the last of its own finalizers (``spec.finalizers``) has been taken off it."""
+    """Namespaces. One is removed when its own finalizers (``spec.finalizers``) are all gone."""
 
     returns_deleted = True
     selectable: ClassVar[dict[str, str]] = {"status.phase": ""}
@@ -77,7 +77,7 @@ class NamespaceStrategy(Strategy):
         return [cause._replace(field="spec.finalizers") for _, cause in _finalizer_causes(obj)]
 
     def validate_replacement(self, obj: Obj, old: Obj) -> list[Cause]:
-        return []  # an update leaves the finalizers as they are
+        return []  # an update does not change the finalizers
 
     def validate_subresource(self, subresource: str, obj: Obj) -> list[Cause]:
         if subresource == "finalize":
@@ -101,7 +101,7 @@ class NamespaceStrategy(Strategy):
 
 
 def _finalizer_causes(namespace: Obj) -> Iterator[tuple[int, Cause]]:
-    """What is wrong with a namespace's own finalizers, and with which."""
+    """The errors of a namespace's own finalizers, each with the finalizer's index."""
     for index, name in enumerate(namespace["spec"].get("finalizers") or ()):
         for cause in (*check_names(name, "", label_key_errors), *check_finalizer_names([name])):
             yield index, cause
@@ -124,7 +124,7 @@ class NodeStrategy(Strategy):
         status = obj.get("status")
         super().prepare_for_create(obj)
         if status:
-            obj["status"] = status  # a kubelet registers its node with all that it knows
+            obj["status"] = status  # a kubelet registers its node with a complete status
         spec = obj.setdefault("spec", {})
         taints = spec.get("taints") or []
         if not any(taint.get("key") == "node.kubernetes.io/not-ready" for taint in taints):
@@ -149,7 +149,7 @@ _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 def _check_taints(taints: Iterable[Obj]) -> Iterator[Cause]:
     pairs: set[tuple[str, str]] = set()
     for index, taint in enumerate(taints):
-        # The real server tells these at the metadata.
+        # The real server reports these at the metadata.
         here = f"metadata.taints[{index}]"
         key, value, effect = taint.get("key", ""), taint.get("value", ""), taint.get("effect", "")
         yield from check_names(key, f"{here}.key", label_key_errors)
@@ -213,7 +213,7 @@ _SECRET_KEYS: dict[str, tuple[str, ...]] = {
 
 
 def _not_an_object(text: bytes) -> str:
-    """What is wrong with a text that is to be an object, in Go's words."""
+    """The error of a text that must be a JSON object, in Go's words. Empty if it is one."""
     try:
         value = msgspec.json.decode(text)
     except msgspec.DecodeError:
@@ -231,7 +231,7 @@ class SecretStrategy(Strategy):
         if sum(len(text) * 3 // 4 for text in data.values()) > _DATA_LIMIT:
             causes.append(too_long("data", _DATA_LIMIT))
         for key in _SECRET_KEYS.get(obj.get("type", ""), ()):
-            # A private key may not be empty; others may.
+            # Of these keys, only a private key may not be empty.
             if key not in data or (key == "ssh-privatekey" and not data[key]):
                 causes.append(required(f"data[{key}]"))
             elif key.startswith(".docker") and (why := _not_an_object(base64.b64decode(data[key]))):
@@ -263,7 +263,9 @@ class ServiceAccountStrategy(Strategy):
 
 
 def _drop_coordination(obj: Obj, old: Obj) -> None:
-    """What only the coordinated election of leaders has, which is off by default."""
+    """
+    Remove the fields for coordinated leader election, which is off by default. An update keeps them if they are set.
+    """
     spec, before = obj.get("spec") or {}, old.get("spec") or {}
     for name in ("strategy", "preferredHolder"):
         if before.get(name) is None:
@@ -348,7 +350,7 @@ class PriorityClassStrategy(Strategy):
 
 
 _HIGHEST_PRIORITY = 1000000000
-#: The priority classes that there are from the start.
+#: The priority classes that exist from the start.
 SYSTEM_CLASSES: tuple[Obj, ...] = (
     {
         "metadata": {"name": "system-node-critical"},

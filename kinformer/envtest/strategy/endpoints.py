@@ -1,4 +1,4 @@
-"""Where a service's pods are: Endpoints, and the slices that took their place."""
+"""The addresses of a service's pods: Endpoints, and EndpointSlices, which replace them."""
 
 from __future__ import annotations
 

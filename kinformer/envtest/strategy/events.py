@@ -1,6 +1,6 @@
-"""Events: the same objects in two groups of the API, which call their fields differently.
+"""Events. The same objects exist in two API groups, with different names for their fields.
 
-They are stored as core/v1 has them.
+They are stored as core/v1.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from kinformer.envtest.strategy.checks import invalid, required
 
 __all__ = ("EventStrategy", "NewEventStrategy", "to_new_event")
 
-#: events.k8s.io's name of a field, and core's.
+#: The names of fields: events.k8s.io's name, and core's name.
 _NAMES = {
     "regarding": "involvedObject",
     "note": "message",
@@ -51,11 +51,11 @@ class EventStrategy(Strategy):
         return []
 
     def validate_name(self, name: str) -> list[str]:
-        return []  # names of events are made of other objects' names, and were never looked at
+        return []  # events are named after other objects, and their names were never validated
 
 
 class NewEventStrategy(EventStrategy):
-    """events.k8s.io/v1, which is stricter with new events."""
+    """events.k8s.io/v1. Its rules for new events are stricter."""
 
     is_converted = True
     field_aliases: ClassVar[dict[str, str]] = {
@@ -87,7 +87,7 @@ class NewEventStrategy(EventStrategy):
 
 
 def to_new_event(event: Obj) -> Obj:
-    """A stored event as events.k8s.io shows it."""
+    """Convert a stored event to events.k8s.io."""
     shown = {_CORE_NAMES.get(name, name): value for name, value in event.items()}
     for name in ("deprecatedCount", "reportingController", "reportingInstance", "note"):
         if name in shown and not shown[name]:

@@ -1,7 +1,7 @@
-"""What kube-apiserver refuses in the status of a Job, whoever writes it: the job controller or another.
+"""Validation of a Job's status by kube-apiserver. It is the same for the job controller and for others.
 
-In goes the job as it is to be and as it was, out come the causes to refuse it. A rule about a field is looked at when
-that field has changed: what was wrong before keeps nobody from writing something else.
+The input is the new job and the old one, and the result is the list of errors. Most rules about a field are checked
+only when the field has changed. So an old error does not prevent the change of another field.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _INTEGER = re.compile(r"[+-]?[0-9]+")
 
 
 def check_job_status(job: Obj, old: Obj) -> Iterator[Cause]:
-    """A status in itself, then as a change of the one before."""
+    """Check the status itself, and the change of the status."""
     spec, status, before = job["spec"], job.get("status") or {}, old.get("status") or {}
     yield from not_less_than_zero(status, "status", "active", "succeeded", "failed", "ready", "terminating")
     yield from _uncounted_uids(status)
@@ -37,7 +37,7 @@ def _uncounted_uids(status: Obj) -> Iterator[Cause]:
     uncounted = status.get("uncountedTerminatedPods") or {}
     for name in ("succeeded", "failed"):
         uids = uncounted.get(name) or []
-        # A pod has either succeeded or failed.
+        # A pod that has succeeded cannot also have failed.
         earlier = (uncounted.get("succeeded") or []) if name == "failed" else []
         told = repeats([*earlier, *uids])[len(earlier) :]
         for index, (uid, again) in enumerate(zip(uids, told, strict=True)):
@@ -141,7 +141,7 @@ def _change(spec: Obj, status: Obj, before: Obj) -> Iterator[Cause]:
         if _is(before, terminal) and not _is(status, terminal):
             yield _conditions(f"cannot disable the terminal {terminal}=True condition")
     elastic = spec.get("completionMode") == "Indexed" and spec.get("completions") == spec.get("parallelism")
-    # An elastic job that shrinks has fewer that succeeded.
+    # When an elastic job shrinks, its number of succeeded pods can decrease.
     for name in ("failed",) if elastic else ("failed", "succeeded"):
         count = status.get(name) or 0
         if count < (before.get(name) or 0):
@@ -177,7 +177,7 @@ def _time(value: Any) -> datetime:
 
 
 def _interval(text: str, completions: int) -> tuple[int, int] | str:
-    """Where an interval of indexes begins and ends, or what is wrong with it."""
+    """The first and the last index of an interval, or the error text."""
     parts = text.split("-")
     if len(parts) > 2:
         return (
@@ -196,14 +196,14 @@ def _interval(text: str, completions: int) -> tuple[int, int] | str:
 
 
 def _intervals(text: str, completions: int) -> Iterator[tuple[int, int]]:
-    """The intervals that can be read."""
+    """All valid intervals."""
     for part in text.split(","):
         if not isinstance(read := _interval(part, completions), str):
             yield read
 
 
 def _misread(text: str, completions: int) -> str:
-    """What is wrong with intervals of indexes, ``""`` if nothing is."""
+    """The error of a list of intervals. Empty if there is none."""
     before: int | None = None
     for part in text.split(",") if text else ():
         read = _interval(part, completions)

@@ -1,4 +1,4 @@
-"""Which strategy each kind has."""
+"""The strategy of each kind."""
 
 from __future__ import annotations
 
@@ -81,9 +81,9 @@ _STRATEGIES: dict[tuple[str, str], Callable[[Resource], Strategy]] = {
 
 def strategy_for(resource: Resource, addresses: ServiceAddresses) -> Strategy:
     """
-    How objects of a built-in resource are written.
+    The strategy for a built-in resource.
 
-    :param addresses: the cluster's, for services
+    :param addresses: the cluster IPs and node ports in use, for services
     """
     if (resource.group, resource.plural) == ("", "services"):
         return ServiceStrategy(resource, addresses)

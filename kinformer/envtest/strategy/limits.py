@@ -1,4 +1,4 @@
-"""What a namespace limits: the quotas of all that is in it, and the ranges for each part."""
+"""The limits of a namespace: quotas for all of its objects together, and limit ranges for each object."""
 
 from __future__ import annotations
 
@@ -71,7 +71,8 @@ def _check_range(limit: Obj, kind: str, path: str) -> Iterator[Cause]:
         yield from _check_order(limit, kind, name, path)
 
 
-#: Of two amounts, the first is not to be more than the second; the third says what is told, and where.
+#: Pairs of amounts of which the first may not be greater than the second. The other two are the field and the text of
+#: the error.
 _ORDER = (
     ("min", "max", "min", "min value {0} is greater than max value {1}"),
     ("min", "defaultRequest", "defaultRequest", "min value {0} is greater than default request value {1}"),
@@ -154,7 +155,7 @@ def _is_huge_pages(name: str) -> bool:
     return name.removeprefix("requests.").startswith("hugepages-")
 
 
-#: How many scopes are looked at: there are eight, and each complaint shows all that were sent.
+#: The most scopes that are checked. There are only eight valid ones, and each error shows the whole list.
 _MOST_SCOPES = 100
 
 

@@ -1,4 +1,4 @@
-"""What holds for the metadata of every object: names, labels, annotations, finalizers, owners; and for its changes.
+"""Validation of the metadata of all kinds: names, labels, annotations, finalizers, owners, and changes of these.
 
 The rules and their texts are apimachinery's.
 """
@@ -26,18 +26,18 @@ __all__ = (
 
 _ANNOTATIONS_LIMIT: Final = 256 * 1024
 
-#: What is wrong with a name, in as many texts as there are things wrong.
+#: A rule for names. It returns the texts of all errors.
 NameRule = Callable[[str], list[str]]
 
 
 def path_segment(value: str) -> list[str]:
-    """The name of a role or a binding: anything that fits into an URL."""
+    """The errors of a role's or a binding's name. Every name that can be a part of a URL is valid."""
     if value in (".", ".."):
         return [f"may not be '{value}'"]
     return [f"may not contain '{illegal}'" for illegal in "/%" if illegal in value]
 
 
-# The same keys and values come again and again, and each is looked at up to three times in one update.
+# The same keys and values occur often, and one update checks each of them up to three times.
 _key_errors = lru_cache(maxsize=4096)(lambda key: tuple(label_key_errors(key)))
 _value_errors = lru_cache(maxsize=4096)(lambda value: tuple(label_value_errors(value)))
 
@@ -101,7 +101,7 @@ def _validate_finalizers(finalizers: Sequence[str]) -> Iterator[Cause]:
 
 
 def check_finalizer_names(finalizers: Sequence[str]) -> Iterator[Cause]:
-    """What built-in kinds ask of finalizers besides: to say whose they are."""
+    """Check the rule for finalizers of built-in kinds: a finalizer is a standard one, or has a domain."""
     for index, name in enumerate(finalizers):
         if "/" not in name and name not in _STANDARD_FINALIZERS:
             text = f'Invalid value: "{name}": name is neither a standard finalizer name nor is it fully qualified'
@@ -112,15 +112,15 @@ def validate_metadata(
     metadata: Mapping[str, Any], name_rule: NameRule, old: Mapping[str, Any] | None = None
 ) -> list[Cause]:
     """
-    What is wrong with an object's metadata, whatever its kind.
+    Check an object's metadata, for any kind.
 
-    :param old: what it was, if nothing is wrong with the change: then most of it has been looked at
+    :param old: the old metadata, if the change is valid. Most of the metadata is then checked already
     """
     causes: list[Cause] = []
     if old is not None and all(metadata.get(name) == old.get(name) for name in ("name", "generateName", "finalizers")):
         return causes
     if prefix := metadata.get("generateName"):
-        # A prefix may end with a dash, which what is made of it will not.
+        # A prefix may end with a dash, because the generated name does not end there.
         wrong = name_rule(f"{prefix[:-1]}a" if prefix.endswith("-") and len(prefix) > 1 else prefix)
         causes += [
             Cause("metadata.generateName", "FieldValueInvalid", f'Invalid value: "{prefix}": {why}') for why in wrong
@@ -142,7 +142,7 @@ def validate_metadata(
 
 
 def validate_metadata_update(metadata: Mapping[str, Any], old: Mapping[str, Any]) -> list[Cause]:
-    """What may not change about an object's metadata."""
+    """Check the fields of an object's metadata that may not change."""
     causes: list[Cause] = []
     if old.get("deletionTimestamp") is not None:
         before = old.get("finalizers") or ()
@@ -160,7 +160,7 @@ def validate_metadata_update(metadata: Mapping[str, Any], old: Mapping[str, Any]
     if (generation := metadata.get("generation", 0)) < old.get("generation", 0):
         text = f"Invalid value: {generation}: must not be decremented"
         causes.append(Cause("metadata.generation", "FieldValueInvalid", text))
-    # What is as it was has been found to be right.
+    # Unchanged values were checked when they were stored.
     if (labels := metadata.get("labels")) and labels != old.get("labels"):
         causes += validate_labels(labels, "metadata.labels")
     if (annotations := metadata.get("annotations")) and annotations != old.get("annotations"):

@@ -1,4 +1,4 @@
-"""Ingresses and network policies: what they get by default, and what may be in them."""
+"""Ingresses and network policies: their defaults and validation."""
 
 from __future__ import annotations
 
@@ -250,7 +250,7 @@ def _check_backend(backend: Obj, path: str) -> Iterator[Cause]:
 
 
 def _check_reference(reference: Obj, path: str) -> Iterator[Cause]:
-    """What says of another object which it is."""
+    """Check a reference to another object."""
     if (group := reference.get("apiGroup")) is not None:
         yield from check_names(group, f"{path}.apiGroup", dns1123_subdomain_errors)
     for name in ("kind", "name"):

@@ -1,4 +1,4 @@
-"""What a pod's spec may say of where it runs, whom it asks for names, and what must be true before it is ready."""
+"""Validation of the parts of a pod's spec for scheduling, DNS, and the gates of readiness and scheduling."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _check_weight(one: Obj, path: str) -> Iterator[Cause]:
 
 
 def check_node_selector(selector: Obj, path: str) -> Iterator[Cause]:
-    """Terms for nodes, one of which must fit."""
+    """Check a node selector. A node must match one of its terms."""
     terms = selector.get("nodeSelectorTerms") or ()
     if not terms:
         yield required(f"{path}.nodeSelectorTerms", "must have at least one node selector term")
@@ -116,9 +116,9 @@ def _check_pod_term(term: Obj, path: str) -> Iterator[Cause]:
 
 
 def check_spread(constraints: list[Obj], path: str) -> Iterator[Cause]:
-    """Topology spread constraints."""
+    """Check topology spread constraints."""
     pairs = [(one.get("topologyKey"), one.get("whenUnsatisfiable", "")) for one in constraints]
-    # The last of those that are alike is the one that nothing is said of.
+    # Of equal constraints, all but the last are reported.
     alike = repeats(reversed(pairs))[::-1]
     for index, one in enumerate(constraints):
         here = f"{path}[{index}]"
@@ -165,7 +165,7 @@ def check_dns(config: Obj | None, policy: Any, path: str) -> Iterator[Cause]:
         yield invalid(f"{path}.searches", searches, f"must not have more than {_MOST_SEARCHES} search paths")
     for index, search in enumerate(searches):
         if search != ".":
-            # A label of a search path may begin with an underscore, as those of services in DNS do.
+            # A label of a search path may begin with an underscore, as the labels of DNS services do.
             plain = search.removesuffix(".").replace("_", "a")
             for why in dns1123_subdomain_errors(plain):
                 yield invalid(f"{path}.searches[{index}]", search, why)
@@ -189,7 +189,7 @@ def _check_address(text: str, field: str) -> Iterator[Cause]:
 
 
 def check_gates(spec: Obj, path: str) -> Iterator[Cause]:
-    """What must be true before the pod is ready, and what must be gone before it is scheduled."""
+    """Check the readiness gates and the scheduling gates."""
     for index, gate in enumerate(spec.get("readinessGates") or ()):
         here = f"{path}.readinessGates[{index}].conditionType"
         yield from check_names(gate.get("conditionType", ""), here, label_key_errors)

@@ -1,4 +1,4 @@
-"""What may be in a pod's spec, and which of it may change once there is a pod."""
+"""Validation of a pod's spec, and of its changes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _UPDATABLE = (
 
 
 def check_template(template: Obj, path: str) -> Iterator[Cause]:
-    """A pod template, wherever it stands."""
+    """Check a pod template."""
     metadata = template.get("metadata") or {}
     yield from validate_labels(metadata.get("labels") or {}, f"{path}.labels")
     yield from validate_annotations(metadata.get("annotations") or {}, f"{path}.annotations")
@@ -51,7 +51,9 @@ def check_template(template: Obj, path: str) -> Iterator[Cause]:
 
 def check_pod_spec(spec: Obj, path: str, of_pod: bool = False) -> Iterator[Cause]:
     """
-    :param of_pod: whether it is a pod's own, and not a template's
+    Check the spec of a pod or of a pod template.
+
+    :param of_pod: whether it is the spec of a pod
     """
     volumes: set[str] = set()
     if listed := spec.get("volumes"):
@@ -119,7 +121,7 @@ def _check_volumes(volumes: list[Obj], names: set[str], path: str) -> Iterator[C
 def _check_host_network(containers: list[Obj], path: str, of_pod: bool) -> Iterator[Cause]:
     for index, container in enumerate(containers):
         for place, port in enumerate(container.get("ports") or ()):
-            # What a template leaves out is filled in when a pod is made of it.
+            # A template may leave the host port out. It is set when a pod is made from the template.
             host_port = port.get("hostPort", 0)
             if (of_pod or host_port) and host_port != port.get("containerPort"):
                 text = "must match `containerPort` when `hostNetwork` is true"
@@ -156,7 +158,7 @@ def check_tolerations(tolerations: list[Obj], path: str) -> Iterator[Cause]:
 
 
 def check_pod_update(spec: Obj, old: Obj) -> Iterator[Cause]:
-    """Of a pod's spec only images, a deadline, and more tolerations may change."""
+    """Check that only those fields of a pod's spec change that may: images, the deadline, and new tolerations."""
     if spec == old:
         return
     for name in ("containers", "initContainers"):
@@ -186,7 +188,7 @@ def check_pod_update(spec: Obj, old: Obj) -> Iterator[Cause]:
 
 
 def _check_deadline(spec: Obj, old: Obj) -> Generator[Cause, None, bool]:
-    """:return: whether no more need be said"""
+    """:return: whether the other changes need no check"""
     deadline, before = spec.get("activeDeadlineSeconds"), old.get("activeDeadlineSeconds")
     field = "spec.activeDeadlineSeconds"
     if deadline is None:
@@ -212,7 +214,7 @@ def _check_added_tolerations(tolerations: list[Obj], old: list[Obj]) -> Iterator
 
 
 def _without_updatable(spec: Obj, old: Obj) -> Obj:
-    """The new spec with all that may change as it was."""
+    """The new spec, with the old values of all fields that may change."""
     munged = {**spec}
     for name in ("containers", "initContainers"):
         if spec.get(name):

@@ -1,7 +1,7 @@
-"""A pod's spec as kube-apiserver dumps it: its own types in JSON, with the names that they have in Go.
+"""The spec of a pod as kube-apiserver prints it: its internal type as JSON, with the names of Go's fields.
 
-A change of what may not change in a pod is refused with the difference between two such dumps. What is in a dump is in
-the order of the types, whether it is set or not.
+If an update changes a field that may not change, the error has the difference between two such texts. Fields are in the
+order of the Go types, including those that are not set.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from typing import Any
 
 __all__ = ("spec_difference",)
 
-#: Dumps of more lines are not compared: nobody reads that, and it would take seconds.
+#: The limit of lines. Longer texts are not compared, because that would take seconds and nobody would read the result.
 _MOST_LINES = 5000
 
-#: Each line: a type and its fields. ``#`` is a number, ``?`` a truth, ``%`` a quantity, ``-`` may be null (and holds
-#: the type that follows, if one does), ``=`` is a type that is always there, ``~`` is told with the fields that it has,
-#: and ``+`` takes in the fields of another type. All others are texts.
+#: Each line has a type and its fields. ``#`` marks a number, ``?`` a boolean, ``%`` a quantity, ``-`` a field that may
+#: be null. The type of its value follows, if it is listed here. ``=`` marks a type that is never null, ``~`` a value
+#: that is printed with only the fields that are set, and ``+`` a type whose fields are included. All other fields are
+#: strings.
 _TYPES = """
 PodSpec Volumes-Volume InitContainers-Container Containers-Container EphemeralContainers-EphemeralContainer \
 RestartPolicy TerminationGracePeriodSeconds- ActiveDeadlineSeconds- DNSPolicy NodeSelector- ServiceAccountName \
@@ -128,16 +129,16 @@ HTTPHeader Name Value
 NodeSelectorRequirement Key Operator Values-
 """
 _ZERO = {"": "", "#": 0, "?": False, "%": "0", "-": None, "~": None}
-#: What a pod's security context has in the dump, and its spec in the API.
+#: Fields that belong to the security context in the printed text, and to the spec in the API.
 _OF_HOST = ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers")
 
 
 def spec_difference(old: dict[str, Any], new: dict[str, Any]) -> str:
-    """The lines that differ between two specs of pods, with three lines around them."""
+    """The difference between two specs of pods, with three lines of context."""
     before, after = (_dump(spec) for spec in (old, new))
     if max(len(before), len(after)) > _MOST_LINES:
         return "(the difference is too long to be shown)\n"
-    # The first two lines would name the files.
+    # The first two lines are for the names of files.
     return "".join(list(difflib.unified_diff(before, after, n=3))[2:])
 
 
@@ -157,7 +158,7 @@ def _types() -> dict[str, list[str]]:
 
 @cache
 def _fields(type_: str) -> tuple[tuple[str, str, str], ...]:
-    """The fields of a type: name, sign, and the type of what it holds."""
+    """The fields of a type: the name, the mark, and the type of the value."""
     return tuple(_read_fields(type_))
 
 
@@ -191,7 +192,7 @@ def _field(value: Any, sign: str, held: str) -> Any:
 
 
 def _named(value: Any) -> Any:
-    """Parts of pods that hardly any has: as the API has them, with their names begun as Go's are."""
+    """A rare part of a pod. It is printed as the API has it, with capital letters at the beginning of names."""
     if isinstance(value, dict):
         return {name[:1].upper() + name[1:]: _named(one) for name, one in value.items()}
     return [_named(one) for one in value] if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""What the API says about pods that are right, but hardly meant so: in the words, and the order, of kube-apiserver."""
+"""Warnings about pods that are valid but probably not intended. The texts and their order are kube-apiserver's."""
 
 from __future__ import annotations
 
@@ -47,8 +47,9 @@ _NO_SELECTOR = "a null labelSelector results in matching no pod"
 
 def pod_warnings(pod: Obj, path: str = "") -> Iterator[str]:
     """
-    :param pod: a pod, or a template of some
-    :param path: where the template is, with a dot at the end
+    The warnings about a pod or a pod template.
+
+    :param path: the path of the template, with a dot at the end. Empty for a pod
     """
     spec, annotations = pod.get("spec") or {}, (pod.get("metadata") or {}).get("annotations") or {}
     here = f"{path}spec"
@@ -129,7 +130,7 @@ def _repeated(items: Any, name: str, path: str) -> Iterator[str]:
 def _parts_of_bytes(amounts: Obj | None, path: str) -> Iterator[str]:
     for name in ("memory", "ephemeral-storage"):
         text = (amounts or {}).get(name)
-        # Only thousandths make parts of bytes; most amounts have none, and are not parsed for it.
+        # Only an amount in thousandths can have parts of bytes. Most amounts are not, so they need no parsing.
         if text and text[-1] == "m" and Quantity.parse(text).milli_value() % 1000:
             yield f'{path}[{name}]: fractional byte value "{text}" is invalid, must be an integer'
 
@@ -139,7 +140,7 @@ def _hidden_variables(variables: Any, path: str) -> Iterator[str]:
     for index, variable in enumerate(variables):
         name, value = variable.get("name", ""), variable.get("value", "")
         reference = f"$({name})"
-        # One that says more than the one before is fine: PATH=$(PATH):/more.
+        # A variable that extends its previous value is fine: PATH=$(PATH):/more.
         builds_on = variable.get("valueFrom") is None and reference in value and value != reference
         if name in seen and not builds_on:
             yield f'{path}[{index}]: hides previous definition of "{name}", which may be dropped when using apply'

@@ -1,4 +1,4 @@
-"""Pods."""
+"""How pods are written."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ _ZERO = ("0", "")
 
 class PodStrategy(Strategy):
     """
-    A pod gets a grace period when it is deleted, unless no node has it or it is over; and the quality of service
-    class, tolerations and priority that admission would give it.
+    How pods are written.
+
+    A delete has a grace period, except for a pod that has no node or has finished. A new pod gets the quality of
+    service class, the tolerations and the priority that admission plugins set in the real server.
     """
 
     returns_deleted = True
@@ -44,7 +46,7 @@ class PodStrategy(Strategy):
     defaults_leave_metadata = True
 
     def warnings_of_change(self, obj: Obj, old: Obj | None) -> list[str]:
-        # Changes of pods are mostly not made by people, whom warnings are for.
+        # Most changes of pods come from programs, and warnings are for people.
         return list(pod_warnings(obj)) if old is None else []
 
     def default(self, obj: Obj) -> None:
@@ -53,7 +55,7 @@ class PodStrategy(Strategy):
             _one_address(status)
 
     def read_fields(self, obj: Obj) -> dict[str, str]:
-        # That a pod may be asked for by all of its addresses is known to the API, and never came to be.
+        # The API accepts the field `status.podIPs`, but the real server never gives it a value.
         return {**super().read_fields(obj), "status.podIPs": ""}
 
     def prepare_for_create(self, obj: Obj) -> None:
@@ -114,7 +116,7 @@ class PodStrategy(Strategy):
 
 
 def _only(subresource: str, obj: Obj, old: Obj) -> None:
-    """Of a pod that is written through such a subresource, only what the subresource is about is new."""
+    """Undo all changes that do not belong to this subresource of a pod."""
     spec, metadata = obj["spec"], {**old["metadata"]}
     for name in ("managedFields", "resourceVersion"):
         with_field(metadata, name, obj["metadata"].get(name))
@@ -141,7 +143,7 @@ def _resized(container: Obj, before: Obj) -> Obj:
 
 
 def _one_address(status: Obj) -> None:
-    """``podIP`` and the first of ``podIPs`` are one and the same; who changes the first alone changes both."""
+    """``podIP`` and the first of ``podIPs`` are the same address. A change of ``podIP`` alone changes both."""
     address, addresses = status.get("podIP"), status.get("podIPs") or []
     if address and (not addresses or addresses[0].get("ip") != address):
         status["podIPs"] = [{"ip": address}]
@@ -150,7 +152,7 @@ def _one_address(status: Obj) -> None:
 
 
 def _tolerate(spec: Obj) -> None:
-    """A pod stays five minutes on a node that is not ready or not reachable, unless it says otherwise."""
+    """Let a pod stay five minutes on a node that is not ready or not reachable, unless it has other tolerations."""
     tolerations: list[Obj] = spec.get("tolerations") or []
     for key in (_NOT_READY, _UNREACHABLE):
         if not any(
@@ -162,7 +164,7 @@ def _tolerate(spec: Obj) -> None:
 
 
 def qos_class(spec: Obj) -> str:
-    """Guaranteed, Burstable or BestEffort, by what the containers request and are limited to."""
+    """Guaranteed, Burstable or BestEffort. It depends on the requests and limits of the containers."""
     if (of_pod := spec.get("resources")) and (of_pod.get("requests") or of_pod.get("limits")):
         containers: list[Any] = [{"resources": of_pod}]
     else:

@@ -1,4 +1,4 @@
-"""Defaults of pods' specs, wherever they stand: in a pod, or in a template of one."""
+"""Defaults of pod specs, in pods and in pod templates."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def default_template(template: Obj) -> None:
 
 
 def default_pod(spec: Obj) -> None:
-    """What a pod's own spec gets; a template's does without what only a pod is to have."""
+    """Set the defaults of a pod's own spec. Some of them are not set in templates."""
     default_pod_spec(spec)
     for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
         resources = container["resources"]
@@ -35,7 +35,9 @@ def default_pod(spec: Obj) -> None:
 
 
 def _default_pod_resources(spec: Obj, resources: Obj) -> None:
-    """A pod that is limited as a whole requests what its containers do, or else as much as it is limited to."""
+    """
+    Set the requests of a pod that has limits as a whole: the sum of its containers' requests, otherwise the limits.
+    """
     limits = resources.get("limits")
     if not limits:
         return
@@ -53,7 +55,7 @@ def _default_pod_resources(spec: Obj, resources: Obj) -> None:
 
 
 def default_pod_spec(spec: Obj) -> None:
-    """What every pod spec gets, in a pod or in a template."""
+    """Set the defaults of a pod spec, in a pod or in a template."""
     spec.setdefault("restartPolicy", "Always")
     spec.setdefault("terminationGracePeriodSeconds", 30)
     spec.setdefault("dnsPolicy", "ClusterFirst")
@@ -94,7 +96,7 @@ def _default_container(container: Obj) -> None:
 
 
 def _tag(image: str) -> str:
-    """An image's tag; ``latest`` where it has neither tag nor digest."""
+    """The tag of an image. It is ``latest`` if the image has neither a tag nor a digest."""
     if "@" in image:
         name, _, _ = image.partition("@")
         return name.rpartition("/")[2].partition(":")[2]
@@ -200,7 +202,7 @@ def default_volume(volume: Obj) -> None:
 
 
 def default_volume_source(volume: Obj) -> None:
-    """What the source of a volume gets, whichever it is; that of a persistent volume too."""
+    """Set the defaults of a volume's source, also for a persistent volume."""
     for name in volume:
         if (default := _VOLUMES.get(name)) is not None and isinstance(volume[name], dict):
             default(volume[name])

@@ -1,4 +1,4 @@
-"""ValidatingAdmissionPolicies and their bindings, as objects: what one may look like."""
+"""Validation of ValidatingAdmissionPolicies and their bindings."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _line_end = re.compile(r"[\n\r]").search
 
 
 class PolicyStrategy(AdmissionPolicyStrategy):
-    """Policies that validate."""
+    """Validating admission policies."""
 
     def validate(self, obj: Obj) -> list[Cause]:
         return list(_check_policy(obj))
@@ -48,7 +48,7 @@ class PolicyStrategy(AdmissionPolicyStrategy):
 
 
 class BindingStrategy(AdmissionBindingStrategy):
-    """What says where a policy applies, and with which parameters."""
+    """Policy bindings, which say where a policy applies and with which parameters."""
 
     def validate(self, obj: Obj) -> list[Cause]:
         return list(_check_binding(obj.get("spec") or {}))

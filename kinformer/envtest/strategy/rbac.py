@@ -16,7 +16,7 @@ _GROUP = "rbac.authorization.k8s.io"
 
 
 class RoleStrategy(Strategy):
-    """Roles, of a namespace and of the cluster."""
+    """Roles and cluster roles."""
 
     allow_create_on_update = True
     checks_metadata_again = True
@@ -58,7 +58,7 @@ def _check_rule(rule: Obj, namespaced: bool, path: str) -> Iterator[Cause]:
 
 
 class BindingStrategy(Strategy):
-    """Who has a role; which role that is never changes."""
+    """Role bindings and cluster role bindings. Their role never changes."""
 
     allow_create_on_update = True
     checks_metadata_again = True

@@ -1,4 +1,4 @@
-"""As whom a pod and its containers may run."""
+"""Validation of the security contexts of pods and containers."""
 
 from __future__ import annotations
 

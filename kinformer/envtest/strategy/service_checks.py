@@ -1,4 +1,4 @@
-"""What may be in a service's spec, and what of it may change."""
+"""Validation of services, and of their changes."""
 
 from __future__ import annotations
 
@@ -169,10 +169,10 @@ def _check_ports_together(ports: list[Obj], kind: str) -> Iterator[Cause]:
 
 
 def _check_balancer(spec: Obj, kind: str) -> Iterator[Cause]:
-    """What only services of load balancers have."""
+    """Check the fields that only services with a load balancer may have."""
     only = "may only be used when `type` is 'LoadBalancer'"
     if ranges := spec.get("loadBalancerSourceRanges"):
-        # The real server writes this name with a capital.
+        # The real server writes this name with a capital letter.
         path = "spec.LoadBalancerSourceRanges"
         if kind != "LoadBalancer":
             yield forbidden(path, only)
@@ -236,7 +236,7 @@ def check_service_update(spec: Obj, old: Obj) -> Iterator[Cause]:
 
 
 def _check_same(values: list[str], before: list[str], name: str, spec: Obj) -> Iterator[Cause]:
-    """The first address and the first family stay; a second one may come and go."""
+    """Check that the first address or family does not change. A second one may be added and removed."""
     field = f"spec.{name}"
     what = {"clusterIPs": "clusterIP", "ipFamilies": "ipFamily"}[name]
     if len(values) == len(before):
@@ -254,7 +254,7 @@ def _check_same(values: list[str], before: list[str], name: str, spec: Obj) -> I
 
 
 def check_service_status(service: Obj, old: Obj) -> Iterator[Cause]:
-    """Where the load balancer is, which only a service of that type has."""
+    """Check the addresses of the load balancer in the status. Only services of that type may have them."""
     points, before = _ingress_of(service), _ingress_of(old)
     field = "status.loadBalancer.ingress"
     if points and service["spec"].get("type") != "LoadBalancer":

@@ -1,4 +1,4 @@
-"""Services, and the addresses and ports of the cluster that they take."""
+"""Services, and the cluster IPs and node ports that they use."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _WITH_PORTS = ("LoadBalancer", "NodePort")
 
 class ServiceAddresses:
     """
-    Which cluster IPs and node ports are taken, as the stored services tell; and the next ones that are free.
+    The cluster IPs and node ports that the stored services use, and the next free ones.
 
-    It follows the storage, so that whatever ends a service frees what it had.
+    It follows the changes of the storage. So an address is free again as soon as its service is gone, for any reason.
     """
 
     def __init__(self, storage: Storage):
@@ -46,7 +46,7 @@ class ServiceAddresses:
         storage.listeners.append(self._follow)
 
     def load(self, storage: Storage) -> None:
-        """Take note of what a storage that was read back holds."""
+        """Add the services of a storage that was read from disk."""
         for version in storage.log(_SERVICES).select(""):
             self._take(version.key, version.decode())
 
@@ -78,7 +78,10 @@ class ServiceAddresses:
 
     def new_port(self, taken: set[int]) -> int:
         """
-        :param taken: ports that the service has already
+        A free node port.
+
+        :param taken: more ports that are not free: those of the present service
+        :raises StatusError: InternalError if no port is free
         """
         for _ in _NODE_PORTS:
             port = _NODE_PORTS[self._next_port]
@@ -201,7 +204,9 @@ class ServiceStrategy(Strategy):
 
 
 def _normalise_addresses(spec: Obj) -> None:
-    """``clusterIP`` and the first of ``clusterIPs`` are one and the same, whichever was given."""
+    """
+    ``clusterIP`` and the first of ``clusterIPs`` are the same address. If one is missing, it is set from the other.
+    """
     if spec["type"] == "ExternalName":
         return
     if spec.get("clusterIP") and not spec.get("clusterIPs"):
@@ -214,7 +219,7 @@ def _default_families(spec: Obj) -> None:
     if spec["type"] == "ExternalName":
         return
     if spec.get("clusterIP") == "None" and not spec.get("selector"):
-        # Who lists the endpoints of such a service by hand may have any family.
+        # Somebody who writes the endpoints of such a service by hand may use any family.
         spec.setdefault("ipFamilyPolicy", "RequireDualStack")
         if spec["ipFamilyPolicy"] != "SingleStack":
             families = spec.get("ipFamilies") or ["IPv4"]
@@ -224,7 +229,7 @@ def _default_families(spec: Obj) -> None:
 
 
 def _keep_allocated(spec: Obj, before: Obj) -> None:
-    """An update that leaves out what was allocated keeps it, where its type still has such things."""
+    """Keep the addresses, ports and the like that an update leaves out, if the new type of the service has them."""
     if spec["type"] == "ExternalName":
         if before.get("type") != "ExternalName":
             for name in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
@@ -252,7 +257,9 @@ def _keep_allocated(spec: Obj, before: Obj) -> None:
 
 
 def _keep_ports(spec: Obj, before: Obj) -> None:
-    """A port without a node port keeps what the port of its name had; those of a type without any are dropped."""
+    """
+    A port without a node port keeps that of the old port with the same name. A type without node ports drops them.
+    """
     had, ports = before.get("ports") or (), spec.get("ports") or ()
     if before.get("type") not in _WITH_PORTS:
         return

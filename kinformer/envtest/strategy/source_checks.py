@@ -1,4 +1,4 @@
-"""What containers and volumes take their values and files from."""
+"""Validation of the sources of environment variables and volumes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kinformer.meta.validation import dns1123_label_errors, dns1123_subdomain_er
 
 __all__ = ("check_env", "check_env_from", "check_volume_source")
 
-#: Fields of a pod that can be told at all, and those that variables and files are filled with.
+#: The fields of a pod that have a value at all, and those that variables and files may use.
 _FIELDS = frozenset(
     (
         *("metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid"),
@@ -110,7 +110,7 @@ def _check_told_field(told: Obj, supported: tuple[str, ...], path: str) -> Itera
     elif subscript[1] not in ("metadata.annotations", "metadata.labels"):
         yield invalid(here, label, f"error converting fieldPath: field label does not support subscript: {label}")
     else:
-        # The real server tells these at the reference, not at its path.
+        # The real server reports these at the reference, not at its path.
         key = subscript[2].lower() if subscript[1] == "metadata.annotations" else subscript[2]
         for why in label_key_errors(key):
             yield invalid(path, key, why)
@@ -143,7 +143,7 @@ def check_env_from(source: Obj, path: str, index: int) -> Iterator[Cause]:
             yield required(f"{here}.{kind}.name")
         else:
             yield from check_names(name, f"{here}.{kind}.name", dns1123_subdomain_errors)
-    # The real server tells this at the list, not at the one source.
+    # The real server reports this at the list, not at the source.
     if not kinds:
         yield invalid(path, "", "must specify one of: `configMapRef` or `secretRef`")
     elif len(kinds) > 1:
@@ -205,7 +205,7 @@ def _check_nfs(source: Obj, path: str) -> Iterator[Cause]:
 
 
 def _check_downward(source: Obj, path: str) -> Iterator[Cause]:
-    # The real server tells these at the source, not at the one file.
+    # The real server reports these at the source, not at the file.
     for file in source.get("items") or ():
         yield from _check_told_file(file, path)
 

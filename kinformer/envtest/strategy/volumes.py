@@ -1,4 +1,4 @@
-"""Persistent volumes and claims, and the classes and drivers behind them."""
+"""Persistent volumes and claims, storage classes, and the drivers of storage."""
 
 from __future__ import annotations
 
@@ -175,7 +175,10 @@ class ClaimStrategy(Strategy):
 
 
 def _one_source(spec: Obj) -> None:
-    """``dataSource`` is the older name of a ``dataSourceRef`` in the same namespace: each gives the other."""
+    """
+    ``dataSource`` is the older name of a ``dataSourceRef`` in the same namespace. If one is missing, it is set from the
+    other.
+    """
     source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
     if source is not None and reference is None:
         spec["dataSourceRef"] = {**source}
@@ -241,7 +244,7 @@ def _storage(of: Any, name: str) -> Quantity:
 
 
 class ClassStrategy(Strategy):
-    """Storage classes."""
+    """How storage classes are written."""
 
     returns_deleted = True
     _fixed = ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode")
@@ -301,7 +304,7 @@ class DriverStrategy(Strategy):
         spec.setdefault("volumeLifecycleModes", ["Persistent"])
 
     def prepare_for_create(self, obj: Obj) -> None:
-        """Only its changes are counted: a driver that has never changed has no generation."""
+        """Do not set the generation. It counts changes, and a driver that was never changed has none."""
 
     def validate(self, obj: Obj) -> list[Cause]:
         return list(_check_driver(obj["spec"]))
@@ -335,7 +338,7 @@ def _check_driver(spec: Obj) -> Iterator[Cause]:
 
 
 class NodeDriversStrategy(Strategy):
-    """The drivers of a node."""
+    """How CSINodes are written. A CSINode lists the drivers of a node."""
 
     returns_deleted = True
     allow_unconditional_update = False

@@ -1,4 +1,4 @@
-"""The configurations of admission webhooks."""
+"""The configurations of admission webhooks: their defaults and validation."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _URL = "; desired format: https://host[/path]"
 
 
 class WebhookStrategy(Strategy):
-    """Webhooks that validate."""
+    """Validating webhooks."""
 
     has_generation = True
     allow_unconditional_update = False
@@ -83,7 +83,7 @@ class WebhookStrategy(Strategy):
 
 
 class MutatingWebhookStrategy(WebhookStrategy):
-    """Webhooks that change objects."""
+    """Mutating webhooks."""
 
     def default(self, obj: Obj) -> None:
         super().default(obj)
@@ -113,7 +113,9 @@ def _check(webhook: Obj, field: str) -> Iterator[Cause]:
 
 def check_match_conditions(conditions: Sequence[Obj], field: str, *, has_params: bool = False) -> Iterator[Cause]:
     """
-    :param has_params: whether they may name parameters
+    Check match conditions.
+
+    :param has_params: whether they may use the variable ``params``
     """
     if len(conditions) > _MOST_CONDITIONS:
         text = f"Too many: {len(conditions)}: must have at most {_MOST_CONDITIONS} items"
@@ -208,7 +210,7 @@ def _check_client(client: Obj, field: str) -> Iterator[Cause]:
 
 
 def check_client_service(service: Obj, field: str) -> Iterator[Cause]:
-    """The service that a webhook is behind."""
+    """Check the reference to the service of a webhook."""
     for name in ("name", "namespace"):
         if not service.get(name):
             yield required(f"{field}.{name}")
@@ -230,7 +232,7 @@ def check_client_service(service: Obj, field: str) -> Iterator[Cause]:
 
 
 def check_url(url: str, field: str) -> Iterator[Cause]:
-    """The URL at which a webhook is."""
+    """Check the URL of a webhook."""
     try:
         parts = urlsplit(url)
     except ValueError as error:
@@ -253,9 +255,9 @@ def check_review_versions(
     versions: Sequence[str], field: str, told: str = f"must specify one of {', '.join(_VERSIONS)}"
 ) -> Iterator[Cause]:
     """
-    The versions of reviews that a webhook understands.
+    Check the versions of reviews that a webhook accepts.
 
-    :param told: what is said if there are none
+    :param told: the error text if there are none
     """
     if not versions:
         yield required(field, told)

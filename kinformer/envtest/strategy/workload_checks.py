@@ -1,4 +1,4 @@
-"""What may be in the specs of the kinds that make pods."""
+"""Validation of the specs of kinds that make pods."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ _BAD_PERCENT = (
 
 
 def _check_always(template: Obj, path: str, kind: str) -> Iterator[Cause]:
-    """Pods that are replaced when they are gone have no end of their own."""
+    """
+    Check that pods that are replaced when they end have no end of their own: no other restart policy, no deadline.
+    """
     spec = template.get("spec") or {}
     if (policy := spec.get("restartPolicy")) != "Always":
         yield not_supported(f"{path}.spec.restartPolicy", policy, ("Always",))
@@ -278,7 +280,7 @@ def _check_zone(zone: str | None, field: str) -> Iterator[Cause]:
     if zone.lower() == "local":
         text = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
         yield invalid(field, zone, text)
-    elif not _is_zone(zone) and _is_zone("UTC"):  # who does not know this one knows none
+    elif not _is_zone(zone) and _is_zone("UTC"):  # without UTC there is no time zone data, so no zone can be checked
         yield invalid(field, zone, f"unknown time zone {zone}")
 
 
@@ -331,7 +333,7 @@ _TOTAL = "cannot be greater than status.replicas"
 
 
 def check_replica_counts(status: Obj, *names: str) -> Iterator[Cause]:
-    """Counts of replicas in a status: not negative, and none more than all (which come first)."""
+    """Check the counts of replicas in a status. None is negative, and none is greater than the total."""
     yield from not_less_than_zero(status, "status", "replicas", *names, "observedGeneration")
     total, ready = status.get("replicas", 0), status.get("readyReplicas", 0)
     for name in names:

@@ -1,4 +1,4 @@
-"""Kinds that make pods: their defaults, selectors, statuses."""
+"""Kinds that make pods: their defaults, selectors, and statuses."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class PodTemplateStrategy(Strategy):
 
 
 class ControllerRevisionStrategy(Strategy):
-    """A past state of a set: it is what it is."""
+    """A past state of a set. Its data never changes."""
 
     def validate(self, obj: Obj) -> list[Cause]:
         causes = list(not_less_than_zero(obj, "", "revision"))
@@ -69,9 +69,9 @@ class ControllerRevisionStrategy(Strategy):
 
 class _Counting(Strategy):
     """
-    Kinds whose status counts pods.
+    Kinds with counts of pods in their status.
 
-    :cvar counted: of which pods there are counts, besides all
+    :cvar counted: the fields of these counts, besides ``replicas``
     """
 
     has_generation = True
@@ -86,7 +86,7 @@ class _Counting(Strategy):
 
 
 class _Selecting(Strategy):
-    """Kinds whose selector never changes: the pods that it no longer selected would be nobody's."""
+    """Kinds whose selector never changes. Otherwise pods that no longer match it would have no owner."""
 
     has_generation = True
     template = "spec.template"
@@ -261,7 +261,7 @@ _JOB_PREFIX = "batch.kubernetes.io/"
 
 
 class JobStrategy(Strategy):
-    """A job is told from all others by its uid, which its pods' labels and its selector have."""
+    """A job is identified by its uid. The labels of its pods and its selector contain the uid."""
 
     has_generation = True
     template = "spec.template"
@@ -274,7 +274,8 @@ class JobStrategy(Strategy):
         default_job(spec)
         labels = spec["template"].get("metadata", {}).get("labels")
         if labels and not obj["metadata"].get("labels"):
-            obj["metadata"]["labels"] = labels  # one and the same: what its pods are given later it has too
+            # The same dict on purpose: it shows prepare_for_create that the job has no labels of its own.
+            obj["metadata"]["labels"] = labels
 
     def deletion_warnings(self, said_what_happens: bool) -> list[str]:
         if said_what_happens:
@@ -311,12 +312,12 @@ class JobStrategy(Strategy):
         fixed = ["completions", "selector", "template", "completionMode", "podFailurePolicy", "backoffLimitPerIndex"]
         fixed += ["managedBy", "successPolicy"]
         if spec.get("completionMode") == "Indexed" and spec.get("completions") == spec.get("parallelism"):
-            fixed.remove("completions")  # an elastic job grows and shrinks
+            fixed.remove("completions")  # the completions of an elastic job may change
         return [cause for name in fixed for cause in immutable(spec.get(name), before.get(name), f"spec.{name}")]
 
 
 def default_job(spec: Obj) -> None:
-    """What a job's spec gets, in a job."""
+    """Set the defaults of a job's spec."""
     if spec.get("completions") is None and spec.get("parallelism") is None:
         spec["completions"] = spec["parallelism"] = 1
     spec.setdefault("parallelism", 1)
@@ -337,7 +338,7 @@ def default_job(spec: Obj) -> None:
     default_template(spec.setdefault("template", {}))
 
 
-_LONGEST_CRON_JOB = 52  # its jobs' names are eleven longer
+_LONGEST_CRON_JOB = 52  # the names of its jobs are eleven characters longer
 
 
 class CronJobStrategy(Strategy):
