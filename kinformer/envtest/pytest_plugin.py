@@ -119,24 +119,29 @@ async def _in_a_task(context: AbstractAsyncContextManager[T]) -> AsyncIterator[T
 
 _ASYNC = ("kinformer_api_server", "kinformer_client", "kinformer_fake_nodes")
 
-#: Those fixtures' functions as they are above, and as pytest-asyncio wants them.
+#: The functions of these fixtures: the ones above, and their copies for pytest-asyncio.
 _plain: dict[str, Any] = {}
 _declared: dict[str, Any] = {}
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_fixture_setup(fixturedef: Any, request: Any) -> Generator[None, Any, Any]:
-    """Say whose the async fixtures are: anyio's plugin takes those of its own tests, pytest-asyncio is told which."""
+    """
+    Give an async fixture to the right plugin: to anyio's plugin in a test that uses it, otherwise to pytest-asyncio.
+    """
     name = fixturedef.argname
     if name in _ASYNC and fixturedef.func.__module__ == __name__ and request.config.pluginmanager.hasplugin("asyncio"):
         plain = _plain.setdefault(name, fixturedef.func)
-        # It stays so until the next test has it set up: pytest-asyncio looks once more when it calls the test.
+        # It is set for each test that sets the fixture up. pytest-asyncio looks at the function again when it calls the
+        # test.
         fixturedef.func = plain if "anyio_backend" in request.fixturenames else _declare(name, plain)
     return (yield)
 
 
 def _declare(name: str, func: Any) -> Any:
-    """A copy of a function that is one of pytest-asyncio's fixtures; the function itself may be one of anyio's."""
+    """
+    A copy of a function, declared as a fixture for pytest-asyncio. The function itself stays usable for anyio's plugin.
+    """
     if name not in _declared:
         import pytest_asyncio
 
@@ -147,7 +152,7 @@ def _declare(name: str, func: Any) -> Any:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    # Those of kinformer.simulation stand here, so that its package is not imported where nobody simulates.
+    # The options of kinformer.simulation are declared here. So that package is not imported if no test uses it.
     group = parser.getgroup("kinformer", "simulated worlds")
     group.addoption("--simulate-plan", metavar="PLAN", help="Play this plan in tests with @simulate, and nothing else.")
     group.addoption("--simulate-seeds", metavar="N", help="How many random runs a test with @simulate has.")

@@ -134,7 +134,7 @@ def _write(operations: Operations, call: Call, before: list[str], note: Note) ->
 
 
 def _state(operations: Operations, call: Call, name: str) -> list[str]:
-    """The object as it is stored, as lines of YAML; none if there is no such object."""
+    """The stored object, as lines of YAML. Empty if it does not exist."""
     stored = operations.storage.get(call.resource.storage, call.namespace, name) if name else None
     if stored is None:
         return []

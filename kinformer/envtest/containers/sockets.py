@@ -74,7 +74,7 @@ async def serve_process(
 
             async def listen() -> None:
                 await _take_input(socket, send_input, process)
-                tasks.cancel_scope.cancel()  # nobody is there any more
+                tasks.cancel_scope.cancel()  # the client has disconnected
 
             tasks.start_soon(listen)
             said = await _outcome(function, process)
@@ -201,7 +201,7 @@ async def forward_ports(
 
             async def listen() -> None:
                 await _take_bytes(socket, senders)
-                tasks.cancel_scope.cancel()  # nobody is there any more
+                tasks.cancel_scope.cancel()  # the client has disconnected
 
             async with anyio.create_task_group() as serving:
                 for n, port in enumerate(ports):

@@ -1,9 +1,9 @@
 """SPDY/3.1, as far as port-forward needs it: bytes to frames, and frames to bytes.
 
-kubectl forwards ports over SPDY, which it carries inside a WebSocket. There is no Python library for SPDY that is
-maintained; this is the part that a server needs to take streams that a client opens. Flow control is left out, as in
-the Go library that Kubernetes uses. Headers are compressed over the whole connection, with the dictionary that the
-specification (draft 3, section 2.6.10.1) prescribes.
+kubectl forwards ports over SPDY, inside a WebSocket. There is no maintained Python library for SPDY. This is the part
+that a server needs for streams that a client opens. There is no flow control, as in the Go library that Kubernetes
+uses. Headers are compressed over the whole connection, with the dictionary of the specification (draft 3, section
+2.6.10.1).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _VERSION: Final = 3
 _SYN_STREAM, _SYN_REPLY, _RST_STREAM, _PING, _GOAWAY, _HEADERS = 1, 2, 3, 6, 7, 8
 _FIN: Final = 0x01
 
-#: Bytes of a frame, and of the headers in one, at most.
+#: The most bytes of a frame, and of the headers in a frame.
 _LONGEST_FRAME: Final = 1 << 20
 _LONGEST_HEADERS: Final = 1 << 16
 
@@ -52,7 +52,7 @@ _DICTIONARY: Final = b"".join(_sized(word.replace("_", " ")) for word in _WORDS.
 
 
 class SpdyError(Exception):
-    """What came is no SPDY/3.1."""
+    """The bytes are not valid SPDY/3.1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """Bytes of a stream; `ends` says that no more will come."""
+    """Bytes of a stream. `ends` is set if they are the last ones."""
 
     stream: int
     data: bytes
@@ -74,14 +74,14 @@ class Data:
 
 @dataclass(frozen=True, slots=True)
 class Reset:
-    """A stream is given up."""
+    """A stream is cancelled."""
 
     stream: int
 
 
 @dataclass(frozen=True, slots=True)
 class Pinged:
-    """A question whether this side is alive, to be sent back."""
+    """A ping. The receiver sends it back."""
 
     number: int
 
@@ -91,16 +91,16 @@ Frame: TypeAlias = Opened | Data | Reset | Pinged
 
 @dataclass(eq=False, slots=True)
 class SpdyReader:
-    """Makes frames of what the other side sends, however it is cut into pieces."""
+    """Decodes frames from received bytes. The pieces may be of any size."""
 
     _rest: bytes = b""
     _inflate: zlib._Decompress = field(default_factory=lambda: zlib.decompressobj(zdict=_DICTIONARY))
 
     def feed(self, data: bytes) -> Iterator[Frame]:
         """
-        The frames that are complete with these bytes. Settings, windows and farewells are passed over.
+        Take more bytes, and return the frames that are complete. Settings, window updates and GOAWAY are ignored.
 
-        :raises SpdyError: if they are no SPDY/3.1, or too long
+        :raises SpdyError: if the bytes are not SPDY/3.1, or a frame is too long
         """
         self._rest += data
         while len(self._rest) >= 8:
@@ -125,7 +125,7 @@ class SpdyReader:
             if flags & _FIN:
                 yield Data(stream, b"", True)
         elif kind in (_SYN_REPLY, _HEADERS):
-            self._headers(body[4:])  # the next headers cannot be unpacked without these
+            self._headers(body[4:])  # the headers must be read, because the next ones are compressed with their help
             if flags & _FIN:
                 yield Data(_number(body) & 0x7FFFFFFF, b"", True)
         elif kind == _RST_STREAM:
@@ -154,7 +154,7 @@ class SpdyReader:
 
 @dataclass(eq=False, slots=True)
 class SpdyWriter:
-    """Makes bytes of frames. They have to be sent in the order in which they are made."""
+    """Encodes frames to bytes. They must be sent in the order in which they are made."""
 
     _deflate: zlib._Compress = field(default_factory=lambda: zlib.compressobj(zdict=_DICTIONARY))
 
@@ -167,11 +167,11 @@ class SpdyWriter:
         return _frame(_SYN_REPLY, struct.pack(">I", stream) + self._headers({}))
 
     def data(self, stream: int, data: bytes, *, ends: bool = False) -> bytes:
-        """Bytes of a stream, at most 16 MB; with `ends`, its last ones."""
+        """Send bytes of a stream, at most 16 MB. `ends` is set for the last ones."""
         return struct.pack(">II", stream, (_FIN if ends else 0) << 24 | len(data)) + data
 
     def reset(self, stream: int) -> bytes:
-        """Give a stream up."""
+        """Cancel a stream."""
         return _frame(_RST_STREAM, struct.pack(">II", stream, 5))  # CANCEL
 
     def ping(self, number: int) -> bytes:

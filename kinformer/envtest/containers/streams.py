@@ -1,9 +1,9 @@
 """Logs, exec, attach and port-forward over HTTP, as the API server and a kubelet answer them together.
 
-A request for a pod comes in, an answer that goes on goes out; what is in it comes from :class:`FakeContainers`. Logs
-are text. The others are WebSockets whose messages begin with the number of a channel (``v4.channel.k8s.io``, and
-``v5.channel.k8s.io`` for exec and attach). kubectl forwards ports by SPDY inside a WebSocket, which is taken too. SPDY
-alone, which older clients speak, is refused.
+Requests for pods are answered with the contents of :class:`FakeContainers`. Such an answer may go on for long. Logs are
+text. The others are WebSockets whose messages begin with the number of a channel (``v4.channel.k8s.io``, and
+``v5.channel.k8s.io`` for exec and attach). kubectl forwards ports by SPDY inside a WebSocket, and this works too. SPDY
+without a WebSocket, which older clients use, is refused.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SUBRESOURCES = ("log", "exec", "attach", "portforward")
 
 
 class StreamSet:
-    """The connections on which such an answer goes on."""
+    """The open connections of these answers."""
 
     def __init__(self) -> None:
         self.open: set[asyncio.Transport] = set()
@@ -52,13 +52,13 @@ class StreamSet:
             self.open.discard(transport)
 
     def cut_all(self) -> None:
-        """Cut the connections, wherever their answers are."""
+        """Close all connections at once."""
         for transport in list(self.open):
             transport.abort()
 
 
 class ContainerStreams:
-    """Answers what is asked of the containers of pods."""
+    """Answers requests for the containers of pods."""
 
     def __init__(self, operations: Operations, containers: FakeContainers, streams: StreamSet):
         self._operations = operations
@@ -66,19 +66,21 @@ class ContainerStreams:
         self._streams = streams
 
     def is_for(self, call: Call) -> bool:
-        """Whether a call is one of those that are answered here."""
+        """Whether this class answers the request."""
         subresource = call.target.subresource
         return subresource is not None and subresource.name in _SUBRESOURCES and call.resource.plural == "pods"
 
     async def __call__(self, request: web.BaseRequest, call: Call) -> web.StreamResponse:
         """
-        :raises StatusError: if the pod, or the container, cannot be asked
+        Answer a request.
+
+        :raises StatusError: if there is no such pod or container, or it cannot answer
         """
         subresource = call.target.subresource
         assert subresource is not None
         name = subresource.name
         if name != "log":
-            # GET is enough to open a WebSocket; what comes through it is more than reading.
+            # A WebSocket is opened with GET, but a client can do more than read through it.
             call.authorize(replace(call.action, verb="create"))
         params = parse_qs(request.raw_path.partition("?")[2], keep_blank_values=True)
         pod = self._operations.find(call.resource, call.namespace, call.name).decode()
@@ -108,7 +110,7 @@ class ContainerStreams:
             log = log.previous
         response = web.StreamResponse(headers={"Content-Type": "text/plain", "Cache-Control": "no-cache, private"})
         response.enable_chunked_encoding()
-        with suppress(ConnectionResetError):  # the reader of a log goes away when it likes
+        with suppress(ConnectionResetError):  # the reader of a log may disconnect at any time
             await response.prepare(request)
             async for piece in log.read(selection):
                 await response.write(piece)
@@ -117,7 +119,9 @@ class ContainerStreams:
 
     def _selection(self, params: Params) -> LogSelection:
         """
-        :raises StatusError: for a number or a time that is none
+        The parameters of a request for a log.
+
+        :raises StatusError: if a number or a time is not valid
         """
         since: datetime | None = None
         seconds = _number(params, "sinceSeconds", least=1)
@@ -178,8 +182,8 @@ class ContainerStreams:
 
 
 def _nothing_given(what: str, plural: str, example: str) -> status.StatusError:
-    # Nothing is broken, and trying again does not help: it is not a server's error.
-    text = f"{what} is not supported on {plural}: this server has no kubelets, and no test said {example}"
+    # The server works as intended, and a retry does not help. So this is not a server error (5xx).
+    text = f"{what} is not supported on {plural}: this server has no kubelets. A test can answer instead: {example}"
     return status.StatusError(405, "MethodNotAllowed", text, {})
 
 
@@ -189,9 +193,9 @@ def _where(pod: dict[str, Any], container: str) -> Where:
 
 def _container(pod: dict[str, Any], params: Params) -> str:
     """
-    The container that is meant.
+    Find the container of a request.
 
-    :raises StatusError: if there is none of that name, or none is named and there are several
+    :raises StatusError: if there is no container of that name, or the pod has several and none is named
     """
     name = pod["metadata"]["name"]
     kinds = ("initContainers", "containers", "ephemeralContainers")
@@ -221,7 +225,7 @@ def _check_websocket(request: web.BaseRequest) -> None:
 
 
 def _state(pod: dict[str, Any], container: str) -> dict[str, Any]:
-    """What a container does, as the pod's status says it; it waits where that says nothing."""
+    """The state of a container in the pod's status. Without a state it is waiting."""
     told = pod.get("status") or {}
     kinds = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
     for one in (one for kind in kinds for one in told.get(kind) or ()):

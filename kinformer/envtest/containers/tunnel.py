@@ -1,8 +1,8 @@
-"""Port-forward as kubectl speaks it: SPDY streams inside a WebSocket (``SPDY/3.1+portforward.k8s.io``).
+"""Port-forward in kubectl's protocol: SPDY streams inside a WebSocket (``SPDY/3.1+portforward.k8s.io``).
 
-For each connection the client opens two streams with one request number: one for errors and one for bytes. Each of them
-names the port. The function that a test gave for that port talks to the second one. A connection can be closed in one
-direction here, which the older protocol (``v4.channel.k8s.io``) cannot do.
+For each connection the client opens two streams with the same request number: one for errors and one for bytes. Both
+name the port. The function that a test has registered for the port uses the stream for bytes. Each direction of such a
+connection can be closed alone, unlike in the older protocol (``v4.channel.k8s.io``).
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ log = get_logger(__name__)
 PROTOCOL = "SPDY/3.1+portforward.k8s.io"
 
 _MESSAGE = 2**15
-#: Seconds that a client has for its part of the farewell.
+#: Seconds that a client has to close the connection.
 _CLOSE_WITHIN = 2.0
 
 Find = Callable[[Where, int], PortFunction | None]
 
 
 async def forward_by_tunnel(request: web.BaseRequest, where: Where, find: Find) -> web.StreamResponse:
-    """Connect a client to whichever ports of a pod it asks for, until it goes away."""
+    """Connect a client to the ports of a pod that it requests, until it disconnects."""
     socket = web.WebSocketResponse(protocols=(PROTOCOL,), timeout=_CLOSE_WITHIN)
     await socket.prepare(request)
     try:
@@ -46,7 +46,7 @@ async def forward_by_tunnel(request: web.BaseRequest, where: Where, find: Find) 
                 if isinstance(message.data, bytes):
                     for frame in reader.feed(message.data):
                         await tunnel.take(frame)
-            tasks.cancel_scope.cancel()  # nobody is there any more
+            tasks.cancel_scope.cancel()  # the client has disconnected
     except* ConnectionResetError:
         pass  # the client has gone away
     except* SpdyError as errors:
@@ -64,19 +64,19 @@ class _Tunnel:
         self._find = find
         self._tasks = tasks
         self._writer = SpdyWriter()
-        #: By request number, the streams for errors whose streams for bytes are still to come.
+        #: The error streams whose streams for bytes are not open yet, by request number.
         self._errors: dict[str, int] = {}
         self._senders: dict[int, MemoryObjectSendStream[bytes]] = {}
         self._scopes: dict[int, anyio.CancelScope] = {}
 
     async def take(self, frame: Opened | Data | Reset | Pinged) -> None:
-        """Do what a frame of the client asks for."""
+        """Process a frame of the client."""
         match frame:
             case Opened():
                 await self._socket.send_bytes(self._writer.accept(frame.stream))
                 await self._opened(frame.stream, frame.headers)
             case Data() if (sender := self._senders.get(frame.stream)) is not None:
-                # The pod's side may read no more.
+                # The function of the port may have stopped reading.
                 with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
                     if frame.data:
                         await sender.send(frame.data)
@@ -96,7 +96,8 @@ class _Tunnel:
         elif (errors := self._errors.pop(number, None)) is None:
             await self._socket.send_bytes(self._writer.reset(stream))
         else:
-            # SPDY's windows are not used: what nobody reads yet is kept, so that no stream holds up another.
+            # SPDY's flow control is not used. Bytes are kept until they are read, so a slow stream does not block
+            # others.
             self._senders[stream], received = anyio.create_memory_object_stream[bytes](math.inf)
             self._scopes[stream] = anyio.CancelScope()
             self._tasks.start_soon(self._serve, stream, errors, port, received)
@@ -117,7 +118,7 @@ class _Tunnel:
         await connection.send_eof()
 
     async def _outcome(self, port: int, connection: ByteStream) -> str:
-        """Run the function of a port; say what went wrong."""
+        """Run the function of a port. Returns the error text, or an empty text."""
         function = self._find(self._where, port)
         if function is None:
             return "connect: connection refused"
@@ -132,7 +133,7 @@ class _Tunnel:
 
 
 class _Connection(ByteStream):
-    """One forwarded connection, as the pod's side sees it."""
+    """One forwarded connection, for the function of the port."""
 
     def __init__(
         self,
@@ -161,7 +162,7 @@ class _Connection(ByteStream):
             await self._socket.send_bytes(self._writer.data(self._stream, item[start : start + _MESSAGE]))
 
     async def send_eof(self) -> None:
-        """Say that no more bytes will come from the pod."""
+        """End the bytes from the pod."""
         if not self._has_ended:
             self._has_ended = True
             await self._socket.send_bytes(self._writer.data(self._stream, b"", ends=True))

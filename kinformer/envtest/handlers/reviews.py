@@ -1,4 +1,4 @@
-"""Reviews: requests that ask what a user may do. They are answered and never stored."""
+"""Reviews: requests that ask who a user is, or what a user may do. They are answered and never stored."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ class Version:
 
     @property
     def head(self) -> bytes:
-        """JSON of an object with the metadata, and perhaps the rest: for code that needs no more."""
+        """JSON of an object that has the metadata and possibly more. It is for code that needs only the metadata."""
         return self.raw[: self._start] + b"}}" if self._start > 0 else self.raw
 
     def decode(self) -> dict[str, Any]:
@@ -162,7 +162,10 @@ class Change:
         self._prefix: bytes | None = None
 
     def line(self, prefix: bytes) -> bytes:
-        """The change as a line of a watch that gets every object. It is made once for several calls with one prefix."""
+        """
+        The change as a line of a watch without selectors. The line is cached, because several watches use the same
+        prefix.
+        """
         if self._line is None or self._prefix is not prefix:
             self._line = event_line(self.type, prefix, self.now.raw)
             self._prefix = prefix
@@ -179,14 +182,14 @@ def event_line(type_: str, prefix: bytes, raw: bytes) -> bytes:
 
 
 class ResourceLog:
-    """The objects of one resource and their changes; see the module."""
+    """The present objects of one resource, and their changes. The module's docstring has the details."""
 
     def __init__(self) -> None:
         self.objects: dict[str, Version] = {}
         self.changes: list[Change] = []
         #: Changes up to and including this version are forgotten.
         self.forgotten = 0
-        #: How many changes have been forgotten: position 0 of the list is this one.
+        #: The number of changes that have been forgotten. It is also the position of the first change in the list.
         self.offset = 0
         self._keys: list[str] = []
         self._waiting: set[anyio.Event] = set()
@@ -211,12 +214,12 @@ class ResourceLog:
         self.changes.append(change)
 
     def restore(self, version: Version) -> None:
-        """Hold an object from before the history that is remembered; keys come in their order."""
+        """Add an object from before the remembered history. The keys must come in order."""
         self.objects[version.key] = version
         self._keys.append(version.key)
 
     def wake(self) -> None:
-        """Tell everyone who waits for news that there is some, or that they should look why they were woken."""
+        """Wake everyone who waits in :meth:`news`. There is something new, or they should check for another reason."""
         waiting, self._waiting = self._waiting, set()
         for event in waiting:
             event.set()
@@ -237,9 +240,9 @@ class ResourceLog:
 
     def select_at(self, number: int, namespace: str, start: str = "") -> list[Version]:
         """
-        The same as it was at an earlier version.
+        The objects of a namespace at an earlier version.
 
-        :raises Expired: if that is no longer known
+        :raises Expired: if the history does not go back that far
         """
         if number < self.forgotten:
             raise Expired
@@ -264,7 +267,7 @@ class ResourceLog:
 
     def position_after(self, number: int) -> int:
         """
-        Where in the history a watch from version `number` on begins.
+        The position in the history at which a watch from version `number` begins.
 
         :raises Expired: if changes since then are forgotten
         """
@@ -279,9 +282,9 @@ class ResourceLog:
 
     def since(self, position: int, limit: int) -> list[Change]:
         """
-        Up to `limit` changes from a position on.
+        At most `limit` changes from a position on.
 
-        :raises Expired: if they are forgotten: who asks was too slow
+        :raises Expired: if they are forgotten, because the reader was too slow
         """
         index = position - self.offset
         if index < 0:
@@ -290,9 +293,9 @@ class ResourceLog:
 
     async def news(self, position: int, event: anyio.Event) -> None:
         """
-        Return once there is something at `position`, or once `event` is set by whoever has it.
+        Return when there is a change at `position`, or when `event` is set.
 
-        :param event: a new one, which is also set by :meth:`wake`
+        :param event: a new event of the caller. :meth:`wake` sets it too
         """
         if position < self.end:
             return
@@ -304,7 +307,7 @@ class ResourceLog:
 
     @property
     def waiting(self) -> int:
-        """How many wait for news."""
+        """The number of tasks that wait in :meth:`news`."""
         return len(self._waiting)
 
 

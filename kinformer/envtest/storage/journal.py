@@ -1,10 +1,10 @@
-"""The journal: what is stored, in a SQLite file, so that it outlives the process.
+"""The journal: stores the objects in a SQLite file, so that they are kept after the process has ended.
 
-All writes of one turn of the event loop are one transaction, in WAL mode: once it is committed, killing the process
-loses nothing of it (losing power may cost the last moments, as `synchronous` is NORMAL). The file holds the objects as
-they are, not their history: after a restart watches from older versions are told that these are gone.
+All writes of one turn of the event loop are one transaction, in WAL mode. If the process is killed after the commit,
+nothing is lost. A power failure may lose the last moments, because `synchronous` is NORMAL. The file contains the
+objects and not their history. So after a restart, watches from older versions are refused as expired.
 
-The file holds secrets, among them the key of the server's certificate authority: only its owner can read it.
+The file contains secrets, for example the key of the server's certificate authority. Only its owner can read it.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ INSERT OR IGNORE INTO about VALUES ('format', 1), ('version', 0);
 
 
 class JournalError(Exception):
-    """The file cannot be used; the text names it and says why."""
+    """The file cannot be used. The text has its name and the reason."""
 
 
 class Journal:
     """
-    One file; only one server at a time has it.
+    One file. Only one server can use it at a time.
 
-    :raises JournalError: if it is not a journal, or another server has it
+    :raises JournalError: if the file is not a journal, or another server uses it
     """
 
     def __init__(self, path: str | Path):
         self._path = path
         self._connection: sqlite3.Connection | None = None
         try:
-            # SQLite gives the files beside it the same mode. One that is there is not opened: closing it again would
-            # end the locks of a server in this process that has it.
+            # SQLite gives the files beside it the same mode. A file that exists is not opened here. If another server
+            # in this process uses the file, closing it would end that server's locks.
             with suppress(FileExistsError):
                 os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
             self._connection = connection = sqlite3.connect(path, isolation_level=None, timeout=0)
@@ -64,10 +64,10 @@ class Journal:
             raise JournalError(f"cannot keep data in {path}: {why}") from error
         if found != _FORMAT:
             self.close()
-            raise JournalError(f"cannot keep data in {path}: it is of format {found}, and this reads {_FORMAT}")
+            raise JournalError(f"cannot keep data in {path}: its format is {found}, this version reads {_FORMAT}")
         for file in (str(path), f"{path}-wal", f"{path}-shm"):
             with suppress(FileNotFoundError):
-                Path(file).chmod(0o600)  # an earlier server may have left them open to everybody
+                Path(file).chmod(0o600)  # an earlier server may have left them readable for all users
 
     def close(self) -> None:
         if self._connection is not None:
@@ -82,7 +82,7 @@ class Journal:
 
     @property
     def authority(self) -> tuple[bytes, bytes] | None:
-        """The certificate and the key of the server's authority, if they were kept."""
+        """The certificate and the key of the server's certificate authority. None if none are stored."""
         found = self._open.execute("SELECT certificate, key FROM keys WHERE name = 'authority'").fetchone()
         return (found[0], found[1]) if found is not None else None
 
@@ -91,8 +91,10 @@ class Journal:
 
     def read(self, first: int) -> tuple[int, int, list[tuple[GroupResource, Version]]]:
         """
-        :param first: what versions begin after, if nothing was written yet
-        :return: what they began after, the latest one that was given out, and every object
+        Load the stored objects.
+
+        :param first: the number after which versions begin. It is stored if the file has no versions yet
+        :return: the number after which versions began, the latest version, and all objects
         """
         (number,) = self._open.execute("SELECT value FROM about WHERE name = 'version'").fetchone()
         rows = self._open.execute("SELECT api_group, plural, key, version, raw FROM objects ORDER BY key")
@@ -105,7 +107,7 @@ class Journal:
 
     def write(self, changes: Iterable[tuple[GroupResource, Change]]) -> None:
         """
-        Keep some changes, all or none of them; returns once they are safe.
+        Store some changes in one transaction. They are safe when this returns.
 
         :raises JournalError: if the file cannot be written
         """

@@ -168,7 +168,7 @@ class Storage:
         left.set()
 
     def settle_in(self, strategy: Callable[[Version], None], version: Version) -> None:
-        """Do what follows from a write, in the event loop's thread like all writes."""
+        """Call the strategy after a write. This happens in the event loop's thread, as all writes do."""
         if self._guest is not None and self._guest.is_here:
             self._guest.on_loop(partial(self._for_guest, strategy, version))
         else:
