@@ -49,7 +49,7 @@ def test_every_metric_of_the_table_is_there() -> None:
 
 def test_alerts_use_metrics_of_the_table() -> None:
     told = {name for row in rows("## Metrics") for name in re.findall(r"`(\w+)`", row[0])}
-    used = {name for row in rows("### What to be alerted of") for name in re.findall(r"\b[a-z]+_[a-z_]+\b", row[1])}
+    used = {name for row in rows("### Alerts") for name in re.findall(r"\b[a-z]+_[a-z_]+\b", row[1])}
 
     assert used - told == set()
     assert len(used) >= 8
