@@ -180,6 +180,7 @@ class ExecPlugin:
             raise
         finally:
             with anyio.CancelScope(shield=True):
+                await _discard_output(process)
                 await process.wait()
                 await process.aclose()
         if status:
@@ -234,6 +235,13 @@ class ExecPlugin:
 
     def _failure(self, what: str) -> ConfigError:
         return ConfigError(f"user {self.user!r}: its exec plug-in {self.command!r} {what}")
+
+
+async def _discard_output(process: Process) -> None:
+    """Read what is left of the output: asyncio's `wait()` may not return while a pipe has not been read to its end."""
+    assert process.stdout is not None
+    async for _ in process.stdout:
+        pass
 
 
 def _kill(process: Process, *, group: bool) -> None:

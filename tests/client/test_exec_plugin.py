@@ -107,6 +107,7 @@ async def test_a_plug_in_that_did_not_ask_is_told_nothing_of_the_cluster(kubecon
         ("echo canary >&2; exit 3", "failed with exit code 3: run it by hand to see why"),
         ("kill -9 $$", "was ended by signal 9"),
         ("head -c 2000000 /dev/zero", "prints more than 1048576 bytes"),
+        ("yes", "prints more than 1048576 bytes"),
     ],
 )
 async def test_a_plug_in_that_gives_nothing_is_named_with_its_user_and_not_quoted(
