@@ -363,8 +363,16 @@ _GOLDEN = (
         plans=("seed=46 restart(manager,write=5,version=-5) restart(manager,write=16,version=-8)",),
     ),
     # When the last change was that made the endpoints: there if the pod's change was seen after the Service's.
-    _golden("ep_becomes_ready", "endpoints/*:metadata.annotations"),
-    _golden("eps_becomes_ready", "endpointslices.discovery.k8s.io/*:metadata.annotations"),
+    # A write that meets a conflict while its cache is behind is tried again after 1, 2, 4, ... 32 seconds.
+    _golden("ep_becomes_ready", "endpoints/*:metadata.annotations", quiet=90.0),
+    _golden(
+        "eps_becomes_ready",
+        "endpointslices.discovery.k8s.io/*:metadata.annotations",
+        quiet=90.0,
+        plans=(
+            "seed=594 conflict(manager,write=2) hide(manager,endpointslices.discovery.k8s.io/case/s-tl574,event=3)",
+        ),
+    ),
     _golden("gc_foreground"),
     # Whether its account is there before a namespace goes is a matter of chance, if nobody waits.
     _golden("ns_delete", waits=True),
