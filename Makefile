@@ -5,6 +5,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
+# Byte code is kept, whatever the environment says: the tests start hundreds of processes, and each one would compile all
+# modules again. So collecting the tests costs 6 s of CPU instead of 17 s in each process.
+unexport PYTHONDONTWRITEBYTECODE
+
 LOWEST := .venv-lowest
 OTHERS := 3.11 3.12 3.13
 
