@@ -57,6 +57,15 @@ def parse_timestamp(text: str) -> datetime:
     return datetime.fromisoformat(text.replace("Z", "+00:00"))
 
 
+def _go_duration(seconds: int) -> timedelta:
+    """
+    A number of seconds as Go's ``time.Duration``, which is a number of nanoseconds in 64 bits. A longer time wraps
+    around, also into the past, as it does in kube-apiserver. No result is beyond 292 years.
+    """
+    nanoseconds = (seconds * 10**9 + 2**63) % 2**64 - 2**63
+    return timedelta(microseconds=nanoseconds // 1000)
+
+
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
     """
@@ -211,7 +220,7 @@ class Operations:
         strategy.finish(obj, None)
         if how.dry_run:
             return Version.of(name, 0, obj, managed)
-        stored = self.storage.create(resource.storage, namespace, name, obj, managed)
+        stored = self.storage.create(resource.storage, namespace, name, obj, managed, strategy.largest)
         self.storage.settle_in(strategy.stored, stored)
         return stored
 
@@ -402,7 +411,7 @@ class Operations:
         """Copy metadata that only the server writes from the old object, where the update does not have it."""
         metadata["resourceVersion"] = old["resourceVersion"]
         metadata.pop("selfLink", None)
-        for name in ("name", "namespace", "uid", "generateName"):
+        for name in ("name", "namespace", "uid"):
             if not metadata.get(name) and name in old:
                 metadata[name] = old[name]
         # A request cannot change these times.
@@ -435,7 +444,7 @@ class Operations:
             answer = Version.of(before.key, before.number, obj, managed)
             self.storage.delete(strategy.resource.storage, before)
             return answer
-        stored = self.storage.update(strategy.resource.storage, before, obj, old, managed)
+        stored = self.storage.update(strategy.resource.storage, before, obj, old, managed, strategy.largest)
         self.storage.settle_in(strategy.stored, stored)
         return stored
 
@@ -529,14 +538,14 @@ class Operations:
                 return False, False
             if asked is None or asked >= current:
                 return False, True
-            due = parse_timestamp(metadata["deletionTimestamp"]) + timedelta(seconds=asked - current)
+            due = parse_timestamp(metadata["deletionTimestamp"]) - _go_duration(current) + _go_duration(asked)
             now = self.clock.now()
             if due < now:
                 due, asked = now, 1 if asked else 0
             metadata["deletionTimestamp"] = timestamp(due)
             metadata["deletionGracePeriodSeconds"] = asked
             return True, False
-        metadata["deletionTimestamp"] = timestamp(self.clock.now() + timedelta(seconds=grace))
+        metadata["deletionTimestamp"] = timestamp(self.clock.now() + _go_duration(grace))
         metadata["deletionGracePeriodSeconds"] = grace
         if metadata.get("generation"):
             metadata["generation"] += 1

@@ -251,3 +251,8 @@ def server_timeout(resource: GroupResource, action: str, retry_after: int) -> St
 def internal(message: str) -> StatusError:
     """An error without a reason: apimachinery's answer to an error of another type than its own."""
     return StatusError(500, "", message)
+
+
+def too_large_to_store() -> StatusError:
+    """etcd's refusal of an object, as kube-apiserver passes it on."""
+    return internal("etcdserver: request is too large")

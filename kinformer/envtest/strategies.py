@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kinformer.clock import Clock
 from kinformer.envtest.custom import CustomStrategy, Definitions, DefinitionStrategy
+from kinformer.envtest.operations import timestamp
 from kinformer.envtest.registry import Registry, Resource
 from kinformer.envtest.storage import Storage
 from kinformer.envtest.strategy import ServiceAddresses, Strategy, strategy_for
@@ -22,6 +23,7 @@ class Strategies:
     def __init__(self, storage: Storage, registry: Registry, clock: Clock, *, coordinated: bool = False):
         self._coordinated = coordinated
         self._storage = storage
+        self._clock = clock
         self._addresses = ServiceAddresses(storage)
         self.definitions = Definitions(storage, registry, clock)
 
@@ -30,6 +32,9 @@ class Strategies:
         self._addresses.load(self._storage)
         self.definitions.load()
 
+    def _now(self) -> str:
+        return timestamp(self._clock.now())
+
     def __call__(self, resource: Resource) -> Strategy:
         if resource.is_custom:
             return CustomStrategy(resource)
@@ -37,4 +42,4 @@ class Strategies:
             return DefinitionStrategy(resource, self.definitions)
         if (resource.group, resource.plural) == ("coordination.k8s.io", "leases"):
             return LeaseStrategy(resource, coordinated=self._coordinated)
-        return strategy_for(resource, self._addresses)
+        return strategy_for(resource, self._addresses, self._now)

@@ -7,7 +7,7 @@ import pytest
 from tests.envtest.conftest import Http
 from tests.envtest.test_server import CONFIG_MAPS
 
-YAML = "application/yaml"
+JSON, YAML = "application/json", "application/yaml"
 NO_STRUCT = (
     "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value of type "
     'struct {{ APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }}'
@@ -85,6 +85,21 @@ async def test_keys_that_yaml_has_twice_are_refused_if_the_request_is_strict(htt
     head = 'ConfigMap in version "v1" cannot be handled as a ConfigMap: strict decoding error: yaml: unmarshal errors:'
     assert code == 400
     assert refused["message"] == f'{head}\n  {LINES[0]}\n  {LINES[1]}, unknown field "bogus"'
+
+
+async def test_a_put_that_leaves_out_generate_name_drops_it(http: Http) -> None:
+    made = await http.create(CONFIG_MAPS, {"metadata": {"generateName": "a-"}})
+    name = made["metadata"]["name"]
+    code, put = await http("PUT", f"{CONFIG_MAPS}/{name}", {"metadata": {"name": name}})
+    assert (code, put["metadata"]["uid"]) == (200, made["metadata"]["uid"])
+    assert "generateName" not in put["metadata"]
+
+
+@pytest.mark.parametrize("type_", [JSON, YAML])
+async def test_a_hundred_unknown_fields_are_told_of_and_no_more(http: Http, type_: str) -> None:
+    body = {"metadata": {"name": "a"}, **{f"x{place}": 1 for place in range(300)}}
+    code, refused = await http("POST", f"{CONFIG_MAPS}?fieldValidation=Strict", body, type_)
+    assert (code, refused["message"].count("unknown field")) == (400, 100)
 
 
 @pytest.mark.parametrize(("query", "told"), [("", [*LINES, 'unknown field "bogus"']), ("?fieldValidation=Ignore", [])])

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from kinformer.clock import FakeClock
+from kinformer.envtest.operations import timestamp
 from tests.envtest.conftest import Http
 
 CONTAINERS = [{"name": "c", "image": "i"}]
@@ -168,6 +170,47 @@ async def test_what_is_left_out_is_filled_in(http: Http, path: str, body: Any, f
     for part in field.split("."):
         value_of = value_of[part]
     assert value_of == value
+
+
+async def test_a_taint_of_a_device_says_since_when_it_is_there(http: Http, clock: FakeClock) -> None:
+    began, slices = timestamp(clock.now()), "/apis/resource.k8s.io/v1/resourceslices"
+    taints = [{"key": "a", "effect": "NoExecute"}, {"key": "b", "effect": "None", "timeAdded": "2020-01-01T00:00:00Z"}]
+    spec = {"driver": "d.x.io", "nodeName": "n", "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1}}
+    await http.create(slices, named("s", spec={**spec, "devices": [{"name": "d", "taints": taints}]}))
+    clock.turn(60)
+    more = [*taints, {"key": "c", "effect": "NoSchedule"}]
+    patched = await http.merge(f"{slices}/s", {"spec": {"devices": [{"name": "d", "taints": more}]}})
+    now = timestamp(clock.now())
+    assert [taint["timeAdded"] for taint in patched["spec"]["devices"][0]["taints"]] == [
+        now,
+        taints[1]["timeAdded"],
+        now,
+    ]
+    kept = await http.merge(f"{slices}/s", {"metadata": {"labels": {"a": "b"}}})
+    assert kept["spec"] == patched["spec"]
+    assert began != now
+    listed = await http.get(f"{slices}?fieldSelector=spec.nodeName=n,spec.driver=d.x.io")
+    assert [one["metadata"]["name"] for one in listed["items"]] == ["s"]
+
+
+async def test_a_claim_is_reserved_while_it_is_allocated_and_its_allocation_is_kept(http: Http) -> None:
+    claims = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
+    spec = {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "c"}}]}}
+    await http.create(claims, named("c", spec=spec))
+    assert await refused(http, f"{claims}/c", {"spec": {"devices": {"requests": []}}}, "PATCH") == [("spec", "Invalid")]
+    user = {"resource": "pods", "name": "p", "uid": "u"}
+    alone = {"status": {"reservedFor": [user]}}
+    assert await refused(http, f"{claims}/c/status", alone, "PATCH") == [("status.reservedFor", "Forbidden")]
+    device = {"driver": "d.x.io", "pool": "p", "device": "d"}
+    results = [{"request": "r", **device, "tolerations": [{"key": "k"}]}]
+    status = {"allocation": {"devices": {"results": results}}, "reservedFor": [user], "devices": [device]}
+    claim = await http.merge(f"{claims}/c/status", {"status": status})
+    allocated = claim["status"]["allocation"]["devices"]["results"]
+    assert allocated == [{**results[0], "tolerations": [{"key": "k", "operator": "Equal"}]}]
+    moved = {"status": {"allocation": {"devices": {"results": [{**allocated[0], "device": "e"}]}}}}
+    assert await refused(http, f"{claims}/c/status", moved, "PATCH") == [("status.allocation", "Invalid")]
+    freed = await http.merge(f"{claims}/c/status", {"status": {"allocation": None, "reservedFor": None}})
+    assert freed["status"] == {}
 
 
 async def test_a_driver_has_a_generation_once_it_has_changed(http: Http) -> None:

@@ -1,14 +1,25 @@
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+from typing import Any
+
 import anyio
+import pytest
 
 from kinformer.client import DeleteOptions, ListOptions, connect
-from kinformer.envtest import ApiServer
+from kinformer.clock import FakeClock
+from kinformer.envtest import ApiServer, running
+from kinformer.envtest.nodes import FakeNodes
+from kinformer.envtest.operations import timestamp
 from kinformer.models import V1Pod, from_dict
 from tests.envtest.conftest import Http
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
-MANIFEST = {"metadata": {"name": "p", "namespace": "default"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+PODS = "/api/v1/namespaces/default/pods"
+MANIFEST: dict[str, Any] = {
+    "metadata": {"name": "p", "namespace": "default"},
+    "spec": {"containers": [{"name": "c", "image": "i"}]},
+}
 
 
 async def test_pods_that_are_removed_at_once_are_seen_on_their_way_out_first() -> None:
@@ -58,3 +69,31 @@ async def test_what_is_yet_to_be_removed_is_accepted_in_the_old_way_of_asking(ht
     await http.create(CONFIG_MAPS, {"metadata": {"name": "a", "finalizers": ["a.com/f"]}})
     assert (await http("DELETE", f"{CONFIG_MAPS}/a?orphanDependents=false"))[0] == 202
     assert (await http("DELETE", f"{CONFIG_MAPS}/a"))[0] == 200
+
+
+async def test_forcing_a_pod_off_a_fake_node_succeeds_though_the_node_removes_it_first() -> None:
+    async with (
+        ApiServer() as server,
+        connect(url=server.url, token=server.token) as client,
+        running(nodes := FakeNodes(client, 1)),
+    ):
+        pods = client.resource(V1Pod)
+        await nodes.wait_registered()
+        await pods.create(from_dict(V1Pod, {**MANIFEST, "spec": {**MANIFEST["spec"], "nodeName": "node-0"}}))
+        path = "/api/v1/namespaces/default/pods/p"
+        deleted = await client.request("DELETE", path, body={"gracePeriodSeconds": 0}, type_=V1Pod)
+        assert deleted.metadata.deletion_grace_period_seconds == 0
+
+
+@pytest.mark.parametrize(("grace", "ends_in"), [(2**31, 2**31), (2**63 - 1, -1)])
+async def test_a_grace_period_beyond_292_years_wraps_around_as_in_go(
+    http: Http, clock: FakeClock, grace: int, ends_in: int
+) -> None:
+    spec = {"nodeName": "n", "terminationGracePeriodSeconds": grace, "containers": [{"name": "c", "image": "i"}]}
+    await http.create(PODS, {"metadata": {"name": "p"}, "spec": spec})
+    code, deleted = await http("DELETE", f"{PODS}/p")
+    assert (code, deleted["metadata"]["deletionGracePeriodSeconds"]) == (200, grace)
+    ends = datetime.fromisoformat(deleted["metadata"]["deletionTimestamp"])
+    assert ends == clock.now().replace(microsecond=0) + timedelta(seconds=ends_in)
+    code, sooner = await http("DELETE", f"{PODS}/p?gracePeriodSeconds=2")
+    assert (code, sooner["metadata"]["deletionTimestamp"]) == (200, timestamp(clock.now() + timedelta(seconds=2)))

@@ -12,6 +12,7 @@ from kinformer.envtest.expressions import is_available
 from kinformer.envtest.registry import Resource
 from kinformer.envtest.registry.schema import Problems, check_model
 from kinformer.envtest.status import Cause
+from kinformer.envtest.storage import LARGEST
 from kinformer.envtest.strategy.base import Obj, Strategy
 from kinformer.meta.validation import dns1123_subdomain_errors, label_key_errors
 
@@ -26,6 +27,7 @@ class CustomStrategy(Strategy):
 
     has_generation = True
     allow_unconditional_update = False
+    largest = LARGEST
 
     def __init__(self, resource: Resource):
         super().__init__(resource)

@@ -15,7 +15,8 @@ import msgspec
 
 from kinformer.envtest.custom.formats import fits, is_known
 from kinformer.envtest.patterns import BadPattern, Pattern, compile_pattern
-from kinformer.envtest.status import Cause
+from kinformer.envtest.status import Cause, too_large_to_store
+from kinformer.envtest.storage import LARGEST
 from kinformer.envtest.strategy.checks import invalid, not_supported, required, shown_float, too_long
 
 __all__ = ("NOWHERE", "fill_defaults", "problems_of", "prune")
@@ -68,13 +69,25 @@ def prune(value: Any, schema: Schema, path: str, unknown: list[str], kept: tuple
             unknown.append(f'unknown field "{here}"')
 
 
-def fill_defaults(value: Any, schema: Schema) -> None:
-    """Set defaults in a value, in place. A null that is not allowed counts as missing."""
+def fill_defaults(obj: dict[str, Any], schema: Schema) -> None:
+    """
+    Set defaults in an object, in place. A null that is not allowed counts as missing.
+
+    :raises StatusError: if the defaults alone are more than can be stored. Each item of a list gets its own defaults,
+        so a short object can become a very long one
+    """
+    _fill_defaults(obj, schema, [LARGEST])
+
+
+def _fill_defaults(value: Any, schema: Schema, room: list[int]) -> None:
+    """
+    :param room: one number: how many bytes of defaults may be added still
+    """
     if isinstance(value, list):
         items = schema.get("items")
         if isinstance(items, dict):
             for item in value:
-                fill_defaults(item, items)
+                _fill_defaults(item, items, room)
         return
     if not isinstance(value, dict):
         return
@@ -82,16 +95,19 @@ def fill_defaults(value: Any, schema: Schema) -> None:
     for key, of_key in properties.items():
         missing = key not in value or (value[key] is None and not of_key.get("nullable"))
         if missing and "default" in of_key:
+            room[0] -= len(key) + len(msgspec.json.encode(of_key["default"]))
+            if room[0] < 0:
+                raise too_large_to_store()
             value[key] = copy.deepcopy(of_key["default"])
         elif missing and key in value:
             del value[key]
         if key in value:
-            fill_defaults(value[key], of_key)
+            _fill_defaults(value[key], of_key, room)
     additional = schema.get("additionalProperties")
     if isinstance(additional, dict):
         for key, item in value.items():
             if key not in properties:
-                fill_defaults(item, additional)
+                _fill_defaults(item, additional, room)
 
 
 def problems_of(value: Any, schema: Schema, path: str, old: Any = None) -> Iterator[Cause]:

@@ -17,11 +17,12 @@ import msgspec
 
 from kinformer.meta.integers import read_unsigned
 
-__all__ = ("duplicate_fields", "in_order_of_paths", "operation_fields", "told_in_order")
+__all__ = ("MOST_TOLD", "duplicate_fields", "in_order_of_paths", "operation_fields", "told_in_order")
 
 _MARKS = (b'":', b'" :')
 _OF_OPERATIONS = frozenset(("op", "path", "from", "value"))
-_MOST = 100
+#: The most duplicate and unknown fields that Kubernetes' decoder tells of.
+MOST_TOLD = 100
 _encode = msgspec.json.Encoder().encode
 
 
@@ -80,7 +81,7 @@ def _walk_through(body: bytes, unknown: Collection[str] = ()) -> list[str]:
     told: dict[str, None] = {}
     with contextlib.suppress(RecursionError):  # no real object is nested so deeply
         _walk(_decode(body.decode()), "", unknown, told)
-    return list(told)[:_MOST]
+    return list(told)[:MOST_TOLD]
 
 
 def _walk(value: Any, path: str, unknown: Collection[str], told: dict[str, None]) -> None:

@@ -27,7 +27,7 @@ from kinformer.envtest.faults import Faults
 from kinformer.envtest.handlers import reading, writing
 from kinformer.envtest.handlers.aside import Aside, takes_long, to_yaml_aside
 from kinformer.envtest.handlers.call import Answer, Call, Target, encode, find_target, parse_query, verb_for
-from kinformer.envtest.handlers.removing import mark_first
+from kinformer.envtest.handlers.removing import answer_delete
 from kinformer.envtest.handlers.reviews import Reviews
 from kinformer.envtest.handlers.subresources import serve_subresource
 from kinformer.envtest.handlers.views import wants_yaml
@@ -184,8 +184,9 @@ class HttpHandler:
         with self._writes.noting(self._operations, call) as note:
             if verb not in _WRITES or session is None:
                 if verb == "delete":
-                    await mark_first(self._operations, call)
-                answer = await self._answer_in_turn(call)
+                    answer = await answer_delete(self._operations, call, self._answer_in_turn)
+                else:
+                    answer = await self._answer_in_turn(call)
             else:
                 try:
                     answer = await self._review(call, session)

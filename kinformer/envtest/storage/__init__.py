@@ -5,9 +5,10 @@ from __future__ import annotations
 from kinformer.envtest.storage.guest import Disturbed, Guest
 from kinformer.envtest.storage.history import Change, Expired, ResourceLog, Version
 from kinformer.envtest.storage.journal import Journal, JournalError
-from kinformer.envtest.storage.store import Storage, first_version
+from kinformer.envtest.storage.store import LARGEST, Storage, first_version
 
 __all__ = (
+    "LARGEST",
     "Change",
     "Disturbed",
     "Expired",

@@ -22,16 +22,19 @@ from typing import Any, Final, Literal, Protocol
 
 import anyio
 
+from kinformer.envtest import status
 from kinformer.envtest.apply.managed import Managed
 from kinformer.envtest.storage.guest import Disturbed, Guest
 from kinformer.envtest.storage.history import ADDED, DELETED, MODIFIED, Change, ResourceLog, Version
 from kinformer.envtest.storage.journal import Journal, JournalError
 from kinformer.meta.names import GroupResource
 
-__all__ = ("Listener", "Mirror", "Storage", "first_version", "object_key")
+__all__ = ("LARGEST", "Listener", "Mirror", "Storage", "first_version", "object_key")
 
 #: The versions per second by which the first version grows: more than a server can write in that time.
 _A_SECOND: Final = 100_000
+#: The most bytes of a stored object: etcd's limit of a request (``--max-request-bytes``).
+LARGEST: Final = 1536 * 1024
 #: No clock gives a first version below this one.
 _LEAST: Final = 10**12
 
@@ -190,12 +193,13 @@ class Storage:
         obj: dict[str, Any],
         before: Version | None,
         managed: Managed | None,
+        most: int | None,
     ) -> Version:
         moved = resource not in self.mirrors and self.log(resource).objects.get(key) is not before
         if moved or (guest.is_disturbed and not guest.has_written):
             raise Disturbed
         guest.has_written = True
-        written: Version = self._for_guest(self._write, resource, type_, key, obj, before, managed)
+        written: Version = self._for_guest(self._write, resource, type_, key, obj, before, managed, most)
         return written
 
     # -- histories ------------------------------------------------------------------------------------------------
@@ -219,7 +223,13 @@ class Storage:
         return self.log(resource).objects.get(object_key(namespace, name))
 
     def create(
-        self, resource: GroupResource, namespace: str, name: str, obj: dict[str, Any], managed: Managed | None = None
+        self,
+        resource: GroupResource,
+        namespace: str,
+        name: str,
+        obj: dict[str, Any],
+        managed: Managed | None = None,
+        most: int | None = None,
     ) -> Version:
         """
         Store a new object. Its resourceVersion is written into `obj`.
@@ -227,8 +237,10 @@ class Storage:
         The caller must have checked that there is no object with that name.
 
         :param managed: who owns what of it
+        :param most: the most bytes that it may have. None: any number
+        :raises StatusError: if it has more
         """
-        return self._write(resource, ADDED, object_key(namespace, name), obj, None, managed)
+        return self._write(resource, ADDED, object_key(namespace, name), obj, None, managed, most)
 
     def update(
         self,
@@ -237,13 +249,16 @@ class Storage:
         obj: dict[str, Any],
         old: dict[str, Any] | None = None,
         managed: Managed | Literal["kept"] | None = "kept",
+        most: int | None = None,
     ) -> Version:
         """
         Store the next version of an object, unless it equals `before`. In that case nothing is written.
 
         :param old: `before` decoded, if the caller has it already
         :param managed: the managers of its fields; a change of their times alone does not count as a difference
+        :param most: the most bytes that it may have. None: any number
         :return: the version that is stored now, which may be `before`
+        :raises StatusError: if it has more
         """
         obj["metadata"]["resourceVersion"] = str(before.number)
         was = before.managed
@@ -254,7 +269,7 @@ class Storage:
             # 1, 1.0 and true are equal in Python, but their encodings have different lengths.
             if is_owned_alike and Version.of(before.key, before.number, obj, was).size == before.size:
                 return before
-        return self._write(resource, MODIFIED, before.key, obj, before, managed)
+        return self._write(resource, MODIFIED, before.key, obj, before, managed, most)
 
     def delete(self, resource: GroupResource, before: Version) -> Version:
         """
@@ -272,10 +287,11 @@ class Storage:
         obj: dict[str, Any],
         before: Version | None,
         managed: Managed | None,
+        most: int | None = None,
     ) -> Version:
         if (guest := self._guest) is not None:
             if guest.is_here:
-                write = partial(self._write_for_guest, guest, resource, type_, key, obj, before, managed)
+                write = partial(self._write_for_guest, guest, resource, type_, key, obj, before, managed, most)
                 return guest.on_loop(write)
             guest.is_disturbed = True
         if resource in self.mirrors:
@@ -283,6 +299,8 @@ class Storage:
         number = self.version + 1
         obj["metadata"]["resourceVersion"] = str(number)
         now = Version.of(key, number, obj, managed)
+        if most is not None and len(now.raw) > most:
+            raise status.too_large_to_store()
         change = Change(type_, number, now, before)
         log = self.log(resource)
         log.append(change)

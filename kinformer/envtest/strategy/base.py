@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal
 from kinformer.envtest.registry import Resource
 from kinformer.envtest.registry.schema import Problems, check, zero_of
 from kinformer.envtest.status import Cause
-from kinformer.envtest.storage import Version
+from kinformer.envtest.storage import LARGEST, Version
 from kinformer.envtest.strategy.pod_warnings import pod_warnings
 from kinformer.meta.validation import dns1123_label_errors, dns1123_subdomain_errors
 
@@ -50,6 +50,7 @@ class Strategy:
     :cvar name_is_hostname: what the name of an object becomes a part of. It should be a DNS label then, and the client
         is warned about other names. Empty if names have no such use
     :cvar template: the path of the pod template. Empty if the kind has none
+    :cvar largest: the most bytes of an object. etcd has kinds like this one in protobuf, which is shorter than JSON
     :cvar default_propagation: what happens to dependents if a delete does not have a propagation policy
     """
 
@@ -63,6 +64,7 @@ class Strategy:
     name_is_hostname = ""
     template = ""
     default_propagation: Literal["Background", "Orphan"] = "Background"
+    largest = 2 * LARGEST
 
     def __init__(self, resource: Resource):
         self.resource = resource

@@ -1,4 +1,4 @@
-"""Kinds that configure the API server, and kinds with which pods claim devices: their defaults."""
+"""Kinds that configure the API server or are answered by it: how they are written."""
 
 from __future__ import annotations
 
@@ -9,11 +9,8 @@ from kinformer.envtest.strategy.base import Obj, Strategy, with_field
 __all__ = (
     "AdmissionBindingStrategy",
     "AdmissionPolicyStrategy",
-    "DeviceClassStrategy",
     "FlowSchemaStrategy",
     "PriorityLevelStrategy",
-    "ResourceClaimStrategy",
-    "ResourceClaimTemplateStrategy",
     "SigningRequestStrategy",
 )
 
@@ -108,34 +105,3 @@ class SigningRequestStrategy(Strategy):
 
 def _conditions_of(request: Obj) -> list[Obj]:
     return (request.get("status") or {}).get("conditions") or []
-
-
-class DeviceClassStrategy(Strategy):
-    returns_deleted = True
-    has_generation = True
-
-
-def _default_claim(spec: Obj) -> None:
-    for request in (spec.get("devices") or {}).get("requests") or ():
-        parts = [*(request.get("firstAvailable") or ())]
-        if "exactly" in request:
-            parts.append(request["exactly"])
-        for part in parts:
-            if part.setdefault("allocationMode", "ExactCount") == "ExactCount":
-                part.setdefault("count", 1)
-            for toleration in part.get("tolerations") or ():
-                toleration.setdefault("operator", "Equal")
-
-
-class ResourceClaimStrategy(Strategy):
-    returns_deleted = True
-
-    def default(self, obj: Obj) -> None:
-        _default_claim(obj.setdefault("spec", {}))
-
-
-class ResourceClaimTemplateStrategy(Strategy):
-    returns_deleted = True
-
-    def default(self, obj: Obj) -> None:
-        _default_claim(obj.setdefault("spec", {}).setdefault("spec", {}))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kinformer.envtest.registry import Resource
-from kinformer.envtest.strategy import control, core, endpoints, limits, networking, rbac, volumes, workloads
+from kinformer.envtest.strategy import control, core, devices, endpoints, limits, networking, rbac, volumes, workloads
 from kinformer.envtest.strategy.autoscaling import AutoscalerStrategy, OldAutoscalerStrategy
 from kinformer.envtest.strategy.base import Strategy
 from kinformer.envtest.strategy.events import EventStrategy, NewEventStrategy
@@ -66,10 +66,10 @@ _STRATEGIES: dict[tuple[str, str], Callable[[Resource], Strategy]] = {
     ("scheduling.k8s.io", "priorityclasses"): core.PriorityClassStrategy,
     ("flowcontrol.apiserver.k8s.io", "flowschemas"): control.FlowSchemaStrategy,
     ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"): control.PriorityLevelStrategy,
-    ("resource.k8s.io", "deviceclasses"): control.DeviceClassStrategy,
-    ("resource.k8s.io", "resourceslices"): control.DeviceClassStrategy,
-    ("resource.k8s.io", "resourceclaims"): control.ResourceClaimStrategy,
-    ("resource.k8s.io", "resourceclaimtemplates"): control.ResourceClaimTemplateStrategy,
+    ("resource.k8s.io", "deviceclasses"): devices.DeviceClassStrategy,
+    ("resource.k8s.io", "resourceclaims"): devices.ClaimStrategy,
+    ("resource.k8s.io", "resourceclaimtemplates"): devices.ClaimTemplateStrategy,
+    ("resource.k8s.io", "resourcepoolstatusrequests"): devices.PoolStatusStrategy,
     ("admissionregistration.k8s.io", "mutatingadmissionpolicies"): control.AdmissionPolicyStrategy,
     ("admissionregistration.k8s.io", "mutatingadmissionpolicybindings"): control.AdmissionBindingStrategy,
     ("admissionregistration.k8s.io", "validatingadmissionpolicies"): PolicyStrategy,
@@ -77,14 +77,23 @@ _STRATEGIES: dict[tuple[str, str], Callable[[Resource], Strategy]] = {
     ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"): MutatingWebhookStrategy,
     ("admissionregistration.k8s.io", "validatingwebhookconfigurations"): WebhookStrategy,
 }
+#: Kinds whose defaults have the present time in them.
+_DATED: dict[tuple[str, str], Callable[[Resource, Callable[[], str]], Strategy]] = {
+    ("resource.k8s.io", "resourceslices"): devices.SliceStrategy,
+    ("resource.k8s.io", "devicetaintrules"): devices.TaintRuleStrategy,
+}
 
 
-def strategy_for(resource: Resource, addresses: ServiceAddresses) -> Strategy:
+def strategy_for(resource: Resource, addresses: ServiceAddresses, now: Callable[[], str]) -> Strategy:
     """
     The strategy for a built-in resource.
 
     :param addresses: the cluster IPs and node ports in use, for services
+    :param now: returns the present time, as in objects
     """
-    if (resource.group, resource.plural) == ("", "services"):
+    key = (resource.group, resource.plural)
+    if key == ("", "services"):
         return ServiceStrategy(resource, addresses)
-    return _STRATEGIES.get((resource.group, resource.plural), Strategy)(resource)
+    if key in _DATED:
+        return _DATED[key](resource, now)
+    return _STRATEGIES.get(key, Strategy)(resource)

@@ -1,0 +1,169 @@
+"""Kinds of dynamic resource allocation: claims of devices, the devices of drivers, and their taints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
+
+from kinformer.envtest.registry import Resource
+from kinformer.envtest.status import Cause
+from kinformer.envtest.strategy.base import Obj, Strategy, with_field
+from kinformer.envtest.strategy.checks import forbidden, immutable
+
+__all__ = (
+    "ClaimStrategy",
+    "ClaimTemplateStrategy",
+    "DeviceClassStrategy",
+    "PoolStatusStrategy",
+    "SliceStrategy",
+    "TaintRuleStrategy",
+)
+
+#: Returns the present time, as in objects.
+Now = Callable[[], str]
+
+
+class DeviceClassStrategy(Strategy):
+    returns_deleted = True
+    has_generation = True
+
+
+class SliceStrategy(Strategy):
+    """
+    ResourceSlices. A taint of a device begins now unless it says when.
+
+    :param now: returns the present time, as in objects
+    """
+
+    returns_deleted = True
+    has_generation = True
+    selectable: ClassVar[dict[str, str]] = {"spec.nodeName": "", "spec.driver": ""}
+
+    def __init__(self, resource: Resource, now: Now):
+        super().__init__(resource)
+        self._now = now
+
+    def unsupported_field(self, label: str) -> str:
+        return f"field label not supported for {self.resource.api_version}, Kind={self.resource.kind}: {label}"
+
+    def default(self, obj: Obj) -> None:
+        for device in (obj.get("spec") or {}).get("devices") or ():
+            _date(device.get("taints") or (), self._now)
+            for mapping in (device.get("nodeAllocatableResourceMappings") or {}).values():
+                mapping.setdefault("allocationMultiplier", "1")
+
+
+def _date(taints: Any, now: Now) -> None:
+    for taint in taints:
+        if taint.get("timeAdded") is None:
+            taint["timeAdded"] = now()
+
+
+class TaintRuleStrategy(Strategy):
+    """
+    DeviceTaintRules. The time of the taint is when it got its present effect.
+
+    :param now: returns the present time, as in objects
+    """
+
+    has_generation = True
+
+    def __init__(self, resource: Resource, now: Now):
+        super().__init__(resource)
+        self._now = now
+
+    def default(self, obj: Obj) -> None:
+        _date([obj.setdefault("spec", {}).setdefault("taint", {})], self._now)
+
+    def prepare_for_update(self, obj: Obj, old: Obj) -> None:
+        taint, before = obj["spec"]["taint"], old["spec"]["taint"]
+        if taint.get("effect") != before.get("effect") and taint["timeAdded"] == before.get("timeAdded"):
+            taint["timeAdded"] = self._now()
+        super().prepare_for_update(obj, old)
+
+
+class PoolStatusStrategy(Strategy):
+    """ResourcePoolStatusRequests. One has no status before the controller has answered it."""
+
+    allow_unconditional_update = False
+
+    def default(self, obj: Obj) -> None:
+        obj.setdefault("spec", {}).setdefault("limit", 100)
+
+    def initial_status(self, obj: Obj) -> Obj | None:
+        return None
+
+    def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
+        return list(immutable(obj["spec"], old["spec"], "spec"))
+
+
+def _default_tolerations(where: Obj) -> None:
+    for toleration in where.get("tolerations") or ():
+        toleration["operator"] = toleration.get("operator") or "Equal"
+
+
+def _default_requests(spec: Obj) -> None:
+    for request in (spec.get("devices") or {}).get("requests") or ():
+        parts = [*(request.get("firstAvailable") or ())]
+        if "exactly" in request:
+            parts.append(request["exactly"])
+        for part in parts:
+            if part.setdefault("allocationMode", "ExactCount") == "ExactCount":
+                part.setdefault("count", 1)
+            _default_tolerations(part)
+
+
+class ClaimStrategy(Strategy):
+    """ResourceClaims. Their spec never changes, and neither does an allocation that is there."""
+
+    returns_deleted = True
+
+    def default(self, obj: Obj) -> None:
+        _default_requests(obj.setdefault("spec", {}))
+        for result in _allocated(obj):
+            _default_tolerations(result)
+
+    def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
+        return list(immutable(obj["spec"], old["spec"], "spec"))
+
+    def prepare_for_status_update(self, obj: Obj, old: Obj) -> None:
+        super().prepare_for_status_update(obj, old)
+        freed = set(map(_device, _allocated(old))).difference(map(_device, _allocated(obj)))
+        if freed and (status := obj.get("status")):
+            kept = [device for device in status.get("devices") or () if _device(device) not in freed]
+            with_field(status, "devices", kept or None)
+
+    def validate_subresource_change(self, subresource: str, obj: Obj, old: Obj) -> list[Cause]:
+        return list(_check_status(obj, obj.get("status") or {}, old.get("status") or {}))
+
+
+def _allocated(claim: Obj) -> list[Obj]:
+    allocation = (claim.get("status") or {}).get("allocation") or {}
+    return (allocation.get("devices") or {}).get("results") or []
+
+
+def _device(result: Obj) -> tuple[Any, ...]:
+    return tuple(result.get(name) for name in ("driver", "pool", "device", "shareID"))
+
+
+def _check_status(claim: Obj, status: Obj, old: Obj) -> Iterator[Cause]:
+    where, users = "status.reservedFor", status.get("reservedFor") or []
+    if users and status.get("allocation") is None:
+        yield forbidden(where, "may not be specified when `allocated` is not set")
+    elif "deletionTimestamp" in claim["metadata"] and any(user not in (old.get("reservedFor") or ()) for user in users):
+        told = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
+        yield forbidden(where, told)
+    if status.get("allocation") is not None and old.get("allocation") is not None:
+        yield from immutable(status["allocation"], old["allocation"], "status.allocation")
+
+
+class ClaimTemplateStrategy(Strategy):
+    """ResourceClaimTemplates. Their spec never changes."""
+
+    returns_deleted = True
+
+    def default(self, obj: Obj) -> None:
+        _default_requests(obj.setdefault("spec", {}).setdefault("spec", {}))
+
+    def validate_update(self, obj: Obj, old: Obj) -> list[Cause]:
+        return list(immutable(obj["spec"], old["spec"], "spec"))
