@@ -23,7 +23,7 @@ from kinformer.clock import FakeClock
 from kinformer.informers import SharedInformerFactory
 from kinformer.models import V1Job, V1Pod, from_dict
 from kinformer_controllers.job.controller import JobController
-from kinformer_controllers.job.spec import is_finished
+from kinformer_controllers.job.modes import is_finished
 from kinformer_controllers.shared.owning.identity import owner_id
 
 PARALLELISM = 500

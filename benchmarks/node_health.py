@@ -34,7 +34,7 @@ from kinformer.models import (
 )
 from kinformer.record import Recorder
 from kinformer_controllers.nodelifecycle.controller import NodeLifecycleController
-from kinformer_controllers.nodelifecycle.options import NodeLifecycleOptions
+from kinformer_controllers.nodelifecycle.spec import NodeLifecycleOptions
 from kinformer_controllers.tainteviction.controller import TaintEvictionController
 
 PASSES = 10

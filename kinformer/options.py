@@ -7,26 +7,20 @@ The flags of the command line, their help, and the values that a manager passes 
         concurrent_fleet_syncs: int = workers(5, "fleets")
         fleet_resync_period: float = duration(300.0, "How often every fleet is looked at.")
 
-    make_controller = Deferred("my_package.controller:make_controller", FleetOptions, permissions=PERMISSIONS)
+    SPEC = ControllerSpec(name="fleet", factory="my_package.controller:make_controller", options=FleetOptions)
 
-Here ``make_controller`` is the object that the entry point names. It imports ``my_package.controller`` only when the
-controller is made. So ``kinformer manager --help`` knows the options of all controllers without loading any of them.
 The name of a field is the name of its flag, ``--concurrent-fleet-syncs``. Two controllers that share an option declare
-it in the same way. ``PERMISSIONS`` are the controller's permissions at the server (:mod:`kinformer.permissions`).
+it in the same way. The spec (:mod:`kinformer.spec`) is what the entry point names.
 """
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import field, fields
-from typing import Any, Final, Generic, NamedTuple, TypeVar
-
-from kinformer.permissions import Rule
+from typing import Any, Final, NamedTuple, TypeVar
 
 __all__ = (
     "CONTROLLERS",
-    "Deferred",
     "Option",
     "OptionError",
     "duration",
@@ -147,43 +141,6 @@ def read_options(type_: type[T], values: Mapping[str, Any]) -> T:
         if value is not None:
             given[declared.name] = declared.check(value)
     return type_(**given)
-
-
-class Deferred(Generic[T]):
-    """
-    A function that is imported at its first call, with its options and its permissions.
-
-    :param target: ``module:function``
-    :param options: the dataclass of its options; None if it has none
-    :param permissions: the permissions that it needs at the server; None if it does not declare them
-    """
-
-    def __init__(
-        self, target: str, options: type[Any] | None = None, *, permissions: tuple[Rule, ...] | None = None
-    ) -> None:
-        self.target = target
-        self.options = options
-        self.permissions = permissions
-
-    def __call__(self, *args: Any) -> T:
-        return self.load()(*args)
-
-    def __repr__(self) -> str:
-        return f"<Deferred {self.target}>"
-
-    def load(self) -> Callable[..., T]:
-        """
-        Import the function.
-
-        :raises ImportError: if there is no such module, or the module has no such function
-        """
-        module, _, name = self.target.partition(":")
-        loaded = importlib.import_module(module)
-        try:
-            function: Callable[..., T] = getattr(loaded, name)
-        except AttributeError:
-            raise ImportError(f"{module} has no {name!r}") from None
-        return function
 
 
 def _field(declared: Option) -> Any:

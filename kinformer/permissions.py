@@ -1,16 +1,18 @@
-"""Permissions: the rights of a controller at the server, declared once in a tuple beside its options.
+"""Permissions: the rights of a controller at the server, declared once in its spec (:mod:`kinformer.spec`).
 
 The RBAC manifests that ``kinformer rbac`` prints are made from it, and the checks that ``kinformer manager --dry-run``
 makes at the server::
 
-    PERMISSIONS = (
-        allow("list watch", "fleets.example.com", "pods"),
-        allow("get update", "fleets.example.com/status"),
-        allow("create delete", "pods"),
-        RECORD_EVENTS,
+    SPEC = ControllerSpec(
+        name="fleet",
+        factory="my_package.controller:make_controller",
+        permissions=(
+            allow("list watch", "fleets.example.com", "pods"),
+            allow("get update", "fleets.example.com/status"),
+            allow("create delete", "pods"),
+            RECORD_EVENTS,
+        ),
     )
-
-    make_controller = Deferred("my_package.controller:make_controller", FleetOptions, permissions=PERMISSIONS)
 
 Resources are written as in kubectl: ``pods``, ``deployments.apps``, ``deployments.apps/status``. ``*`` stands for all
 resources or all groups (``*.*``, ``*.*/scale``). An informer needs ``list watch``. Declare the fewest permissions with

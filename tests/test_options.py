@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from kinformer.options import Deferred, OptionError, duration, option, options_of, read_options, workers
+from kinformer.options import OptionError, duration, option, options_of, read_options, workers
 
 
 @dataclass(frozen=True)
@@ -61,17 +60,3 @@ def test_a_field_that_is_no_option_is_named() -> None:
 
     with pytest.raises(TypeError, match=r"Odd\.size is not an option"):
         options_of(Odd)
-
-
-def test_what_is_deferred_is_imported_when_it_is_called() -> None:
-    sys.modules.pop("colorsys", None)
-    convert: Deferred[tuple[float, ...]] = Deferred("colorsys:rgb_to_hsv", FleetOptions)
-
-    assert "colorsys" not in sys.modules
-    assert convert(0.0, 0.0, 0.0) == (0.0, 0.0, 0.0)
-    assert convert.options is FleetOptions
-
-
-def test_what_is_deferred_and_not_there_is_named() -> None:
-    with pytest.raises(ImportError, match="colorsys has no 'paint'"):
-        Deferred("colorsys:paint").load()

@@ -13,6 +13,7 @@ from kinformer.manager.context import ControllerContext, ControllerDisabled, Con
 from kinformer.manager.controller import Controller, NotAsync, Sync, SyncError
 from kinformer.manager.election import LeaderElection
 from kinformer.manager.endpoint import EndpointError
+from kinformer.manager.group import Group, Periodic
 from kinformer.manager.loading import ControllerLoadError, known_controllers
 from kinformer.manager.manager import Manager
 from kinformer.manager.names import find_name, long_name
@@ -31,6 +32,7 @@ from kinformer.manager.starting import ControllerNotStarted
 from kinformer.manager.syncs import RequeueAfter, SyncTimeout, TerminalError
 from kinformer.options import OptionError
 from kinformer.sharding import MembershipLost, ShardCountConflict, Sharding
+from kinformer.spec import ControllerSpec
 
 __all__ = (
     "Controller",
@@ -39,8 +41,10 @@ __all__ = (
     "ControllerFactory",
     "ControllerLoadError",
     "ControllerNotStarted",
+    "ControllerSpec",
     "EndpointError",
     "EnqueueKeys",
+    "Group",
     "KeysOf",
     "KubeControllerManagerRuns",
     "LeaderElection",
@@ -49,6 +53,7 @@ __all__ = (
     "MembershipLost",
     "NotAsync",
     "OptionError",
+    "Periodic",
     "Predicate",
     "RequeueAfter",
     "Runnable",

@@ -20,6 +20,7 @@ from kinformer.blocking import blocked_seconds
 from kinformer.cache import SharedIndexInformer
 from kinformer.clock import Clock
 from kinformer.manager.controller import Controller
+from kinformer.manager.group import Group
 from kinformer.workqueue import RateLimitingQueue
 
 __all__ = ("HealthLimits", "QueueWatch", "event_loop", "has_not_ended", "informer_fresh", "informer_sync", "parts_of")
@@ -49,9 +50,11 @@ class HealthLimits:
 
 
 def parts_of(runnable: object) -> list[Controller]:
-    """The :class:`Controller` objects in a runnable: the runnable itself if it is one, else those in its attributes."""
+    """The :class:`Controller` objects in a runnable: itself, those of a :class:`Group`, or those in its attributes."""
     if isinstance(runnable, Controller):
         return [runnable]
+    if isinstance(runnable, Group):
+        return runnable.controllers
     return [value for value in getattr(runnable, "__dict__", {}).values() if isinstance(value, Controller)]
 
 

@@ -6,6 +6,7 @@ usually runs them already. So they run only if they are selected by name, not be
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import entry_points
@@ -14,7 +15,8 @@ from typing import Any, NamedTuple, cast
 from kinformer.logs import get_logger, traceback_text
 from kinformer.manager.context import ControllerContext, ControllerDisabled, ControllerFactory, OptionError, Runnable
 from kinformer.manager.selection import select_controllers
-from kinformer.options import CONTROLLERS, Deferred
+from kinformer.options import CONTROLLERS
+from kinformer.spec import ControllerSpec
 
 __all__ = (
     "ControllerLoadError",
@@ -41,11 +43,13 @@ class Made(NamedTuple):
     :param controllers: the controllers that run, by name
     :param builtin: the names of those of them that are built-in
     :param failed: the errors of controllers that were selected and cannot be loaded, by name
+    :param specs: the specs of those controllers that have one, by name
     """
 
     controllers: dict[str, Runnable]
     builtin: tuple[str, ...]
     failed: dict[str, ControllerLoadError]
+    specs: dict[str, ControllerSpec]
 
 
 def known_controllers() -> dict[str, Any]:
@@ -84,22 +88,26 @@ def make_controllers(
         for name in select_controllers(selection, known):
             with _leaving_out_disabled(name):
                 made[name] = _checked(name, known[name](context))
-        return Made(made, (), {})
+        return Made(made, (), {}, {name: spec for name in made if isinstance(spec := known[name], ControllerSpec)})
     installed = known_controllers()
     builtin = builtin_controllers(installed)
     failed: dict[str, ControllerLoadError] = {}
+    specs: dict[str, ControllerSpec] = {}
     # Controllers that are not selected are not imported. That would take time, and they may be broken.
-    for name in select_controllers(selection, installed, builtin):
+    for name in select_controllers(selection, installed, builtin, functools.partial(_is_off, installed)):
         try:
             with _leaving_out_disabled(name):
-                made[name] = _make(installed[name], context)
+                factory = load_factory(installed[name])
+                if isinstance(factory, ControllerSpec):
+                    specs[name] = factory
+                made[name] = _make(installed[name], factory, context)
         except ControllerLoadError as error:
             failed[name] = error
             log.error("controller_not_loaded", controller=name, error=str(error))
             log.debug("controller_not_loaded", controller=name, stack=traceback_text(error))
     if failed and not made:
         raise next(iter(failed.values()))
-    return Made(made, tuple(name for name in made if name in builtin), failed)
+    return Made(made, tuple(name for name in made if name in builtin), failed, specs)
 
 
 @contextmanager
@@ -123,7 +131,7 @@ def _checked(name: str, made: Runnable) -> Runnable:
 
 def load_factory(entry: Any) -> Any:
     """
-    Import what an entry point refers to: a factory, or a :class:`Deferred` with a controller's options and permissions.
+    Import what an entry point refers to: a spec, or a factory.
 
     :raises ControllerLoadError: if it cannot be imported
     """
@@ -139,11 +147,19 @@ def _not_loaded(entry: Any, error: BaseException) -> ControllerLoadError:
     )
 
 
-def _make(entry: Any, context: ControllerContext) -> Runnable:
-    # This runs code of other packages, which may even call sys.exit().
-    factory = load_factory(entry)
+def _is_off(installed: Mapping[str, Any], name: str) -> bool:
+    """Whether a controller runs only if it is selected by name."""
     try:
-        factory = cast("ControllerFactory", factory.load() if isinstance(factory, Deferred) else factory)
+        spec = load_factory(installed[name])
+    except ControllerLoadError:
+        return False  # it is reported when it is made
+    return isinstance(spec, ControllerSpec) and not spec.on_by_default
+
+
+def _make(entry: Any, factory: Any, context: ControllerContext) -> Runnable:
+    # This runs code of other packages, which may even call sys.exit().
+    try:
+        factory = cast("ControllerFactory", factory.load() if isinstance(factory, ControllerSpec) else factory)
     except (Exception, SystemExit) as error:
         raise _not_loaded(entry, error) from error
     try:

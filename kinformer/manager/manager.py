@@ -4,10 +4,10 @@ Controllers are found by name, through the entry points of the group ``kinformer
 adds its own controllers in its pyproject.toml::
 
     [project.entry-points."kinformer.controllers"]
-    mycontroller = "my_package:make_controller"
+    mycontroller = "my_package.spec:SPEC"
 
-Here ``make_controller`` takes a :class:`ControllerContext` and returns a :class:`Controller`. If it has an attribute
-``options``, a dataclass of :mod:`kinformer.options`, ``kinformer manager`` has a flag for each of its fields.
+Here ``SPEC`` is a :class:`~kinformer.spec.ControllerSpec`. It may also be a function that takes a
+:class:`ControllerContext` and returns a :class:`Controller`: then nothing is known of the controller before it is made.
 """
 
 from __future__ import annotations
@@ -131,10 +131,11 @@ class Manager:
         given = Options({**(options or {}), **(flags or {})})
         self.context = ControllerContext(client, informers, given, clock)
         #: The controllers that run, by name.
-        self.controllers, self._builtin, self.failed = make_controllers(controllers, known, self.context)
+        made = make_controllers(controllers, known, self.context)
+        self.controllers, self._builtin, self.failed = made.controllers, made.builtin, made.failed
         order_starts(self.controllers)
         if self.shards is not None:
-            self.shards.check(self.controllers)
+            self.shards.check(made)
         # If this manager uses the Lease of the cluster's kube-controller-manager, the two never run at the same time.
         self._beside = beside_kube_controller_manager or (self.election is not None and self.election.is_the_clusters)
         if not self.failed:

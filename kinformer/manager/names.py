@@ -1,77 +1,32 @@
-"""The names of kube-controller-manager's controllers: each has a long name, and most have an older short name.
+"""The names of controllers: a controller may have several, and users may write any of them in flags and files.
 
-Users may write either name in flags and files. Names are compared by :func:`long_name`, so that both names mean the
+kube-controller-manager's controllers have a long name each, and most have an older short one. Both stand in the spec of
+the controller (:class:`~kinformer.spec.ControllerSpec`). Names are compared by :func:`long_name`, so that they mean the
 same controller.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final
+import functools
+from collections.abc import Iterable, Mapping
+from importlib.metadata import entry_points
 
-__all__ = ("LONG_NAMES", "find_name", "long_name")
+from kinformer.options import CONTROLLERS
+from kinformer.spec import ControllerSpec
 
-#: The long name of each short one, as in Kubernetes 1.36.
-LONG_NAMES: Final = {
-    "attachdetach": "persistentvolume-attach-detach-controller",
-    "bootstrapsigner": "bootstrap-signer-controller",
-    "cloud-node-lifecycle": "cloud-node-lifecycle-controller",
-    "clusterrole-aggregation": "clusterrole-aggregation-controller",
-    "cronjob": "cronjob-controller",
-    "csrapproving": "certificatesigningrequest-approving-controller",
-    "csrcleaner": "certificatesigningrequest-cleaner-controller",
-    "csrsigning": "certificatesigningrequest-signing-controller",
-    "daemonset": "daemonset-controller",
-    "deployment": "deployment-controller",
-    "disruption": "disruption-controller",
-    "endpoint": "endpoints-controller",
-    "endpointslice": "endpointslice-controller",
-    "endpointslicemirroring": "endpointslice-mirroring-controller",
-    "ephemeral-volume": "ephemeral-volume-controller",
-    "garbagecollector": "garbage-collector-controller",
-    "horizontalpodautoscaling": "horizontal-pod-autoscaler-controller",
-    "job": "job-controller",
-    "legacy-service-account-token-cleaner": "legacy-serviceaccount-token-cleaner-controller",
-    "namespace": "namespace-controller",
-    "nodeipam": "node-ipam-controller",
-    "nodelifecycle": "node-lifecycle-controller",
-    "persistentvolume-binder": "persistentvolume-binder-controller",
-    "persistentvolume-expander": "persistentvolume-expander-controller",
-    "podgc": "pod-garbage-collector-controller",
-    "pv-protection": "persistentvolume-protection-controller",
-    "pvc-protection": "persistentvolumeclaim-protection-controller",
-    "replicaset": "replicaset-controller",
-    "replicationcontroller": "replicationcontroller-controller",
-    "resource-claim-controller": "resourceclaim-controller",
-    "resourcequota": "resourcequota-controller",
-    "root-ca-cert-publisher": "root-ca-certificate-publisher-controller",
-    "route": "node-route-controller",
-    "service": "service-lb-controller",
-    "service-ca-cert-publisher": "service-ca-certificate-publisher-controller",
-    "serviceaccount": "serviceaccount-controller",
-    "serviceaccount-token": "serviceaccount-token-controller",
-    "statefulset": "statefulset-controller",
-    "storage-version-gc": "storageversion-garbage-collector-controller",
-    "svm": "storage-version-migrator-controller",
-    # Kubernetes has no short name for this controller, but the recorded scenarios have one.
-    "taint-eviction": "taint-eviction-controller",
-    "tokencleaner": "token-cleaner-controller",
-    "ttl": "ttl-controller",
-    "ttl-after-finished": "ttl-after-finished-controller",
-}
+__all__ = ("find_name", "long_name")
 
 
 def long_name(name: str) -> str:
-    """The long name of a controller of kube-controller-manager. Any other name is returned as it is."""
-    return LONG_NAMES.get(name, name)
+    """The name in full of an installed controller. Any other name is returned as it is."""
+    return _names().get(name, name)
 
 
 def find_name(name: str, known: Iterable[str]) -> str | None:
     """
     Find a controller among the `known` names.
 
-    An exact match comes before a match of a long name with a short one: another package may call its own controller
-    ``service``.
+    An exact match comes before a match of an alias: another package may call its own controller ``service``.
 
     :return: the known name; None if the controller is not known
     """
@@ -80,3 +35,18 @@ def find_name(name: str, known: Iterable[str]) -> str | None:
         return name
     wanted = long_name(name)
     return next((one for one in known if long_name(one) == wanted), None)
+
+
+@functools.cache
+def _names() -> Mapping[str, str]:
+    """The name in full of each installed controller, by its entry point and its aliases."""
+    names: dict[str, str] = {}
+    for entry in entry_points(group=CONTROLLERS):
+        try:
+            spec = entry.load()
+        except (Exception, SystemExit):  # importing runs code of other packages
+            continue
+        if isinstance(spec, ControllerSpec):
+            for alias in (entry.name, *spec.aliases):
+                names.setdefault(alias, spec.name)
+    return names

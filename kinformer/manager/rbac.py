@@ -30,7 +30,7 @@ class UndeclaredPermissions(Exception):
     def __init__(self, controllers: Iterable[str]) -> None:
         super().__init__(
             f"these controllers do not declare which permissions they need: {', '.join(controllers)}. Their packages "
-            "can declare them together with their options: make_controller = Deferred(..., permissions=...)"
+            "can declare them in their specs: ControllerSpec(..., permissions=...)"
         )
 
 

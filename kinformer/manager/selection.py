@@ -4,11 +4,12 @@ The selection is a list of names. ``name`` switches a controller on, ``-name`` s
 the first one counts. ``builtin`` switches on all built-in controllers. ``*`` switches on all controllers except the
 built-in ones, because a cluster usually runs those already. A controller of kube-controller-manager may be given by its
 long or its short name (:mod:`kinformer.manager.names`).
+A controller that is off by default runs only if it is named.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 
 from kinformer.manager.names import find_name
@@ -42,13 +43,19 @@ class UnknownControllerError(ValueError):
         )
 
 
-def select_controllers(selection: Iterable[str], known: Iterable[str], builtin: Iterable[str] = ()) -> list[str]:
+def select_controllers(
+    selection: Iterable[str],
+    known: Iterable[str],
+    builtin: Iterable[str] = (),
+    is_off: Callable[[str], bool] = lambda name: False,
+) -> list[str]:
     """
     Return the names of the controllers to run, in the order of `known`.
 
     :param selection: names, ``-name``, ``builtin`` or ``*``
     :param known: the names of all controllers
     :param builtin: those of `known` that ``builtin`` switches on, and ``*`` does not
+    :param is_off: tells which controllers neither word switches on: they run only if they are named
     :raises UnknownControllerError: if `selection` has a name that is not known, with or without a dash
     """
     known, own = list(known), set(builtin)
@@ -63,11 +70,11 @@ def select_controllers(selection: Iterable[str], known: Iterable[str], builtin: 
             entries.append(f"-{found}" if entry.startswith("-") else found)
     if unknown:
         raise UnknownControllerError(unknown, known)
-    return [name for name in known if _is_on(name, entries, BUILTIN if name in own else "*")]
+    return [name for name in known if _is_on(name, entries, BUILTIN if name in own else "*", is_off)]
 
 
-def _is_on(name: str, selection: Sequence[str], word: str) -> bool:
+def _is_on(name: str, selection: Sequence[str], word: str, is_off: Callable[[str], bool]) -> bool:
     for entry in selection:
         if entry.removeprefix("-") == name:
             return entry == name
-    return word in selection
+    return word in selection and not is_off(name)

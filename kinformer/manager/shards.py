@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 
 from kinformer.cache.tasks import plain_task_group
 from kinformer.client import Client
 from kinformer.clock import Clock
 from kinformer.informers import SharedInformerFactory
 from kinformer.leaderelection import guarded_client
-from kinformer.manager.context import Runnable
+from kinformer.manager.loading import Made
 from kinformer.options import OptionError
 from kinformer.sharding import InformerCaches, Ranges, Sharding, ShardMember, ShardsSnapshot
 
@@ -47,13 +47,18 @@ class Shards:
         return "" if self.member.has_joined else f"not a member of {self.member.group} yet"
 
     @staticmethod
-    def check(controllers: Mapping[str, Runnable]) -> None:
+    def check(made: Made) -> None:
         """
         Check that all controllers can be sharded.
 
         :raises OptionError: if a sync of a controller needs the objects of more than one namespace
         """
-        if alone := [name for name, made in controllers.items() if not getattr(made, "can_be_sharded", False)]:
+        alone = [
+            name
+            for name, runnable in made.controllers.items()
+            if not (made.specs[name].sharded_by if name in made.specs else getattr(runnable, "can_be_sharded", False))
+        ]
+        if alone:
             raise OptionError(
                 f"--shards: {', '.join(alone)} cannot be sharded, as each looks at the objects of all namespaces: run "
                 "these in another manager with --leader-elect"

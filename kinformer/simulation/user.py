@@ -17,7 +17,7 @@ from kinformer.envtest import ApiServer
 from kinformer.manager import ControllerFactory, known_controllers
 from kinformer.meta import GroupVersion
 from kinformer.models import to_dict
-from kinformer.options import Deferred
+from kinformer.spec import ControllerSpec
 
 __all__ = ("User", "controllers_of", "manifests_of")
 
@@ -171,5 +171,5 @@ def _factory(name: str) -> ControllerFactory:
         if name not in installed:
             raise LookupError(f"there is no controller {name!r}: there are {', '.join(installed)}")
         found = installed[name].load()
-    loaded: ControllerFactory = found.load() if isinstance(found, Deferred) else found
+    loaded: ControllerFactory = found.load() if isinstance(found, ControllerSpec) else found
     return loaded

@@ -20,7 +20,7 @@ from kinformer.manager.rbac import ServiceAccount, manager_rules, manifests
 from kinformer.meta import GroupVersionResource
 from kinformer.models import V1Namespace
 from kinformer.permissions import Rule, allow
-from kinformer_controllers.deployment.permissions import PERMISSIONS
+from kinformer_controllers.deployment.spec import SPEC
 from tests.cli.commands import kinformer
 from tests.informers.test_namespaces import allowed_in
 
@@ -203,7 +203,7 @@ def _write_kubeconfig(server: ApiServer, path: Path) -> None:
 async def test_a_dry_run_says_what_it_would_run_with_and_what_is_missing(tmp_path: Path, file: Path) -> None:
     write(file, "controllers: deployment\nconcurrent-deployment-syncs: 7\n")
     async with ApiServer() as server:
-        rules = [rule for rule in PERMISSIONS if "pods" not in rule.resources]
+        rules = [rule for rule in SPEC.permissions or () if "pods" not in rule.resources]
         await _give(server, {"d": rules, "manager": list(manager_rules())})
         kubeconfig = tmp_path / "kubeconfig"
         _write_kubeconfig(server, kubeconfig)

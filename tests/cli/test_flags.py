@@ -14,8 +14,9 @@ from click.testing import CliRunner
 from kinformer.cli.flags import ControllersCommand, duration, shown_duration
 from kinformer.cli.manager import _parsed
 from kinformer.manager import OptionError
-from kinformer.options import Deferred, option, options_of, workers
 from kinformer.options import duration as option_duration
+from kinformer.options import option, options_of, workers
+from kinformer.spec import ControllerSpec
 
 
 def given(*arguments: str) -> dict[str, Any]:
@@ -106,7 +107,7 @@ def test_an_option_that_is_not_a_name_and_a_value_is_an_error() -> None:
 
 
 def test_a_controllers_flags_and_their_help_are_made_from_its_options(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = help_of(monkeypatch, fleet=Deferred("nowhere:at_all", FleetOptions))
+    shown = help_of(monkeypatch, fleet=ControllerSpec(name="fleet", factory="nowhere:at_all", options=FleetOptions))
 
     assert "--concurrent-fleet-syncs INTEGER RANGE fleets synced at once. [5] [x>=1]" in shown
     assert "--fleet-period DURATION How often. [1m30s]" in shown
@@ -123,7 +124,7 @@ def test_a_controller_that_cannot_be_loaded_or_has_no_options_takes_no_others_fl
         monkeypatch,
         broken=RuntimeError("no"),
         plain=lambda context: None,
-        fleet=Deferred("nowhere:at_all", FleetOptions),
+        fleet=ControllerSpec(name="fleet", factory="nowhere:at_all", options=FleetOptions),
     )
 
     assert "--fleet-period" in shown
@@ -160,7 +161,7 @@ def test_the_help_of_the_manager_loads_no_controller() -> None:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
 
     loaded = json.loads(done.stdout)
-    assert "kinformer_controllers.replicaset.options" in loaded
+    assert "kinformer_controllers.replicaset.spec" in loaded
     # Packages and options: the parts that several controllers share are not loaded either, but for their options.
     assert [name for name in loaded if name.endswith(".controller")] == []
     assert {name for name in loaded if ".shared" in name} <= {

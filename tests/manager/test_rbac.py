@@ -1,18 +1,18 @@
 from __future__ import annotations
 
 from kinformer.manager.rbac import ServiceAccount, declared_permissions, manager_rules, manifests
-from kinformer.options import Deferred
 from kinformer.permissions import allow
+from kinformer.spec import ControllerSpec
 
 PODS = allow("list watch", "pods")
 LEASE = allow("get", "leases.coordination.k8s.io", names=["l"], namespace="kube-system")
 
 
 def test_a_factory_that_says_nothing_of_its_permissions_is_not_one_that_needs_none() -> None:
-    assert declared_permissions(Deferred("m:f")) is None
+    assert declared_permissions(ControllerSpec(name="f", factory="m:f")) is None
     assert declared_permissions(lambda context: context) is None
-    assert declared_permissions(Deferred("m:f", permissions=())) == ()
-    assert declared_permissions(Deferred("m:f", permissions=(PODS,))) == (PODS,)
+    assert declared_permissions(ControllerSpec(name="f", factory="m:f", permissions=())) == ()
+    assert declared_permissions(ControllerSpec(name="f", factory="m:f", permissions=(PODS,))) == (PODS,)
 
 
 def test_each_controller_has_a_role_of_its_own_and_one_in_each_namespace_that_it_names() -> None:

@@ -61,3 +61,14 @@ def test_unknown_names_are_one_error_that_names_what_there_is() -> None:
         "unknown controllers 'replicaset', 'job': want '*', 'builtin', or NAME or -NAME of "
         "endpoint, quota, replicationcontroller"
     )
+
+
+def test_a_controller_that_is_off_by_default_runs_only_if_it_is_named() -> None:
+    def select(*selection: str) -> list[str]:
+        return select_controllers(
+            selection, ["job", "mine", "signer"], ["job", "signer"], lambda name: name == "signer"
+        )
+
+    assert select("*", "builtin") == ["job", "mine"]
+    assert select("builtin", "signer") == ["job", "signer"]
+    assert select("builtin", "signer", "-job") == ["signer"]

@@ -18,7 +18,7 @@ from kinformer.manager import Controller, ControllerContext, ControllerDisabled
 from kinformer.models import V1Node, V1Taint
 from kinformer.operator.conditions import get_condition
 from kinformer.record import NORMAL, WARNING, EventRecorder
-from kinformer_controllers.cloudnodelifecycle.options import CloudNodeLifecycleOptions
+from kinformer_controllers.cloudnodelifecycle.spec import CloudNodeLifecycleOptions
 from kinformer_controllers.shared.cloud.interface import Instances
 from kinformer_controllers.shared.cloud.loading import cloud_named
 from kinformer_controllers.shared.nodes.taint_writer import NodeWriter

@@ -21,7 +21,7 @@ from kinformer.models import V1CronJob, V1Job
 from kinformer.record import EventRecorder
 from kinformer_controllers.cronjob.handlers import CronJobHandler, JobHandler
 from kinformer_controllers.cronjob.jobs import add_job_index, jobs_of
-from kinformer_controllers.cronjob.options import CronJobOptions
+from kinformer_controllers.cronjob.spec import CronJobOptions
 from kinformer_controllers.cronjob.syncing import CronJobSync
 from kinformer_controllers.shared.owning.identity import owner_id
 from kinformer_controllers.shared.waiting.consistency import ConsistencyStore

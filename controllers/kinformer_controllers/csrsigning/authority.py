@@ -18,7 +18,7 @@ import anyio.to_thread
 from kinformer.logs import get_logger
 from kinformer.manager import SyncError
 from kinformer.options import OptionError
-from kinformer_controllers.csrsigning.options import SignerFiles
+from kinformer_controllers.csrsigning.spec import SignerFiles
 from kinformer_controllers.csrsigning.usages import extended_key_usages, key_usages
 from kinformer_controllers.shared.certificates.requests import CertificateRequest
 

@@ -21,7 +21,7 @@ from kinformer.models import (
     V1CertificateSigningRequestStatus,
 )
 from kinformer_controllers.csrsigning.authority import CertificateAuthority
-from kinformer_controllers.csrsigning.options import SigningOptions, signer_files
+from kinformer_controllers.csrsigning.spec import SigningOptions, signer_files
 from kinformer_controllers.csrsigning.verification import certificate_life, signer_problem
 from kinformer_controllers.shared.certificates.conditions import FAILED, conditions_of, is_approved, is_failed
 from kinformer_controllers.shared.certificates.queueing import certificate_controller

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Final
 
-from kinformer_controllers.csrsigning.options import SIGNERS
+from kinformer_controllers.csrsigning.spec import SIGNERS
 from kinformer_controllers.shared.certificates.requests import (
     CertificateRequest,
     kubelet_client_problem,

@@ -7,8 +7,6 @@ cache is old.
 
 from __future__ import annotations
 
-from typing import Final
-
 import anyio
 
 from kinformer.client import Client
@@ -24,9 +22,9 @@ from kinformer_controllers.daemonset.history import DaemonSetHistory
 from kinformer_controllers.daemonset.kind import KIND
 from kinformer_controllers.daemonset.metrics import STALE_SYNC_SKIPS
 from kinformer_controllers.daemonset.nodes import NodeUpdates
-from kinformer_controllers.daemonset.options import DaemonSetOptions
 from kinformer_controllers.daemonset.placement import Placements
 from kinformer_controllers.daemonset.plan import pods_by_node
+from kinformer_controllers.daemonset.spec import DaemonSetOptions
 from kinformer_controllers.daemonset.status_writer import DaemonSetStatusWriter
 from kinformer_controllers.daemonset.syncing import BURST_REPLICAS, DaemonPods
 from kinformer_controllers.shared.owning.identity import owner_id
@@ -99,10 +97,6 @@ class DaemonSetController:
         )
         watches = DaemonSetWatches(self.controller, sets, self.expectations, self._seen.forget)
         watches.attach(pods, revisions, nodes, self.node_updates)
-
-    #: It can be sharded by namespace: everything it reads is in the key's namespace, except Nodes, which all processes
-    #: watch.
-    can_be_sharded: Final = True
 
     @property
     def has_synced(self) -> bool:

@@ -1,18 +1,1 @@
 """The Deployment controller, as kube-controller-manager has it."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from kinformer.options import Deferred
-from kinformer_controllers.deployment.options import DeploymentOptions
-from kinformer_controllers.deployment.permissions import PERMISSIONS
-
-if TYPE_CHECKING:
-    from kinformer.manager import Runnable
-
-__all__ = ("make_controller",)
-
-make_controller: Deferred[Runnable] = Deferred(
-    "kinformer_controllers.deployment.controller:make_controller", DeploymentOptions, permissions=PERMISSIONS
-)

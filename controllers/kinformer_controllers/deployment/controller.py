@@ -27,9 +27,9 @@ from kinformer_controllers.deployment.acting import act
 from kinformer_controllers.deployment.conditions import next_progress_check
 from kinformer_controllers.deployment.handlers import LastPodHandler, selects
 from kinformer_controllers.deployment.limits import StrategyError
-from kinformer_controllers.deployment.options import DeploymentOptions
 from kinformer_controllers.deployment.replica_sets import DEPLOYMENT
 from kinformer_controllers.deployment.rollout import Rollout
+from kinformer_controllers.deployment.spec import DeploymentOptions
 from kinformer_controllers.deployment.templates import TemplateMemory
 from kinformer_controllers.deployment.writer import DEPLOYMENTS, REPLICA_SETS, DeploymentWriter
 from kinformer_controllers.shared.owning.claim import ControllerRefManager, recheck_deletion

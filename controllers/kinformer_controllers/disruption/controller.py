@@ -9,7 +9,6 @@ the reason.
 from __future__ import annotations
 
 import copy
-from typing import Final
 
 import anyio
 
@@ -110,9 +109,6 @@ class DisruptionController:
         self.controller.handle(pods, PodHandler(*queues, self.budgets, recorder, self._clock))
         self.controller.wait_for(replication_controllers).wait_for(replica_sets)
         self.controller.wait_for(deployments).wait_for(stateful_sets)
-
-    #: It can be sharded by namespace, because everything it reads is in the key's namespace.
-    can_be_sharded: Final = True
 
     @property
     def has_synced(self) -> bool:

@@ -22,7 +22,7 @@ from kinformer.record import WARNING, EventRecorder
 from kinformer_controllers.endpoint.capacity import OVER_CAPACITY_ANNOTATION, TRUNCATED, truncate
 from kinformer_controllers.endpoint.handlers import EndpointsHandler
 from kinformer_controllers.endpoint.metrics import EndpointMetrics
-from kinformer_controllers.endpoint.options import EndpointOptions
+from kinformer_controllers.endpoint.spec import EndpointOptions
 from kinformer_controllers.endpoint.subsets import same_subsets, subsets_of
 from kinformer_controllers.shared.owning.identity import OwnerId
 from kinformer_controllers.shared.services.pod import EndpointPod

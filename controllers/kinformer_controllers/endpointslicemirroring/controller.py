@@ -26,7 +26,7 @@ from kinformer_controllers.endpointslicemirroring.mirror import (
     mirror,
     should_mirror,
 )
-from kinformer_controllers.endpointslicemirroring.options import MirroringOptions
+from kinformer_controllers.endpointslicemirroring.spec import MirroringOptions
 from kinformer_controllers.shared.owning.identity import owner_id
 from kinformer_controllers.shared.waiting.consistency import ConsistencyStore
 from kinformer_controllers.shared.writing.pods import is_namespace_terminating

@@ -26,7 +26,7 @@ from kinformer_controllers.garbagecollector.cached import CachedHeads
 from kinformer_controllers.garbagecollector.collecting import Collector
 from kinformer_controllers.garbagecollector.following import GraphFollower, is_followed
 from kinformer_controllers.garbagecollector.objects import Objects
-from kinformer_controllers.garbagecollector.options import GarbageCollectorOptions
+from kinformer_controllers.garbagecollector.spec import GarbageCollectorOptions
 from kinformer_controllers.shared.kinds.mapping import KindMapper
 from kinformer_controllers.shared.kinds.monitor import KindMonitor
 

@@ -9,7 +9,6 @@ supported, because they are off by default: the Workload and PodGroup of a Job.
 from __future__ import annotations
 
 from functools import partial
-from typing import Final
 
 import anyio
 
@@ -25,12 +24,12 @@ from kinformer_controllers.job.handlers import JobHandler, PodHandler, job_named
 from kinformer_controllers.job.index import add_job_pod_index, done_pods_of_job
 from kinformer_controllers.job.management import MAX_PODS_PER_SYNC
 from kinformer_controllers.job.metrics import STALE_SYNC_SKIPS, timed_sync
-from kinformer_controllers.job.options import JobOptions
+from kinformer_controllers.job.modes import external_manager, is_finished
 from kinformer_controllers.job.orphans import OrphanKey, Orphans
 from kinformer_controllers.job.ownership import JobPodClaims
 from kinformer_controllers.job.reconciling import Reconciler, own_copy
 from kinformer_controllers.job.released import Released
-from kinformer_controllers.job.spec import external_manager, is_finished
+from kinformer_controllers.job.spec import JobOptions
 from kinformer_controllers.job.understanding import is_understood
 from kinformer_controllers.shared.owning.identity import owner_id
 from kinformer_controllers.shared.waiting.consistency import ConsistencyStore
@@ -117,9 +116,6 @@ class JobController:
         pod_handler = PodHandler(jobs.indexer, queue.add_after, orphan, candidates, self.expectations, self.released)
         self.controller.handle(jobs, JobHandler(queue, orphan, clock, *self.forget))
         self.controller.handle(pod_informer, pod_handler)
-
-    #: It can be sharded by namespace, because everything it reads is in the key's namespace.
-    can_be_sharded: Final = True
 
     @property
     def has_synced(self) -> bool:

@@ -15,6 +15,7 @@ from kinformer.models import V1Job, V1JobCondition, V1Pod
 from kinformer_controllers.job.backoff import Backoff
 from kinformer_controllers.job.failure_policy import match_failure_policy
 from kinformer_controllers.job.intervals import Indexes
+from kinformer_controllers.job.modes import backoff_limit, is_indexed, limits_failures_per_index, replaces_only_failed
 from kinformer_controllers.job.pods import (
     absolute_index_failures,
     completion_index,
@@ -26,7 +27,6 @@ from kinformer_controllers.job.pods import (
     restarts_of,
     valid_index,
 )
-from kinformer_controllers.job.spec import backoff_limit, is_indexed, limits_failures_per_index, replaces_only_failed
 from kinformer_controllers.shared.owning.status import is_pod_active, is_pod_ready, is_pod_terminating
 
 __all__ = (

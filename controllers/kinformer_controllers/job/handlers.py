@@ -17,11 +17,11 @@ from kinformer.models import V1Job, V1OwnerReference, V1Pod
 from kinformer.workqueue import RateLimitingQueue
 from kinformer_controllers.job.management import BATCH_SECONDS
 from kinformer_controllers.job.metrics import BY_EXTERNAL_CONTROLLER, count_tracked_terminated_pod
+from kinformer_controllers.job.modes import external_manager, is_finished
 from kinformer_controllers.job.names import KIND
 from kinformer_controllers.job.orphans import OrphanKey
 from kinformer_controllers.job.pods import is_tracked
 from kinformer_controllers.job.released import Released
-from kinformer_controllers.job.spec import external_manager, is_finished
 from kinformer_controllers.shared.owning.identity import owner_id
 from kinformer_controllers.shared.owning.owners import controller_of
 from kinformer_controllers.shared.waiting.expectations import Expectations

@@ -11,16 +11,16 @@ from kinformer.models import V1Pod
 from kinformer_controllers.job.backoff import remaining_for_index
 from kinformer_controllers.job.counting import JobPods, first_pending_indexes
 from kinformer_controllers.job.metrics import count_pod_creations
-from kinformer_controllers.job.names import TRACKING_FINALIZER
-from kinformer_controllers.job.pods import is_tracked
-from kinformer_controllers.job.removal import active_pods_to_remove
-from kinformer_controllers.job.spec import (
+from kinformer_controllers.job.modes import (
     is_indexed,
     is_suspended,
     limits_failures_per_index,
     parallelism,
     replaces_only_failed,
 )
+from kinformer_controllers.job.names import TRACKING_FINALIZER
+from kinformer_controllers.job.pods import is_tracked
+from kinformer_controllers.job.removal import active_pods_to_remove
 from kinformer_controllers.job.template import pod_maker
 from kinformer_controllers.shared.owning.identity import owner_id
 from kinformer_controllers.shared.owning.status import is_pod_ready

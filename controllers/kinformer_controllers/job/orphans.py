@@ -15,9 +15,9 @@ from kinformer.logs import get_logger
 from kinformer.meta import Nothing, SelectorError, label_selector_as_selector, meta_namespace_key, parse_selector
 from kinformer.models import V1Job, V1OwnerReference, V1Pod
 from kinformer_controllers.job.index import pods_of_nobody, pods_of_uid
+from kinformer_controllers.job.modes import external_manager, is_finished
 from kinformer_controllers.job.names import KIND, TRACKING_FINALIZER
 from kinformer_controllers.job.pods import is_tracked
-from kinformer_controllers.job.spec import external_manager, is_finished
 from kinformer_controllers.shared.owning.owners import controller_of
 from kinformer_controllers.shared.writing.finalizers import remove_finalizers_patch
 from kinformer_controllers.shared.writing.pods import PodWriter

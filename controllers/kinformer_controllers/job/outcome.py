@@ -19,7 +19,7 @@ from kinformer_controllers.job.conditions import (
 )
 from kinformer_controllers.job.counting import JobPods, is_past_backoff_limit_by_restarts
 from kinformer_controllers.job.failure_policy import failure_message
-from kinformer_controllers.job.spec import backoff_limit, is_indexed, is_suspended
+from kinformer_controllers.job.modes import backoff_limit, is_indexed, is_suspended
 from kinformer_controllers.job.success_policy import success_message
 
 __all__ = ("completed", "failed_for", "seconds_to_deadline", "verdict")

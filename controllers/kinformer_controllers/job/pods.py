@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 from kinformer.logs import get_logger
 from kinformer.models import V1ContainerStatus, V1Job, V1Pod
+from kinformer_controllers.job.modes import replaces_only_failed
 from kinformer_controllers.job.names import COMPLETION_INDEX, INDEX_FAILURES, INDEX_IGNORED_FAILURES, TRACKING_FINALIZER
-from kinformer_controllers.job.spec import replaces_only_failed
 from kinformer_controllers.shared.numbers import go_int
 from kinformer_controllers.shared.owning.status import pod_status, ready_condition
 

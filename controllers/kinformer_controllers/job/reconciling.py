@@ -17,10 +17,10 @@ from kinformer_controllers.job.backoff import Backoff
 from kinformer_controllers.job.conditions import ensure_condition, new_condition
 from kinformer_controllers.job.counting import JobPods, take_stock
 from kinformer_controllers.job.management import MAX_PODS_PER_SYNC, PodManager
+from kinformer_controllers.job.modes import is_suspended
 from kinformer_controllers.job.outcome import completed, seconds_to_deadline, verdict
 from kinformer_controllers.job.pods import phase_of
 from kinformer_controllers.job.released import Released
-from kinformer_controllers.job.spec import is_suspended
 from kinformer_controllers.job.tracking import JobTracker, StatusUpdater
 from kinformer_controllers.shared.owning.identity import OwnerId, owner_id
 from kinformer_controllers.shared.owning.status import is_pod_ready

@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from kinformer.models import V1Job, V1Pod
+from kinformer_controllers.job.modes import is_indexed
 from kinformer_controllers.job.pods import valid_index
-from kinformer_controllers.job.spec import is_indexed
 from kinformer_controllers.shared.owning.ranking import least_first
 
 __all__ = ("active_pods_to_remove",)

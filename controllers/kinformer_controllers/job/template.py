@@ -18,6 +18,7 @@ from kinformer.models import (
 )
 from kinformer_controllers.job.counting import JobPods
 from kinformer_controllers.job.failure_policy import match_failure_policy
+from kinformer_controllers.job.modes import is_indexed, limits_failures_per_index
 from kinformer_controllers.job.names import (
     COMPLETION_INDEX,
     INDEX_FAILURES,
@@ -26,7 +27,6 @@ from kinformer_controllers.job.names import (
     TRACKING_FINALIZER,
 )
 from kinformer_controllers.job.pods import index_failures, index_ignored_failures
-from kinformer_controllers.job.spec import is_indexed, limits_failures_per_index
 from kinformer_controllers.shared.writing.pods import pod_from_template
 
 __all__ = ("generate_name", "index_failure_counts", "pod_maker")

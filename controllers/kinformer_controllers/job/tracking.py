@@ -21,10 +21,10 @@ from kinformer_controllers.job.backoff import Backoff
 from kinformer_controllers.job.conditions import ensure_condition, is_condition_true, new_condition
 from kinformer_controllers.job.counting import JobPods
 from kinformer_controllers.job.metrics import FINISHED, HANDLED_FAILURES, count_finished_pods
+from kinformer_controllers.job.modes import completion_mode
 from kinformer_controllers.job.names import TRACKING_FINALIZER
 from kinformer_controllers.job.outcome import failed_for
 from kinformer_controllers.job.released import Released
-from kinformer_controllers.job.spec import completion_mode
 from kinformer_controllers.shared.owning.identity import OwnerId, owner_id
 from kinformer_controllers.shared.writing.finalizers import remove_finalizers_patch
 from kinformer_controllers.shared.writing.pods import PodWriter

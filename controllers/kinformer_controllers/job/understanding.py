@@ -6,7 +6,7 @@ from kinformer.logs import get_logger
 from kinformer.meta import SelectorError, label_selector_as_selector, meta_namespace_key
 from kinformer.models import V1Job
 from kinformer.record import WARNING, EventRecorder
-from kinformer_controllers.job.spec import unknown_completion_mode
+from kinformer_controllers.job.modes import unknown_completion_mode
 
 __all__ = ("is_understood",)
 

@@ -21,7 +21,7 @@ from kinformer.manager import Controller, ControllerContext
 from kinformer.meta import meta_namespace_key
 from kinformer.models import V1ConfigMap, V1Pod, V1Secret, V1ServiceAccount
 from kinformer_controllers.legacytokencleaner.mounted import secrets_of
-from kinformer_controllers.legacytokencleaner.options import TokenCleanerOptions
+from kinformer_controllers.legacytokencleaner.spec import TokenCleanerOptions
 from kinformer_controllers.legacytokencleaner.verdict import (
     INVALID_SINCE,
     Verdict,

@@ -21,7 +21,7 @@ from kinformer.models import V1Namespace, V1NamespaceStatus
 from kinformer.workqueue import BucketRateLimiter, ItemExponentialFailureRateLimiter, MaxOfRateLimiter
 from kinformer_controllers.namespace.conditions import Findings, conditions_of, updated
 from kinformer_controllers.namespace.emptying import Emptier
-from kinformer_controllers.namespace.options import NamespaceOptions
+from kinformer_controllers.namespace.spec import NamespaceOptions
 
 __all__ = ("NamespaceController", "make_controller")
 

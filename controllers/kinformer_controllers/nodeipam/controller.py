@@ -27,9 +27,9 @@ from kinformer.manager import Controller, ControllerContext, ControllerDisabled,
 from kinformer.models import V1Node
 from kinformer.record import EventRecorder
 from kinformer_controllers.nodeipam.cidr_set import NoCIDRLeft
-from kinformer_controllers.nodeipam.options import NodeIpamOptions
 from kinformer_controllers.nodeipam.pools import BadPodCIDR, Holding, Pools
 from kinformer_controllers.nodeipam.ranges import ranges_of, service_networks
+from kinformer_controllers.nodeipam.spec import NodeIpamOptions
 from kinformer_controllers.shared.nodes.node_events import record_status_change
 
 __all__ = ("NodeIpamController", "make_controller")

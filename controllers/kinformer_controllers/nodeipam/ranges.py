@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from kinformer.logs import get_logger
 from kinformer.options import OptionError
-from kinformer_controllers.nodeipam.options import NodeIpamOptions
+from kinformer_controllers.nodeipam.spec import NodeIpamOptions
 from kinformer_controllers.shared.nodes.cluster_cidrs import Network, parse_cidr, parse_cluster_cidrs
 
 __all__ = ("Range", "ranges_of", "service_networks")

@@ -25,8 +25,8 @@ from kinformer_controllers.nodelifecycle.health import GracePeriods, ready_condi
 from kinformer_controllers.nodelifecycle.labels import labels_to_set
 from kinformer_controllers.nodelifecycle.monitor import NodeMonitor
 from kinformer_controllers.nodelifecycle.no_schedule import no_schedule_changes
-from kinformer_controllers.nodelifecycle.options import NodeLifecycleOptions
 from kinformer_controllers.nodelifecycle.pods import PodReadiness
+from kinformer_controllers.nodelifecycle.spec import NodeLifecycleOptions
 from kinformer_controllers.nodelifecycle.tainting import NoExecuteTainter
 from kinformer_controllers.nodelifecycle.zones import Disruption, Rates
 from kinformer_controllers.shared.nodes.node_events import NODE_CONTROLLER

@@ -25,8 +25,8 @@ from kinformer.operator.conditions import get_condition
 from kinformer.options import OptionError
 from kinformer.record import WARNING, EventRecorder
 from kinformer_controllers.noderoute.metrics import ROUTE_SYNCS
-from kinformer_controllers.noderoute.options import NodeRouteOptions
 from kinformer_controllers.noderoute.plan import Plan, plan_routes, pod_cidrs
+from kinformer_controllers.noderoute.spec import NodeRouteOptions
 from kinformer_controllers.shared.cloud.interface import Route, Routes
 from kinformer_controllers.shared.cloud.loading import cloud_named
 from kinformer_controllers.shared.nodes.cluster_cidrs import Network, parse_cluster_cidrs

@@ -30,9 +30,9 @@ from kinformer_controllers.persistentvolumebinder.indexes import (
 from kinformer_controllers.persistentvolumebinder.latest import Latest
 from kinformer_controllers.persistentvolumebinder.matching import MODES_INDEX
 from kinformer_controllers.persistentvolumebinder.operations import Operations
-from kinformer_controllers.persistentvolumebinder.options import BinderOptions
 from kinformer_controllers.persistentvolumebinder.provisioning import Provisioner
 from kinformer_controllers.persistentvolumebinder.reclaiming import Reclaimer
+from kinformer_controllers.persistentvolumebinder.spec import BinderOptions
 from kinformer_controllers.persistentvolumebinder.volumes import Volumes
 from kinformer_controllers.shared.volumes.facts import Claim, Volume, claimed_key, class_of_volume
 from kinformer_controllers.shared.volumes.host_path import HostPath, HostPathDeleter

@@ -16,7 +16,6 @@ from kinformer.informers import SharedInformerFactory
 from kinformer.manager import Controller, ControllerContext, SyncError
 from kinformer.models import V1PersistentVolume, V1PersistentVolumeClaim
 from kinformer.record import NORMAL, WARNING, EventRecorder
-from kinformer_controllers.persistentvolumeexpander.options import ExpanderOptions
 from kinformer_controllers.persistentvolumeexpander.sizes import (
     claimed_storage,
     expanded,
@@ -26,6 +25,7 @@ from kinformer_controllers.persistentvolumeexpander.sizes import (
     pending_on_node,
     wants_more,
 )
+from kinformer_controllers.persistentvolumeexpander.spec import ExpanderOptions
 from kinformer_controllers.shared.volumes.facts import (
     PRE_RESIZE_CAPACITY,
     Claim,

@@ -30,7 +30,7 @@ from kinformer_controllers.podgc.garbage import (
     unscheduled_terminating_pods,
 )
 from kinformer_controllers.podgc.metrics import FORCED_DELETION_ERRORS, FORCED_DELETIONS
-from kinformer_controllers.podgc.options import PodGCOptions
+from kinformer_controllers.podgc.spec import PodGCOptions
 from kinformer_controllers.shared.writing.pod_conditions import disruption_target
 
 __all__ = ("PodGCController", "make_controller")

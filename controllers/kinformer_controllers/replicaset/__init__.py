@@ -1,18 +1,1 @@
 """The ReplicaSet controller, as kube-controller-manager has it."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from kinformer.options import Deferred
-from kinformer_controllers.replicaset.options import ReplicaSetOptions
-from kinformer_controllers.replicaset.permissions import PERMISSIONS
-
-if TYPE_CHECKING:
-    from kinformer.manager import Runnable
-
-__all__ = ("make_controller",)
-
-make_controller: Deferred[Runnable] = Deferred(
-    "kinformer_controllers.replicaset.controller:make_controller", ReplicaSetOptions, permissions=PERMISSIONS
-)

@@ -7,7 +7,7 @@ from typing import Final
 from kinformer.manager import Controller, ControllerContext
 from kinformer.meta import Selector, label_selector_as_selector
 from kinformer.models import V1ReplicaSet, V1ReplicaSetCondition, V1ReplicaSetStatus
-from kinformer_controllers.replicaset.options import ReplicaSetOptions
+from kinformer_controllers.replicaset.spec import ReplicaSetOptions
 from kinformer_controllers.shared.replicas.controller import ReplicaController
 from kinformer_controllers.shared.replicas.kind import ReplicaKind
 

@@ -10,7 +10,7 @@ from typing import Final
 from kinformer.manager import Controller, ControllerContext
 from kinformer.meta import Selector, label_selector_as_selector
 from kinformer.models import V1ReplicationController, V1ReplicationControllerCondition, V1ReplicationControllerStatus
-from kinformer_controllers.replicationcontroller.options import ReplicationControllerOptions
+from kinformer_controllers.replicationcontroller.spec import ReplicationControllerOptions
 from kinformer_controllers.shared.replicas.controller import ReplicaController
 from kinformer_controllers.shared.replicas.kind import ReplicaKind
 

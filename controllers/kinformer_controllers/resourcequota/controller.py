@@ -24,8 +24,8 @@ from kinformer.meta import GroupKind, GroupResource, accessor_of
 from kinformer.models import V1ResourceQuota
 from kinformer.workqueue import until
 from kinformer_controllers.resourcequota.handlers import QuotaHandler, QuotaQueues
-from kinformer_controllers.resourcequota.options import ResourceQuotaOptions
 from kinformer_controllers.resourcequota.recount import Recounter
+from kinformer_controllers.resourcequota.spec import ResourceQuotaOptions
 from kinformer_controllers.shared.quota.device_claims import DEVICE_CLAIMS
 from kinformer_controllers.shared.quota.monitor import QuotaMonitor
 from kinformer_controllers.shared.quota.pods import PODS, PodEvaluator

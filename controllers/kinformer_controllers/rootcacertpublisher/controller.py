@@ -18,7 +18,7 @@ from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext
 from kinformer.models import V1ConfigMap, V1Namespace, V1ObjectMeta
 from kinformer_controllers.rootcacertpublisher.metrics import counted_sync
-from kinformer_controllers.rootcacertpublisher.options import RootCAOptions
+from kinformer_controllers.rootcacertpublisher.spec import RootCAOptions
 from kinformer_controllers.shared.identity.root_ca import root_ca
 from kinformer_controllers.shared.writing.pods import is_namespace_terminating
 

@@ -25,8 +25,8 @@ from kinformer.record import NORMAL, WARNING, EventRecorder
 from kinformer.workqueue import ItemExponentialFailureRateLimiter
 from kinformer_controllers.servicelb.hosts import HostUpdater
 from kinformer_controllers.servicelb.nodes import eligible_nodes, is_worth_a_sync
-from kinformer_controllers.servicelb.options import ServiceLBOptions
 from kinformer_controllers.servicelb.services import FINALIZER, needs_cleanup, needs_update, wants_load_balancer
+from kinformer_controllers.servicelb.spec import ServiceLBOptions
 from kinformer_controllers.shared.cloud.interface import ImplementedElsewhere, LoadBalancers, RetryLater
 from kinformer_controllers.shared.cloud.loading import cloud_named
 from kinformer_controllers.shared.writing.finalizers import (

@@ -32,9 +32,9 @@ from kinformer_controllers.shared.writing.pods import PodControl
 from kinformer_controllers.statefulset.handlers import ClaimHandler, selects
 from kinformer_controllers.statefulset.identity import is_member
 from kinformer_controllers.statefulset.metrics import STALE_SYNC_SKIPS
-from kinformer_controllers.statefulset.options import StatefulSetOptions
 from kinformer_controllers.statefulset.pods import KIND
 from kinformer_controllers.statefulset.revisions import StatefulSetRevisions
+from kinformer_controllers.statefulset.spec import StatefulSetOptions
 from kinformer_controllers.statefulset.status_writer import StatefulSetStatusWriter
 from kinformer_controllers.statefulset.updater import StatefulSetUpdater
 from kinformer_controllers.statefulset.writer import CLAIMS, PODS, StatefulPodWriter

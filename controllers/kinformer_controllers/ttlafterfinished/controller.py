@@ -19,7 +19,7 @@ from kinformer.manager import Controller, ControllerContext
 from kinformer.meta import meta_namespace_key, split_key
 from kinformer.models import V1Job
 from kinformer_controllers.ttlafterfinished.expiry import expires_at, finished_at, has_ttl
-from kinformer_controllers.ttlafterfinished.options import TtlAfterFinishedOptions
+from kinformer_controllers.ttlafterfinished.spec import TtlAfterFinishedOptions
 
 __all__ = ("TtlAfterFinishedController", "make_controller")
 

@@ -10,7 +10,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from kinformer_controllers.csrsigning.options import SignerFiles
+from kinformer_controllers.csrsigning.spec import SignerFiles
 
 __all__ = ("write_authority",)
 

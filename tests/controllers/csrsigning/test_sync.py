@@ -16,7 +16,7 @@ from kinformer.options import OptionError
 from kinformer_controllers.csrsigning import make_controller
 from kinformer_controllers.csrsigning.authority import CertificateAuthority
 from kinformer_controllers.csrsigning.controller import SigningController
-from kinformer_controllers.csrsigning.options import SIGNERS, SignerFiles
+from kinformer_controllers.csrsigning.spec import SIGNERS, SignerFiles
 from kinformer_controllers.csrsigning.verification import certificate_life
 from tests.controllers.cluster import Cluster
 from tests.controllers.csrsigning.authorities import write_authority

@@ -11,8 +11,8 @@ from kinformer.models import V1Pod
 from kinformer_controllers.job.backoff import Backoff, remaining_for_index, remaining_seconds
 from kinformer_controllers.job.failure_policy import Verdict, match_failure_policy
 from kinformer_controllers.job.intervals import Indexes
+from kinformer_controllers.job.modes import is_finished, is_succeeded
 from kinformer_controllers.job.pods import finished_at
-from kinformer_controllers.job.spec import is_finished, is_succeeded
 from kinformer_controllers.job.success_policy import success_message
 from tests.controllers.job.world import NOW, job_of, pod_of, stamp
 

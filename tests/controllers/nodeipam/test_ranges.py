@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from kinformer.options import OptionError
-from kinformer_controllers.nodeipam.options import NodeIpamOptions
 from kinformer_controllers.nodeipam.ranges import ranges_of, service_networks
+from kinformer_controllers.nodeipam.spec import NodeIpamOptions
 
 
 def ranges(**options: Any) -> list[str]:

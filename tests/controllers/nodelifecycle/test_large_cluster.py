@@ -20,7 +20,7 @@ from kinformer.clock import FakeClock
 from kinformer.models import V1Node, V1NodeCondition, V1NodeSpec, V1NodeStatus, V1ObjectMeta, V1Taint
 from kinformer.record import Recorder
 from kinformer_controllers.nodelifecycle.controller import NodeLifecycleController
-from kinformer_controllers.nodelifecycle.options import NodeLifecycleOptions
+from kinformer_controllers.nodelifecycle.spec import NodeLifecycleOptions
 from tests.controllers.objects import FakeInformers
 
 ZONES = ("a", "b", "c")

@@ -13,7 +13,7 @@ from kinformer.models import (
     from_dict,
 )
 from kinformer_controllers.persistentvolumebinder.controller import PersistentVolumeBinder
-from kinformer_controllers.persistentvolumebinder.options import BinderOptions
+from kinformer_controllers.persistentvolumebinder.spec import BinderOptions
 from kinformer_controllers.shared.volumes.plugins import VolumePlugins
 from tests.controllers.cluster import Cluster
 from tests.controllers.objects import FakeRecorder

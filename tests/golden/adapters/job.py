@@ -10,9 +10,9 @@ from kinformer_controllers.job.backoff import Backoff
 from kinformer_controllers.job.counting import first_pending_indexes, is_past_backoff_limit_by_restarts, take_stock
 from kinformer_controllers.job.failure_policy import match_failure_policy
 from kinformer_controllers.job.intervals import Indexes
+from kinformer_controllers.job.modes import is_indexed
 from kinformer_controllers.job.pods import finished_at, is_pod_failed, phase_of
 from kinformer_controllers.job.removal import active_pods_to_remove
-from kinformer_controllers.job.spec import is_indexed
 from kinformer_controllers.job.success_policy import success_message
 
 __all__ = ("answer",)

@@ -14,7 +14,7 @@ from kinformer.manager import ControllerContext
 from kinformer.models import V1HostPathVolumeSource, V1ObjectMeta, V1PersistentVolume, V1PersistentVolumeSpec
 from kinformer.simulation.world import World
 from kinformer_controllers.persistentvolumebinder.controller import COMPONENT, PersistentVolumeBinder
-from kinformer_controllers.persistentvolumebinder.options import BinderOptions
+from kinformer_controllers.persistentvolumebinder.spec import BinderOptions
 from kinformer_controllers.shared.volumes.facts import Volume, requested_storage
 from kinformer_controllers.shared.volumes.plugins import ProvisionRequest, VolumePlugins
 

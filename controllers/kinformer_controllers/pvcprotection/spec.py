@@ -1,0 +1,23 @@
+"""The protection of claims, as in kube-controller-manager: a claim is not deleted while pods use it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kinformer.permissions import allow
+from kinformer.spec import ControllerSpec
+
+__all__ = ("SPEC",)
+
+
+SPEC: Final = ControllerSpec(
+    name="persistentvolumeclaim-protection-controller",
+    aliases=("pvc-protection",),
+    factory="kinformer_controllers.pvcprotection.controller:make_controller",
+    permissions=(
+        allow("list watch patch", "persistentvolumeclaims"),
+        allow("list watch", "pods"),
+    ),
+    sharded_by="namespace",
+    page="volumes.md",
+)

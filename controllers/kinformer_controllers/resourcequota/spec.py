@@ -1,0 +1,36 @@
+"""The ResourceQuota controller, as kube-controller-manager has it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from kinformer.options import duration, workers
+from kinformer.permissions import allow
+from kinformer.spec import ControllerSpec
+
+__all__ = (
+    "ResourceQuotaOptions",
+    "SPEC",
+)
+
+
+@dataclass(frozen=True)
+class ResourceQuotaOptions:
+    concurrent_resource_quota_syncs: int = workers(5, "ResourceQuotas")
+    resource_quota_sync_period: float = duration(300.0, "How often every quota is recounted; 0 for never.")
+
+
+SPEC: Final = ControllerSpec(
+    name="resourcequota-controller",
+    aliases=("resourcequota",),
+    factory="kinformer_controllers.resourcequota.controller:make_controller",
+    options=ResourceQuotaOptions,
+    permissions=(
+        # A quota may count objects of any kind.
+        allow("list watch", "*.*"),
+        allow("update", "resourcequotas/status"),
+    ),
+    page="resourcequota.md",
+    differs="admission is done by the embedded server, or by a webhook that any cluster can use",
+)

@@ -1,0 +1,23 @@
+"""The service account controller, as in kube-controller-manager: the account ``default`` in every namespace."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kinformer.permissions import allow
+from kinformer.spec import ControllerSpec
+
+__all__ = ("SPEC",)
+
+
+SPEC: Final = ControllerSpec(
+    name="serviceaccount-controller",
+    aliases=("serviceaccount",),
+    factory="kinformer_controllers.serviceaccount.controller:make_controller",
+    permissions=(
+        allow("list watch", "namespaces"),
+        allow("list watch create", "serviceaccounts"),
+    ),
+    sharded_by="namespace",
+    page="identity.md",
+)

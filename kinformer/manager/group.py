@@ -1,0 +1,107 @@
+"""Group: one controller that has several loops.
+
+A controller often needs more than one queue, or work that no event causes: a check of all objects every few seconds, or
+informers of its own. In: controllers and other runnables. Out: one runnable, which a factory returns. The group
+promises that all parts run, that all end when it is cancelled, and that an error of one part ends the group::
+
+    def make_controller(context: ControllerContext) -> Group:
+        nodes = Controller("node-lifecycle", ...)
+        pods = Controller("node-lifecycle-pods", ...)
+        checks = Periodic("node-health", monitor.check, period=5.0, after=(nodes_informer,), clock=context.clock)
+        return Group(nodes, pods, checks)
+
+The manager shows, checks and stops each controller of a group by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from kinformer.cache import SharedIndexInformer
+from kinformer.cache.tasks import plain_task_group
+from kinformer.cancellation import cancellations_as_errors
+from kinformer.clock import Clock
+from kinformer.logs import get_logger
+from kinformer.manager.context import Runnable
+from kinformer.manager.controller import Controller
+
+__all__ = ("Group", "Periodic")
+
+log = get_logger(__name__)
+
+
+class Group:
+    """
+    Several runnables as one.
+
+    :param parts: controllers, groups, or other objects with ``async def run()``
+    """
+
+    def __init__(self, *parts: Runnable) -> None:
+        self.parts = parts
+
+    @property
+    def controllers(self) -> list[Controller]:
+        """The controllers among the parts, also those of inner groups."""
+        found: list[Controller] = []
+        for part in self.parts:
+            if isinstance(part, Controller):
+                found.append(part)
+            elif isinstance(part, Group):
+                found += part.controllers
+        return found
+
+    @property
+    def has_synced(self) -> bool:
+        """Whether the caches of all parts are complete and their workers run."""
+        return all(getattr(part, "has_synced", True) for part in self.parts)
+
+    @property
+    def can_be_sharded(self) -> bool:
+        """Whether several processes can share the keys: only if each part is a controller whose keys can be shared."""
+        return all(getattr(part, "can_be_sharded", False) for part in self.parts)
+
+    async def run(self) -> None:
+        """Run all parts until cancelled, or until all of them have ended."""
+        async with plain_task_group() as tasks:
+            for part in self.parts:
+                tasks.start_soon(part.run)
+
+
+class Periodic:
+    """
+    Work that is repeated, whatever happens in the cluster. An error is logged, and the next turn may succeed.
+
+    :param name: the name in logs
+    :param work: called without arguments
+    :param period: seconds between the end of one turn and the start of the next
+    :param after: the first turn waits until these informers have their first list
+    """
+
+    def __init__(
+        self,
+        name: str,
+        work: Callable[[], Awaitable[object]],
+        period: float,
+        *,
+        clock: Clock,
+        after: tuple[SharedIndexInformer[Any], ...] = (),
+    ) -> None:
+        self.name = name
+        self._work = work
+        self._period = period
+        self._after = after
+        self._clock = clock
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        for informer in self._after:
+            await informer.wait_synced()
+        while True:
+            try:
+                with cancellations_as_errors(self.name):
+                    await self._work()
+            except Exception:  # of any type: the next turn may succeed
+                log.exception("periodic_work_failed", work=self.name)
+            await self._clock.sleep(self._period)

@@ -1,0 +1,95 @@
+"""ControllerSpec: everything that a manager must know of a controller before it runs it, declared once in one file.
+
+In: constants. Out: the controller's flags and their help, its RBAC manifests, the names that ``--controllers`` takes,
+whether ``--shards`` can divide its keys, and its row in the documentation. A spec promises that reading it loads
+nothing: the controller itself is imported when it is made. So ``kinformer manager --help`` knows all installed
+controllers and loads none of them. A module with a spec imports only :mod:`kinformer.options`,
+:mod:`kinformer.permissions` and this one::
+
+    # my_package/spec.py
+    @dataclass(frozen=True)
+    class FleetOptions:
+        concurrent_fleet_syncs: int = workers(5, "fleets")
+
+    SPEC = ControllerSpec(
+        name="fleet-controller",
+        aliases=("fleet",),
+        factory="my_package.controller:make_controller",
+        options=FleetOptions,
+        permissions=(allow("list watch", "fleets.example.com", "pods"), RECORD_EVENTS),
+    )
+
+The entry point names the spec::
+
+    [project.entry-points."kinformer.controllers"]
+    fleet = "my_package.spec:SPEC"
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any
+
+from kinformer.permissions import Rule
+
+__all__ = ("ControllerSpec",)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ControllerSpec:
+    """
+    The declaration of one controller.
+
+    :param name: the name in full: ``deployment-controller``
+    :param factory: ``module:name`` of a function or method. It is called with a
+        :class:`~kinformer.manager.ControllerContext` and gives a :class:`~kinformer.manager.Controller`, or another
+        object with ``async def run()``
+    :param aliases: further names that users may write, such as kube-controller-manager's older short names
+    :param options: the dataclass of its options (:mod:`kinformer.options`); None if it has none
+    :param permissions: the permissions that it needs at the server; None if they are not declared
+    :param metrics: the names of the metrics that only this controller has
+    :param sharded_by: what decides which shard a key belongs to: ``namespace``, or ``name`` for objects without a
+        namespace. Empty: every sync needs the objects of all namespaces, so processes cannot share its keys
+    :param on_by_default: whether it runs unless it is switched off. Otherwise it runs only if it is selected by name
+    :param feature_gate: the feature gate without which it does not run; empty if there is none
+    :param page: the page about it below ``docs/controllers``, perhaps with an anchor
+    :param differs: what differs from Kubernetes' own controller of this name
+    """
+
+    name: str
+    factory: str
+    aliases: tuple[str, ...] = ()
+    options: type[Any] | None = None
+    permissions: tuple[Rule, ...] | None = None
+    metrics: tuple[str, ...] = ()
+    sharded_by: str = ""
+    on_by_default: bool = True
+    feature_gate: str = ""
+    page: str = ""
+    differs: str = ""
+
+    def __call__(self, context: Any) -> Any:
+        """
+        Make the controller.
+
+        :param context: the manager's :class:`~kinformer.manager.ControllerContext`
+        :raises ImportError: as :meth:`load` does
+        """
+        return self.load()(context)
+
+    def load(self) -> Callable[[Any], Any]:
+        """
+        Import the factory.
+
+        :raises ImportError: if there is no such module, or it has no such name
+        """
+        module, _, name = self.factory.partition(":")
+        loaded = importlib.import_module(module)
+        try:
+            factory: Callable[[Any], Any] = attrgetter(name)(loaded)
+        except AttributeError:
+            raise ImportError(f"{module} has no {name!r}") from None
+        return factory

@@ -1,0 +1,226 @@
+"""Write what is made from the controllers' specs: the table in docs/controllers/README.md, and the entry points.
+
+Run ``python -m scripts.catalogue`` after a spec was added or changed. A test in ``tests/docs`` checks that both files
+are up to date.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import pkgutil
+import re
+from pathlib import Path
+from typing import Final
+
+import kinformer_controllers
+from kinformer.spec import ControllerSpec
+
+__all__ = ("PAGE", "PYPROJECT", "SECTIONS", "entry_points_text", "main", "specs", "table_text")
+
+_ROOT: Final = Path(__file__).parents[1]
+PAGE: Final = _ROOT / "docs" / "controllers" / "README.md"
+PYPROJECT: Final = _ROOT / "pyproject.toml"
+
+#: The sections of the page, and the controllers in each. A controller without a spec is left out for the given reason:
+#: its short name, whether Kubernetes runs it by default, and why it is not here.
+SECTIONS: Final[dict[str, dict[str, tuple[str, str, str] | None]]] = {
+    "Workloads": {
+        "deployment-controller": None,
+        "replicaset-controller": None,
+        "replicationcontroller-controller": None,
+        "statefulset-controller": None,
+        "daemonset-controller": None,
+        "job-controller": None,
+        "cronjob-controller": None,
+        "ttl-after-finished-controller": None,
+        "disruption-controller": None,
+        "horizontal-pod-autoscaler-controller": (
+            "horizontalpodautoscaling",
+            "yes",
+            "it needs the metrics APIs of a metrics server, which the embedded server does not have.",
+        ),
+        "podgroup-protection-controller": ("", "no (`GenericWorkload`)", "PodGroups are alpha."),
+    },
+    "Pods, nodes, objects without owners": {
+        "garbage-collector-controller": None,
+        "namespace-controller": None,
+        "pod-garbage-collector-controller": None,
+        "node-lifecycle-controller": None,
+        "taint-eviction-controller": None,
+        "node-ipam-controller": None,
+        "ttl-controller": None,
+        "resourcequota-controller": None,
+        "device-taint-eviction-controller": (
+            "",
+            "yes",
+            "it deletes pods whose devices have taints. No scheduler here allocates devices.",
+        ),
+        "resourceclaim-controller": (
+            "resource-claim-controller",
+            "yes",
+            "it makes and releases ResourceClaims of pods. No scheduler here allocates devices.",
+        ),
+        "resourcepoolstatusrequest-controller": ("", "no (`DRAResourcePoolStatus`)", "its API is alpha."),
+    },
+    "Services": {
+        "endpoints-controller": None,
+        "endpointslice-controller": None,
+        "endpointslice-mirroring-controller": None,
+        "service-cidr-controller": (
+            "",
+            "yes",
+            "it guards ServiceCIDRs in use. The embedded server takes addresses of Services from a range of its own.",
+        ),
+        "service-lb-controller": None,
+        "node-route-controller": None,
+        "cloud-node-lifecycle-controller": None,
+    },
+    "Accounts, certificates, roles": {
+        "serviceaccount-controller": None,
+        "serviceaccount-token-controller": None,
+        "legacy-serviceaccount-token-cleaner-controller": None,
+        "root-ca-certificate-publisher-controller": None,
+        "certificatesigningrequest-approving-controller": None,
+        "certificatesigningrequest-signing-controller": None,
+        "certificatesigningrequest-cleaner-controller": None,
+        "podcertificaterequest-cleaner-controller": ("", "no (`PodCertificateRequest`)", "its API is off by default."),
+        "kube-apiserver-serving-clustertrustbundle-publisher-controller": (
+            "",
+            "no (`ClusterTrustBundle`)",
+            "its API is off by default.",
+        ),
+        "service-ca-certificate-publisher-controller": (
+            "service-ca-cert-publisher",
+            "no",
+            "it is part of OpenShift. `--controllers` accepts its name.",
+        ),
+        "clusterrole-aggregation-controller": None,
+        "validatingadmissionpolicy-status-controller": (
+            "",
+            "yes",
+            "it checks the types in a policy's expressions, and writes warnings only.",
+        ),
+        "bootstrap-signer-controller": (
+            "bootstrapsigner",
+            "no",
+            "kubeadm uses it to join nodes, and it is off by default.",
+        ),
+        "token-cleaner-controller": (
+            "tokencleaner",
+            "no",
+            "it deletes bootstrap tokens that have expired, and it is off by default.",
+        ),
+    },
+    "Volumes": {
+        "persistentvolume-binder-controller": None,
+        "persistentvolume-expander-controller": None,
+        "persistentvolumeclaim-protection-controller": None,
+        "persistentvolume-protection-controller": None,
+        "persistentvolume-attach-detach-controller": (
+            "attachdetach",
+            "yes",
+            "it works together with kubelets and storage drivers. Here are none to test it with.",
+        ),
+        "ephemeral-volume-controller": (
+            "ephemeral-volume",
+            "yes",
+            "not built yet. It makes the claims of pods' ephemeral volumes.",
+        ),
+        "volumeattributesclass-protection-controller": (
+            "",
+            "yes",
+            "not built yet. It keeps a VolumeAttributesClass that is in use from being deleted.",
+        ),
+        "selinux-warning-controller": (
+            "",
+            "no",
+            "it warns of pods that share a volume and have different SELinux labels, and it is off by default.",
+        ),
+    },
+    "Stored versions": {
+        "storageversion-garbage-collector-controller": (
+            "storage-version-gc",
+            "no (`StorageVersionAPI`)",
+            "its API is alpha.",
+        ),
+        "storage-version-migrator-controller": ("svm", "no (`StorageVersionMigrator`)", "its API is off by default."),
+    },
+}
+
+#: What the column "by default" says of a controller, if it is more than yes or no.
+_BY_DEFAULT: Final = {
+    "cloud-node-lifecycle-controller": "by cloud-controller-manager",
+    "node-ipam-controller": "yes, and does nothing without `--allocate-node-cidrs`",
+    "node-route-controller": "by cloud-controller-manager",
+    "service-lb-controller": "by cloud-controller-manager",
+    "serviceaccount-token-controller": "yes, with a signing key",
+}
+#: Short names that Kubernetes does not have.
+_OWN_ALIASES: Final = ("taint-eviction",)
+_HEAD: Final = (
+    "| long name | short name | by default | here | what differs, or why it is left out |\n|---|---|---|---|---|\n"
+)
+
+
+def specs() -> dict[str, tuple[str, ControllerSpec]]:
+    """The package and the spec of each built-in controller, by its name."""
+    found: dict[str, tuple[str, ControllerSpec]] = {}
+    for module in pkgutil.iter_modules(kinformer_controllers.__path__):
+        name = f"{kinformer_controllers.__name__}.{module.name}.spec"
+        if module.ispkg and importlib.util.find_spec(name) is not None:
+            spec: ControllerSpec = importlib.import_module(name).SPEC
+            found[spec.name] = (module.name, spec)
+    return found
+
+
+def table_text() -> str:
+    """The page's sections, from the first heading to the end."""
+    here = specs()
+    parts = []
+    for title, names in SECTIONS.items():
+        rows = [_row(name, left_out, here.get(name)) for name, left_out in names.items()]
+        parts.append(f"## {title}\n\n{_HEAD}" + "".join(rows))
+    return "\n".join(parts)
+
+
+def _row(name: str, left_out: tuple[str, str, str] | None, found: tuple[str, ControllerSpec] | None) -> str:
+    if found is None:
+        if left_out is None:
+            raise LookupError(f"{name} has no spec: want one, or the reason why it is left out")
+        short, default, why = left_out
+        return f"| `{name}` |{f' `{short}` ' if short else ' '}| {default} | | Left out: {why} |\n"
+    package, spec = found
+    default = _BY_DEFAULT.get(name, "yes" if spec.on_by_default else "no")
+    if spec.feature_gate:
+        default = f"no (`{spec.feature_gate}`)"
+    short = "".join(f" `{alias}`{' (here only)' if alias in _OWN_ALIASES else ''} " for alias in spec.aliases) or " "
+    differs = spec.differs or "nothing that can be seen"
+    return f"| `{name}` |{short}| {default} | [`{package}`]({spec.page}) | {differs} |\n"
+
+
+def entry_points_text() -> str:
+    """The entry points of the built-in controllers, as lines of pyproject.toml: by the short name, if there is one."""
+    lines = sorted(
+        f'{(spec.aliases or (name,))[0]} = "kinformer_controllers.{package}.spec:SPEC"\n'
+        for name, (package, spec) in specs().items()
+    )
+    return "".join(lines)
+
+
+def main() -> None:
+    """Write both files."""
+    page = PAGE.read_text()
+    PAGE.write_text(page[: page.index("## ")] + table_text())
+    PYPROJECT.write_text(
+        re.sub(
+            r'(?<=\[project\.entry-points\."kinformer\.controllers"\]\n).*?(?=\n\[)',
+            lambda _: entry_points_text(),
+            PYPROJECT.read_text(),
+            flags=re.DOTALL,
+        )
+    )
+
+
+if __name__ == "__main__":
+    main()

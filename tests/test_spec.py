@@ -1,0 +1,66 @@
+"""Specs: what a manager knows of a controller before it runs it."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from prometheus_client import REGISTRY
+from prometheus_client.metrics import MetricWrapperBase
+
+from kinformer.manager import find_name, known_controllers, long_name
+from kinformer.options import options_of
+from kinformer.spec import ControllerSpec
+from scripts.catalogue import specs
+
+
+def test_a_spec_imports_its_factory_when_it_is_called() -> None:
+    sys.modules.pop("colorsys", None)
+    spec = ControllerSpec(name="colours", factory="colorsys:ONE_THIRD.__add__")
+
+    assert "colorsys" not in sys.modules
+    assert spec(1.0) == pytest.approx(4 / 3)
+
+
+def test_a_factory_that_does_not_exist_is_named() -> None:
+    with pytest.raises(ImportError, match="colorsys has no 'paint'"):
+        ControllerSpec(name="colours", factory="colorsys:paint").load()
+
+
+def test_every_builtin_controller_has_one_spec_with_its_names() -> None:
+    names = {entry: point.load() for entry, point in known_controllers().items()}
+
+    assert {spec.name for spec in names.values()} == specs().keys()
+    for entry, spec in names.items():
+        assert entry in (spec.name, *spec.aliases)
+        assert spec.name.endswith("-controller"), spec.name
+        assert spec.permissions is not None, spec.name
+        assert spec.page, spec.name
+        assert callable(spec.load()), spec.name
+        if spec.options is not None:
+            options_of(spec.options)
+
+
+def test_a_spec_names_the_metrics_that_its_controller_adds() -> None:
+    wrong = []
+    for name, (package, spec) in specs().items():
+        spec.load()
+        declared = {metric.removesuffix("_total") for metric in spec.metrics}
+        added = {
+            value._name
+            for path, module in sys.modules.items()
+            if path.startswith(f"kinformer_controllers.{package}.")
+            for value in vars(module).values()
+            if isinstance(value, MetricWrapperBase)
+        }
+        if declared - set(REGISTRY._names_to_collectors) or added - declared:
+            wrong.append((name, declared, added))
+
+    assert not wrong
+
+
+def test_an_alias_is_another_name_of_the_same_controller() -> None:
+    assert long_name("ttl") == "ttl-controller"
+    assert long_name("my-own") == "my-own"
+    assert find_name("ttl-controller", ["job", "ttl"]) == "ttl"
+    assert find_name("nothing", ["job", "ttl"]) is None
