@@ -12,6 +12,7 @@ from kinformer.cache.freshness import (
     CATCH_UP_TIMEOUT,
     is_as_new_as,
     wait_until_as_new_as,
+    wait_until_current,
     wait_until_each_is_as_new_as,
 )
 from kinformer.cache.handlers import (
@@ -161,5 +162,6 @@ __all__ = (
     "tombstones_of_missing",
     "wait_for_cache_sync",
     "wait_until_as_new_as",
+    "wait_until_current",
     "wait_until_each_is_as_new_as",
 )

@@ -144,6 +144,20 @@ class Controller(Generic[T]):
         return self._reflector.silent_for
 
     @property
+    def is_behind(self) -> bool:
+        """Whether the store lacks changes, or may lack them; see :attr:`Reflector.is_behind`."""
+        return self._reflector.is_behind
+
+    @property
+    def breaks(self) -> int:
+        """How often the stream of changes broke, its beginning included."""
+        return self._reflector.breaks
+
+    def mended(self, breaks: int) -> None:
+        """Note that the store has everything that the server had; see :meth:`Reflector.mended`."""
+        self._reflector.mended(breaks)
+
+    @property
     def failure(self) -> Exception | None:
         """Why the last list or watch failed; None while a watch is open."""
         return self._reflector.failure

@@ -83,6 +83,11 @@ class Feed(Generic[T]):
         """Whether everything of the first list is in the cache."""
         return self.controller.has_synced
 
+    @property
+    def is_current(self) -> bool:
+        """Whether the first list is in the cache and the stream of changes has not broken since, or is mended."""
+        return self.has_synced and not self.controller.is_behind
+
     def holds(self, key: str) -> bool:
         """Whether this feed brings the object of a key."""
         return not self.namespace or key.startswith(f"{self.namespace}/")

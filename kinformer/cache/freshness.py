@@ -13,6 +13,9 @@ received yet. The informer is up to date when it has received the last of these.
 
 An informer of several namespaces has a feed for each of them, and each feed reaches a version by itself. Only the feed
 of a write's own namespace gets the event of that write. So give the namespace if you know it.
+
+:func:`wait_until_current` waits for caches that are known to be behind because their watch broke. It is for callers who
+delete something because of what a cache does not show.
 """
 
 from __future__ import annotations
@@ -39,6 +42,7 @@ __all__ = (
     "is_as_new_as",
     "wait_for_version",
     "wait_until_as_new_as",
+    "wait_until_current",
     "wait_until_each_is_as_new_as",
 )
 
@@ -174,6 +178,45 @@ async def wait_until_each_is_as_new_as(
     if names:
         log.warning("caches_may_be_old", late=names, waited=timeout)
     return names
+
+
+async def wait_until_current(
+    informers: Iterable[SharedIndexInformer[Any]], *, timeout: float = CATCH_UP_TIMEOUT, clock: Clock | None = None
+) -> tuple[str, ...]:
+    """
+    Wait until each informer :attr:`is current <.SharedIndexInformer.is_current>`. Call it before a destructive step.
+
+    After an outage the caches are old for a moment. A sign of life that they lack may have come during the outage::
+
+        if late := await wait_until_current([leases], timeout=5):
+            return  # it is not known who is alive
+
+    No request is made for an informer that is current. For each of the others, this costs a list of one object and a
+    watch of one second, and the informer must then receive what the server has.
+
+    :param timeout: seconds after which to return all the same
+    :return: the names of the informers that are late: do not act on what their caches lack
+    """
+    clock = clock or RealClock()
+    every = tuple(informers)
+
+    async def catch_up(feed: Feed[Any]) -> None:
+        while not feed.is_current:
+            breaks = feed.controller.breaks
+            await _catch_up(feed, "", clock)
+            feed.controller.mended(breaks)
+
+    behind = [feed for informer in every for feed in informer.feeds if not feed.is_current]
+    if behind:
+        with anyio.CancelScope() as waiting:
+            deadline = clock.call_later(timeout, waiting.cancel)
+            try:
+                async with plain_task_group() as tasks:
+                    for feed in behind:
+                        tasks.start_soon(catch_up, feed, name=f"informer {feed.name} catches up")
+            finally:
+                deadline.cancel()
+    return tuple(sorted(informer.name for informer in every if not informer.is_current))
 
 
 async def _catch_up(feed: Feed[Any], version: str, clock: Clock) -> None:

@@ -52,7 +52,7 @@ from kinformer.client.errors import (
     is_expired,
     is_too_large_resource_version,
 )
-from kinformer.client.types import ListOptions, WatchEvent
+from kinformer.client.types import BOOKMARK, ListOptions, WatchEvent
 from kinformer.clock import Clock, RealClock
 from kinformer.logs import get_logger
 from kinformer.meta import Accessor, accessor_for
@@ -163,6 +163,9 @@ class Reflector(Generic[T]):
         #: Why the last list or watch failed; None while a watch is open.
         self.failure: Exception | None = None
         self._heard_at: float | None = None
+        #: How often the stream of changes broke, and how often it had broken when the server showed for the last time
+        #: that nothing is missing. They differ while the store is known to be behind.
+        self._breaks, self._mended = 1, 0
         #: Set at the end of a running resync. Until then no batch is processed. None while no resync runs.
         self._resync: anyio.Event | None = None
 
@@ -190,6 +193,30 @@ class Reflector(Generic[T]):
         changes, so there the opening of a watch counts as well.
         """
         return 0.0 if self._heard_at is None else self._clock.monotonic() - self._heard_at
+
+    @property
+    def is_behind(self) -> bool:
+        """
+        Whether the store lacks changes, or may lack them since the last break.
+
+        It is True before the first list, and from the moment when a watch broke or could not be opened until a list or
+        a bookmark shows that everything since has come. The end of a watch that the server announced is no break.
+        """
+        return self._mended != self._breaks
+
+    @property
+    def breaks(self) -> int:
+        """How often the stream of changes broke, its beginning included."""
+        return self._breaks
+
+    def mended(self, breaks: int) -> None:
+        """
+        Note that the store has everything that the server had. This is for a caller who has asked the server.
+
+        :param breaks: :attr:`breaks` before the server was asked; if there was another break, the note has no effect
+        """
+        if breaks == self._breaks:
+            self._mended = breaks
 
     async def run(self) -> None:
         """
@@ -281,6 +308,7 @@ class Reflector(Generic[T]):
         cause = error.__cause__ if isinstance(error, UnexpectedError) and error.__cause__ is not None else error
         failures_total.labels(self.name, type(cause).__name__).inc()
         self.failure = error
+        self._breaks += 1
         if self._failing_since is None:
             self._failing_since = self._clock.monotonic()
 
@@ -327,6 +355,7 @@ class Reflector(Generic[T]):
             self._intake.resource_version = before
             raise ListNotStored(self.name, error) from error
         self._lists += 1
+        self._mended = self._breaks
 
     def _resync_at_once(self) -> Iterator[None]:
         self._store.resync()
@@ -476,6 +505,7 @@ class Reflector(Generic[T]):
                 except ListAgain:
                     raise
                 except ClientError as error:
+                    self._breaks += 1
                     ended = error
             # The connection is closed by now, so a wait holds nothing open.
             if isinstance(ended, TooManyRequests):
@@ -507,7 +537,10 @@ class Reflector(Generic[T]):
                     await self._resync.wait()
                 in_order = self._intake.apply(batch, in_order)
                 await self._on_batch()
+                if self.is_behind and any(event.type == BOOKMARK for event in batch):
+                    self._mended = self._breaks
         except ConnectionLost as error:
+            self._breaks += 1
             # Everything before the break is in the store. The next watch goes on from there.
             log.debug("watch_broke", reflector=self.name, error=str(error))
         self._check_duration(started, received)

@@ -261,6 +261,22 @@ class SharedIndexInformer(Generic[T]):
         return self._synced.synced and not self._ended.is_set() and self._feeds.failing_for < NOT_FOLLOWING_AFTER
 
     @property
+    def is_current(self) -> bool:
+        """
+        Whether the cache is not known to be behind the server. Check it before you delete something because of what the
+        cache does *not* show, such as a sign of life or a user of an object.
+
+        It is False before the first list is in the cache, and after the informer has stopped. It becomes False when a
+        watch breaks or cannot be opened. It becomes True again when the server has shown that all changes since have
+        come: by a list, by a bookmark (about one a minute), or by its answers to
+        :func:`~kinformer.cache.wait_until_current`.
+
+        True is no proof: events take their time, and a connection may be dead without a sign. So before you destroy an
+        object, also read it, or what it depends on, from the server.
+        """
+        return not self._ended.is_set() and bool(self._feeds) and all(feed.is_current for feed in self._feeds)
+
+    @property
     def failing_for(self) -> float:
         """Seconds since watches could no longer be opened. 0 while a watch is open, or nothing has failed yet."""
         return self._feeds.failing_for

@@ -7,7 +7,13 @@ from typing import Any
 import anyio
 import pytest
 
-from kinformer.cache import ListWatch, SharedIndexInformer, is_as_new_as, wait_until_as_new_as
+from kinformer.cache import (
+    ListWatch,
+    SharedIndexInformer,
+    is_as_new_as,
+    wait_until_as_new_as,
+    wait_until_current,
+)
 from kinformer.client import Client, ListOptions, ServerUnreachable, WatchEvent, connect
 from kinformer.clock import FakeClock
 from kinformer.envtest import ApiServer
@@ -209,3 +215,65 @@ async def test_an_informer_that_was_not_started_is_passed_over(world: World) -> 
     version = await world.write("one")
     informer = SharedIndexInformer(ListWatch(world.client.resource(V1ConfigMap)), V1ConfigMap, clock=world.clock)
     assert await wait_until_as_new_as([informer], version, clock=world.clock) == ()
+
+
+async def test_after_a_break_a_cache_is_behind_until_a_bookmark_comes(world: World) -> None:
+    nodes = world.informers[V1Node]
+    assert nodes.is_current
+
+    await turn(world.clock, 2)
+    world.server.faults.cut_watches()
+    await quiet()
+    assert not nodes.is_current
+    assert nodes.is_following
+
+    await turn(world.clock, 90)
+    assert nodes.is_current
+    assert world.lw[V1Node].asked == []
+
+
+async def test_who_waits_for_caches_after_a_break_asks_and_sees_all_that_was_written(world: World) -> None:
+    maps, nodes = world.informers[V1ConfigMap], world.informers[V1Node]
+    late: list[tuple[str, ...]] = []
+
+    async def wait() -> None:
+        late.append(await wait_until_current([maps, nodes], timeout=10, clock=world.clock))
+
+    await wait()
+    assert late == [()]
+    assert world.lw[V1Node].asked == world.lw[V1ConfigMap].asked == []  # they are current
+
+    await turn(world.clock, 2)
+    world.lw[V1ConfigMap].hold()
+    world.server.faults.cut_watches()
+    await world.write("one")
+    await quiet()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(wait)
+        await turn(world.clock, 9)
+        assert (maps.is_current, nodes.is_current) == (False, True)
+        await turn(world.clock, 2)
+    assert late == [(), ("V1ConfigMap",)]
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(wait)
+        world.lw[V1ConfigMap].go.set()
+        await turn(world.clock, 2)
+    assert late[-1] == ()
+    assert maps.is_current
+    assert maps.indexer.get_by_key("default/one") is not None
+
+
+async def test_an_answer_from_before_another_break_shows_nothing(world: World) -> None:
+    nodes = world.informers[V1Node]
+    (feed,) = nodes.feeds
+    for _ in range(2):
+        breaks = feed.controller.breaks
+        await turn(world.clock, 2)
+        world.server.faults.cut_watches()
+        await quiet()
+
+    feed.controller.mended(breaks)
+    assert not nodes.is_current
+    feed.controller.mended(feed.controller.breaks)
+    assert nodes.is_current
