@@ -1,8 +1,9 @@
 """The kind monitor: watches every kind that discovery finds, and has an event handler for each.
 
 Discovery is repeated every 30 seconds. A new kind gets a watch. A kind that is gone loses its watch. If the discovery
-of an API group fails, the watches of its kinds stay. A kind that is missing from a successful discovery keeps its watch
-until the next discovery misses it as well: its aggregated API server may be unavailable for a moment without an error.
+of one version of an API group fails, the watches of kinds at that version stay, and the group's other versions are
+followed as usual. A kind that is missing from a successful discovery keeps its watch until the next discovery misses it
+as well: its aggregated API server may be unavailable for a moment without an error.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from kinformer.client.errors import ClientError
 from kinformer.clock import Clock, RealClock
 from kinformer.informers import Borrowed
 from kinformer.logs import get_logger
-from kinformer.meta import GroupResource
+from kinformer.meta import GroupResource, GroupVersion
 from kinformer.workqueue import until
 
 __all__ = ("DISCOVERY_PERIOD", "Follower", "KindMonitor", "kinds_with")
@@ -33,12 +34,20 @@ DISCOVERY_PERIOD: Final = 30.0
 
 
 def kinds_with(served: Served, verbs: Collection[str]) -> dict[GroupResource, ApiResource]:
-    """Return the resources that support all these verbs, each at the version that its group prefers."""
+    """
+    Return the resources that support all these verbs, each at the version that its group prefers.
+
+    A version whose discovery failed is left out: what it lists may be old. The group's next version is taken instead.
+    """
     found: dict[GroupResource, ApiResource] = {}
     for resource in served.resources:
-        if set(verbs).issubset(resource.verbs):
+        if _version_of(resource) not in served.failed and set(verbs).issubset(resource.verbs):
             found.setdefault(resource.gvr.group_resource, resource)
     return found
+
+
+def _version_of(kind: ApiResource) -> GroupVersion:
+    return GroupVersion(kind.gvr.group, kind.gvr.version)
 
 
 class Follower(ABC):
@@ -168,11 +177,12 @@ class KindMonitor:
     def follow(self, served: Served) -> None:
         """Follow the kinds that the follower chooses from this discovery. Stop following the others."""
         assert self._runs, "kinds are followed by run()"
-        chosen = self._follower.choose(served)
-        # If one version of a group could not be discovered, a resource may be missing, or have another version only.
-        failed = {version.group for version in served.failed}
-        chosen = {resource: kind for resource, kind in chosen.items() if resource.group not in failed}
-        missing = {resource for resource in self._followed.keys() - chosen.keys() if resource.group not in failed}
+        chosen = dict(self._follower.choose(served))
+        # As in Kubernetes: a version whose discovery failed keeps the watches that it has, if they have synced.
+        for resource, one in self._followed.items():
+            if _version_of(one.kind) in served.failed and one.informer.has_synced:
+                chosen[resource] = one.kind
+        missing = self._followed.keys() - chosen.keys()
         removed = missing & self._missed
         self._missed = missing - removed
         moved = {

@@ -159,6 +159,32 @@ async def test_a_group_that_cannot_be_asked_keeps_what_it_has_and_gets_nothing_n
         assert world.borrowed.count("deployments") == 1
 
 
+async def test_the_healthy_versions_of_a_group_are_followed() -> None:
+    stable, beta = GroupVersion("example.com", "v1"), GroupVersion("example.com", "v1beta1")
+    dbs, old_dbs = kind("dbs", group="example.com"), kind("dbs", group="example.com", version="v1beta1")
+    async with following(kind("pods")) as world:
+        await world.serve(kind("pods"), dbs, failed={beta: "stale"})
+        assert world.followed == ["pods", "dbs.example.com"]
+
+        # A failure keeps the watch that there is, wherever else the group has the kind.
+        for served in ((dbs, old_dbs), (old_dbs,), (old_dbs,)):
+            await world.serve(kind("pods"), *served, failed={stable: "stale"})
+        assert world.followed == ["pods", "dbs.example.com"]
+        assert world.given_back == []
+
+
+async def test_a_watch_that_never_synced_moves_from_a_version_that_fails() -> None:
+    stable = GroupVersion("example.com", "v1")
+    dbs, old_dbs = kind("dbs", group="example.com"), kind("dbs", group="example.com", version="v1beta1")
+    async with following(kind("pods"), dbs, unlistable=("dbs",)) as world:
+        await turn(world.clock, DISCOVERY_PERIOD)
+        world.unlistable.clear()
+        await world.serve(kind("pods"), dbs, old_dbs, failed={stable: "stale"})
+
+        assert world.given_back == ["dbs"]
+        assert world.monitor.has_synced
+
+
 async def test_a_discovery_that_fails_changes_nothing_and_is_told() -> None:
     async with following(kind("pods")) as world:
         world.error = ClientError("down")
