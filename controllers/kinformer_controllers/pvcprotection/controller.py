@@ -2,7 +2,7 @@
 
 In: PersistentVolumeClaims and pods. Out: the finalizer is added to claims, and removed from claims that are being
 deleted and are not used. Promised: before it is removed, the pods of the namespace are listed from the server, because
-the cache may not have a pod that was just bound.
+the cache may not have a pod that was just bound. One list answers for all claims that are being deleted then.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Any, Final
 from kinformer.cache import last_state
 from kinformer.client import Client, PatchType
 from kinformer.client.errors import NotFound
-from kinformer.clock import Clock
+from kinformer.clock import Clock, RealClock
 from kinformer.informers import SharedInformerFactory
 from kinformer.manager import Controller, ControllerContext
 from kinformer.meta import meta_namespace_key
 from kinformer.models import V1PersistentVolumeClaim, V1Pod
-from kinformer_controllers.pvcprotection.usage import keeps_claim
+from kinformer_controllers.pvcprotection.usage import LiveUse, keeps_claim
 from kinformer_controllers.shared.volumes.pods import add_claim_index, claims_of, is_pod_done, pods_of_claim
 from kinformer_controllers.shared.writing.finalizers import (
     add_finalizers_patch,
@@ -41,10 +41,11 @@ class ClaimProtection:
     """Syncs claims."""
 
     def __init__(self, client: Client, informers: SharedInformerFactory, *, clock: Clock | None = None) -> None:
-        self._claims, self._pods = client.resource(V1PersistentVolumeClaim), client.resource(V1Pod)
+        self._claims = client.resource(V1PersistentVolumeClaim)
         claims, pods = informers.informer_for(V1PersistentVolumeClaim), informers.informer_for(V1Pod)
         add_claim_index(pods)
         self._cached_claims, self._cached_pods = claims.indexer, pods.indexer
+        self._live = LiveUse(client.resource(V1Pod), claims.indexer, clock or RealClock())
         self.controller = Controller(
             "pvc-protection", self.sync, workers=WORKERS, queue_name="pvcprotection", clock=clock
         )
@@ -70,8 +71,7 @@ class ClaimProtection:
         cached = pods_of_claim(self._cached_pods, meta_namespace_key(claim))
         if any(keeps_claim(pod, claim) for pod in cached):
             return True
-        live = await self._pods.list(claim.metadata.namespace)
-        return any(keeps_claim(pod, claim) for pod in live.items)
+        return await self._live.is_used(claim)
 
     async def _patch(self, claim: V1PersistentVolumeClaim, patch: dict[str, Any]) -> None:
         meta = claim.metadata

@@ -5,7 +5,9 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import anyio
 import pytest
+from anyio import wait_all_tasks_blocked
 
 from kinformer.cache import DeletedFinalStateUnknown
 from kinformer.models import V1PersistentVolumeClaim, V1Pod, from_dict
@@ -19,18 +21,24 @@ class World(Cluster):
         super().__init__()
         self.live: list[V1Pod] = []
         self.list_errors: list[Exception] = []
+        self.list_goes_on = anyio.Event()
+        self.list_goes_on.set()
         resource = self.client.resource
         self.client.resource = lambda type_: self if type_ is V1Pod else resource(type_)
         self.protection = ClaimProtection(self.client, self.informers, clock=self.clock)
 
     async def list(self, namespace: str) -> Any:
         self.requests.append(f"list Pod {namespace}")
+        live = self.live
+        await self.list_goes_on.wait()
         if self.list_errors:
             raise self.list_errors.pop(0)
-        return SimpleNamespace(items=self.live)
+        return SimpleNamespace(items=live)
 
-    def claim(self, *, deleting: bool = False, protected: bool = True, owner: str = "") -> V1PersistentVolumeClaim:
-        metadata: dict[str, Any] = {"name": "c", "namespace": "ns", "uid": "uid-c"}
+    def claim(
+        self, name: str = "c", *, deleting: bool = False, protected: bool = True, owner: str = ""
+    ) -> V1PersistentVolumeClaim:
+        metadata: dict[str, Any] = {"name": name, "namespace": "ns", "uid": f"uid-{name}"}
         if protected:
             metadata["finalizers"] = [FINALIZER]
         if deleting:
@@ -142,10 +150,10 @@ async def test_the_claim_of_an_ephemeral_volume_is_kept_by_its_own_pod_until_tha
 async def test_what_the_server_refuses_is_tried_again(error: Exception) -> None:
     world = World()
     world.claim(deleting=True)
-    world.errors["patch PersistentVolumeClaim"] = [error]
+    world.list_errors = [error]
     with pytest.raises(type(error)):
         await world.sync()
-    world.list_errors = [error]
+    world.errors["patch PersistentVolumeClaim"] = [error]
     with pytest.raises(type(error)):
         await world.sync()
 
@@ -157,6 +165,43 @@ async def test_a_claim_that_is_gone_is_no_error() -> None:
 
     await world.sync()
     await world.protection.sync("ns/nobody")
+
+
+async def test_one_list_of_pods_serves_all_claims_that_are_being_deleted() -> None:
+    world = World()
+    for name in "cdef":
+        world.claim(name, deleting=True)
+    world.live = [pod("f")]
+    sync = world.protection.sync
+
+    async with anyio.create_task_group() as tasks:
+        for name in "cdf":
+            tasks.start_soon(sync, f"ns/{name}")
+    await sync("ns/e")
+    patched = [f"patch PersistentVolumeClaim ns/{name}" for name in "cde"]
+    assert sorted(world.requests) == ["list Pod ns", *patched]
+
+    world.clock.turn(6)
+    await sync("ns/e")
+    assert world.requests.count("list Pod ns") == 2
+
+
+async def test_a_list_from_before_a_claims_sync_does_not_keep_the_claim() -> None:
+    world = World()
+    for name in "cf":
+        world.claim(name, deleting=True)
+    world.live = [pod("f")]
+    world.list_goes_on = anyio.Event()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(world.protection.sync, "ns/c")
+        await wait_all_tasks_blocked()
+        world.live = []  # the pod ends, and this is the last event that queues its claim
+        tasks.start_soon(world.protection.sync, "ns/f")
+        await wait_all_tasks_blocked()
+        world.list_goes_on.set()
+
+    assert world.requests.count("list Pod ns") == 2
+    assert "patch PersistentVolumeClaim ns/f" in world.requests
 
 
 def test_claims_are_looked_at_when_a_pod_of_them_ends_or_goes_or_never_got_a_node() -> None:
