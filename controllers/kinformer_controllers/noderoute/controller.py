@@ -2,8 +2,9 @@
 
 In: nodes, and the existing routes of the cloud. Out: routes are created and deleted, many at the same time, and the
 NetworkUnavailable condition of each node. Promised: there are at most 200 concurrent calls to the cloud; a node's
-network is available when all its routes exist; an error is reported by an Event, and the call is repeated in the next
-round.
+network is available when all its routes exist; a node without a pod CIDR and without a route is left alone; a node's
+route is deleted only after the server was asked for the node; an error is reported by an Event, and the call is
+repeated in the next round.
 """
 
 from __future__ import annotations
@@ -116,9 +117,12 @@ class NodeRouteController:
             raise SyncError(f"error listing routes: {error}") from error
         nodes = self._nodes.list()
         missing = await self._carry_out(plan_routes(nodes, routes, self._networks))
+        with_route = {route.target_node for route in routes}
         async with anyio.create_task_group() as tasks:
             for node in nodes:
-                tasks.start_soon(self._tell, node, bool(pod_cidrs(node)) and node.metadata.name not in missing)
+                # As in Kubernetes: another network plug-in may serve a node that has neither.
+                if pod_cidrs(node) or node.metadata.name in with_route:
+                    tasks.start_soon(self._tell, node, bool(pod_cidrs(node)) and node.metadata.name not in missing)
         return self._period
 
     async def _carry_out(self, plan: Plan) -> set[str]:
@@ -128,6 +132,9 @@ class NodeRouteController:
         async def delete(route: Route) -> None:
             async with limiter:
                 try:
+                    if not route.blackhole and await self._is_wanted(route):
+                        log.info("route_kept", route=route.name, node=route.target_node, why="the cache was behind")
+                        return
                     await self._routes.delete_route(self._cluster, route)
                 except Exception as error:
                     log.error("route_not_deleted", route=route.name, cidr=route.destination_cidr, error=str(error))
@@ -151,6 +158,17 @@ class NodeRouteController:
             for node, route in plan.create:
                 tasks.start_soon(create, node, route)
         return missing
+
+    async def _is_wanted(self, route: Route) -> bool:
+        """Whether the server has a node that needs the route, although the cache has none."""
+        cached = self._nodes.get_by_key(route.target_node)
+        if not route.target_node or (cached is not None and route.destination_cidr in pod_cidrs(cached)):
+            return False  # the route itself is wrong
+        try:
+            node = await self._server.get(route.target_node)
+        except NotFound:
+            return False
+        return route.destination_cidr in pod_cidrs(node)
 
     async def _tell(self, node: V1Node, available: bool) -> None:
         """Set the NetworkUnavailable condition of a node."""

@@ -36,7 +36,7 @@ SPEC: Final = ControllerSpec(
     factory="kinformer_controllers.noderoute.controller:make_controller",
     options=NodeRouteOptions,
     permissions=(
-        allow("list watch", "nodes"),
+        allow("get list watch", "nodes"),
         allow("patch", "nodes/status"),
         RECORD_EVENTS,
     ),

@@ -97,7 +97,7 @@ async def test_there_is_a_route_for_each_cidr_of_each_node_and_no_other(
     assert await world.sync() == 7.0
 
     assert world.there == (there or {(name, cidr) for name, *cidrs in nodes for cidr in cidrs})
-    assert world.told == {name: CREATED if cidrs else MISSING for name, *cidrs in nodes}
+    assert world.told == {name: CREATED if cidrs else MISSING for name, *cidrs in nodes if cidrs or routes}
 
 
 async def test_a_route_that_leads_nowhere_is_made_anew() -> None:
@@ -176,6 +176,16 @@ async def test_a_route_that_cannot_be_deleted_keeps_nothing_else() -> None:
     assert world.there == {("a", "10.120.0.0/24")}
 
 
+async def test_a_route_stays_if_the_server_has_the_node_that_the_cache_lacks() -> None:
+    there = node("late", "10.120.0.0/24")
+    world = World(there, routes=(route("late", "10.120.0.0/24"), route("gone", "10.120.1.0/24")))
+    world.uncache(there)
+
+    await world.sync()
+
+    assert world.there == {("late", "10.120.0.0/24")}
+
+
 async def test_a_cloud_that_does_not_tell_its_routes_is_asked_again_and_nothing_is_done() -> None:
     world = World(node("a", "10.120.0.0/24"))
     world.cloud.errors["list_routes"] = [OSError("down")]
@@ -188,20 +198,23 @@ async def test_a_cloud_that_does_not_tell_its_routes_is_asked_again_and_nothing_
 
 
 @pytest.mark.parametrize(
-    ("cidrs", "condition", "told"),
+    ("cidrs", "routed", "condition", "told"),
     [
-        (("10.120.0.0/24",), CREATED, None),
-        (("10.120.0.0/24",), MISSING, CREATED),
-        (("10.120.0.0/24",), ("False", "CalicoIsUp"), CREATED),
-        (("10.120.0.0/24",), None, CREATED),
-        ((), MISSING, None),
-        ((), CREATED, MISSING),
+        (("10.120.0.0/24",), False, CREATED, None),
+        (("10.120.0.0/24",), False, MISSING, CREATED),
+        (("10.120.0.0/24",), False, ("False", "CalicoIsUp"), CREATED),
+        (("10.120.0.0/24",), False, None, CREATED),
+        ((), True, MISSING, None),
+        ((), True, CREATED, MISSING),
+        ((), False, ("False", "CalicoIsUp"), None),
+        ((), False, None, None),
     ],
 )
 async def test_a_node_is_told_what_it_does_not_say_yet(
-    cidrs: tuple[str, ...], condition: tuple[str, str] | None, told: tuple[str, str] | None
+    cidrs: tuple[str, ...], routed: bool, condition: tuple[str, str] | None, told: tuple[str, str] | None
 ) -> None:
-    world = World(node("a", *cidrs, condition=condition))
+    routes = (route("a", "10.120.0.0/24"),) if routed else ()
+    world = World(node("a", *cidrs, condition=condition), routes=routes)
 
     await world.sync()
 
