@@ -152,8 +152,14 @@ class FakeInformers:
     def informer_for(self, type_: type[Any], *, indexers: Any = None) -> SharedIndexInformer[Any]:
         if type_ not in self._informers:
             indexers = {NAMESPACE_INDEX: lambda obj: obj.metadata.namespace or ""} | (indexers or {})
-            self._informers[type_] = SharedIndexInformer(_NoServer(), type_, indexers=indexers)
+            self._informers[type_] = FakeInformer(_NoServer(), type_, indexers=indexers)
         return self._informers[type_]
+
+
+class FakeInformer(SharedIndexInformer[Any]):
+    """An informer that does not run and says that it is current, until a test says otherwise."""
+
+    is_current = True
 
 
 class _NoServer:

@@ -1,14 +1,16 @@
 """The pod garbage collector: checks all pods every 20 seconds, and deletes those that are garbage.
 
 In: the caches of pods and nodes. Out: deletions without a grace period. Promised: a pod that has not ended is marked
-as failed before it is deleted, so that its owner counts it as failed. Before the pods of a missing node are deleted,
-the server is asked whether the node exists. An error is counted and logged, and the pod is checked again 20 seconds
-later.
+as failed before it is deleted, so that its owner counts it as failed. Before the pods of a node are deleted, because
+the node is missing or out of service, the server is asked for the node. These pods are deleted one after the other:
+wrong deletions must be slow. Terminated pods are only counted while the cache is not known to be behind. An error is
+counted and logged, and the pod is checked again 20 seconds later.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Final
 
 import anyio
@@ -24,6 +26,7 @@ from kinformer.models import V1Node, V1Pod
 from kinformer_controllers.podgc.failing import failed_pod_patch
 from kinformer_controllers.podgc.garbage import (
     Quarantine,
+    is_out_of_service,
     node_of,
     out_of_service_pods,
     surplus_terminated_pods,
@@ -40,7 +43,7 @@ log = get_logger(__name__)
 #: Seconds between two checks, and the seconds for which a node must be missing. Both are Kubernetes'.
 CHECK_PERIOD: Final = 20.0
 QUARANTINE: Final = 40.0
-#: The largest number of concurrent deletions.
+#: The largest number of concurrent deletions of terminated pods.
 AT_ONCE: Final = 64
 #: The only key: every sync checks all pods.
 _ALL_PODS: Final = "pods"
@@ -66,7 +69,7 @@ class PodGCController:
         self._threshold = threshold
         self._pods, self._nodes = client.resource(V1Pod), client.resource(V1Node)
         pods, nodes = informers.informer_for(V1Pod), informers.informer_for(V1Node)
-        self._cached_pods, self._cached_nodes = pods.indexer, nodes.indexer
+        self._cached_pods, self._cached_nodes = pods, nodes
         self.quarantine = Quarantine(QUARANTINE)
         self.controller = Controller("podgc", self.sync, clock=self._clock).wait_for(pods).wait_for(nodes)
         self.controller.queue.add(_ALL_PODS)
@@ -77,34 +80,60 @@ class PodGCController:
 
         :return: seconds until the next check
         """
-        pods = self._cached_pods.list()
-        nodes = {node.metadata.name: node for node in self._cached_nodes.list()}
-        await self._delete_all(surplus_terminated_pods(pods, self._threshold), "terminated")
-        await self._delete_all(out_of_service_pods(pods, nodes), "out-of-service")
-        gone = await self._nodes_gone({node for pod in pods if (node := node_of(pod)) and node not in nodes})
-        await self._delete_all((pod for pod in pods if node_of(pod) in gone), "orphaned")
-        await self._delete_all(unscheduled_terminating_pods(pods), "unscheduled")
+        pods = self._cached_pods.indexer.list()
+        nodes = {node.metadata.name: node for node in self._cached_nodes.indexer.list()}
+        await self._delete_surplus(surplus_terminated_pods(pods, self._threshold))
+        await self._delete_by_node(out_of_service_pods(pods, nodes), self._is_out_of_service, "out-of-service")
+        missing = {node for pod in pods if (node := node_of(pod)) and node not in nodes}
+        gone = self.quarantine.missing(missing, self._clock.monotonic())
+        await self._delete_by_node((pod for pod in pods if node_of(pod) in gone), self._is_gone, "orphaned")
+        for pod in unscheduled_terminating_pods(pods):
+            await _counted(pod, "unscheduled", self._fail_and_delete)
         return CHECK_PERIOD
 
-    async def _nodes_gone(self, missing: Collection[str]) -> set[str]:
-        """Return the nodes that have been missing for the quarantine and do not exist on the server."""
-        gone = set()
-        for name in self.quarantine.missing(missing, self._clock.monotonic()):
-            try:
-                await self._nodes.get(name)
-            except NotFound:
-                gone.add(name)
-            except ClientError as error:
-                # It is not known whether the node exists. If it is still missing, a new quarantine starts.
-                log.error("missing_node_not_checked", node=name, error=str(error))
-        return gone
+    async def _is_gone(self, node: str) -> bool:
+        try:
+            await self._nodes.get(node)
+        except NotFound:
+            return True
+        return False
 
-    async def _delete_all(self, pods: Iterable[V1Pod], reason: str) -> None:
+    async def _is_out_of_service(self, node: str) -> bool:
+        try:
+            return is_out_of_service(await self._nodes.get(node))
+        except NotFound:
+            return False  # its pods are orphaned
+
+    async def _delete_by_node(
+        self, pods: Iterable[V1Pod], is_lost: Callable[[str], Awaitable[bool]], reason: str
+    ) -> None:
+        """
+        Delete pods one after the other, node by node.
+
+        :param is_lost: asks the server whether a node is lost. It is called just before the node's pods are deleted,
+            because the deletions before may have taken long
+        """
+        by_node = defaultdict(list)
+        for pod in pods:
+            by_node[node_of(pod)].append(pod)
+        for node, its_pods in by_node.items():
+            try:
+                lost = await is_lost(node)
+            except ClientError as error:
+                # It is not known. If the node is still missing in the next round, a new quarantine starts.
+                log.error("lost_node_not_checked", node=node, error=str(error))
+                continue
+            for pod in its_pods if lost else ():
+                await _counted(pod, reason, self._fail_and_delete)
+
+    async def _delete_surplus(self, pods: Iterable[V1Pod]) -> None:
+        if not self._cached_pods.is_current:
+            return  # pods that are gone would be counted, and others deleted for them
         limiter = anyio.CapacityLimiter(AT_ONCE)
 
         async def delete(pod: V1Pod) -> None:
             async with limiter:
-                await _counted(pod, reason, self._fail_and_delete)
+                await _counted(pod, "terminated", self._fail_and_delete)
 
         async with anyio.create_task_group() as tasks:
             for pod in pods:

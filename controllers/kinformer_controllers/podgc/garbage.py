@@ -22,6 +22,7 @@ from kinformer_controllers.shared.owning.status import pod_status
 
 __all__ = (
     "Quarantine",
+    "is_out_of_service",
     "node_of",
     "out_of_service_pods",
     "surplus_terminated_pods",
@@ -67,9 +68,18 @@ def node_of(pod: V1Pod) -> str:
     return (pod.spec.node_name if pod.spec is not None else None) or ""
 
 
+def is_out_of_service(node: V1Node) -> bool:
+    """Whether a node is not ready and has the out-of-service taint."""
+    conditions = (node.status.conditions if node.status is not None else None) or ()
+    if any(condition.type == "Ready" and condition.status == "True" for condition in conditions):
+        return False
+    taints = (node.spec.taints if node.spec is not None else None) or ()
+    return any(taint.key == OUT_OF_SERVICE for taint in taints)
+
+
 def out_of_service_pods(pods: Iterable[V1Pod], nodes: Mapping[str, V1Node]) -> list[V1Pod]:
     """Return the pods that are being deleted on nodes that are out of service; evicted and oldest ones come first."""
-    gone = {name for name, node in nodes.items() if _is_out_of_service(node)}
+    gone = {name for name, node in nodes.items() if is_out_of_service(node)}
     return sorted((pod for pod in pods if pod.metadata.deletion_timestamp and node_of(pod) in gone), key=_order)
 
 
@@ -103,11 +113,3 @@ def _is_evicted(pod: V1Pod) -> bool:
 
 def _order(pod: V1Pod) -> tuple[bool, datetime, str]:
     return not _is_evicted(pod), pod.metadata.creation_timestamp or _LONG_AGO, pod.metadata.name
-
-
-def _is_out_of_service(node: V1Node) -> bool:
-    conditions = (node.status.conditions if node.status is not None else None) or ()
-    if any(condition.type == "Ready" and condition.status == "True" for condition in conditions):
-        return False
-    taints = (node.spec.taints if node.spec is not None else None) or ()
-    return any(taint.key == OUT_OF_SERVICE for taint in taints)

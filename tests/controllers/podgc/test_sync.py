@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from anyio.lowlevel import checkpoint
 from prometheus_client import REGISTRY
 
 from kinformer.models import V1Node, V1Pod, from_dict
@@ -27,6 +29,11 @@ class World(Cluster):
         super().__init__()
         self.gc = PodGCController(self.client, self.informers, threshold, clock=self.clock)
         self._made = 0
+        self.on_delete: Callable[[], object] = lambda: None
+
+    def forget(self, type_: type[Any], key: str) -> None:
+        super().forget(type_, key)
+        self.on_delete()
 
     def pod(
         self, name: str, phase: str = "Running", node: str = "n", *, reason: str = "", deleting: bool = False
@@ -215,8 +222,68 @@ async def test_pods_being_deleted_go_from_nodes_that_are_out_of_service_and_not_
 
     await world.sync()
 
-    assert world.deleted == ["dead-goes", "unknown-goes", "ended"]
+    assert world.deleted == ["dead-goes", "ended", "unknown-goes"]
     assert world.patched == ["dead-goes", "unknown-goes"]
+
+
+async def test_pods_of_a_node_that_the_server_says_is_in_service_stay() -> None:
+    world = World()
+    old = world.node("repaired", ready="False", taints=(OUT_OF_SERVICE,))
+    world.node("repaired")
+    world.cache(old)
+    world.pod("a", node="repaired", deleting=True)
+
+    await world.sync()
+
+    assert world.requests == ["get Node repaired"]
+
+
+async def test_a_node_that_returns_while_other_orphans_are_deleted_keeps_its_pods() -> None:
+    world = World()
+    world.pod("a", node="gone")
+    world.pod("b", node="returns")
+    world.on_delete = lambda: world.uncache(world.node("returns"))
+
+    await world.sync_after_quarantine()
+
+    assert world.deleted == ["a"]
+
+
+async def test_lost_pods_go_one_after_the_other() -> None:
+    world = World()
+    for name in "abc":
+        world.pod(name, node="gone")
+        world.pod(f"unscheduled-{name}", node="", deleting=True)
+    pods: Any = world.gc._pods
+    running = [0]
+    delete = pods.delete
+
+    async def slowly(*args: Any) -> None:
+        running.append(running[-1] + 1)
+        await checkpoint()
+        await delete(*args)
+        running.append(running[-1] - 1)
+
+    pods.delete = slowly
+    await world.sync_after_quarantine()
+
+    assert len(world.deleted) == 6
+    assert max(running) == 1
+
+
+async def test_terminated_pods_are_not_counted_from_a_cache_that_is_behind() -> None:
+    world = World(1)
+    world.node()
+    for name in "abc":
+        world.pod(name, "Failed")
+    world.informers.informer_for(V1Pod).is_current = False
+
+    await world.sync()
+    assert not world.deleted
+
+    world.informers.informer_for(V1Pod).is_current = True
+    await world.sync()
+    assert world.deleted == ["a", "b"]
 
 
 async def test_a_pod_that_cannot_be_deleted_is_counted_and_keeps_no_other_from_going() -> None:
