@@ -11,8 +11,7 @@ import pytest
 from kinformer.manager import ControllerContext, ControllerDisabled, SyncError
 from kinformer.models import V1Node, V1NodeAddress, from_dict
 from kinformer.options import OptionError
-from kinformer_controllers.noderoute import make_controller
-from kinformer_controllers.noderoute.controller import AT_ONCE, NodeRouteController
+from kinformer_controllers.noderoute.controller import AT_ONCE, NodeRouteController, make_controller
 from kinformer_controllers.noderoute.plan import is_responsible_for, plan_routes
 from kinformer_controllers.shared.cloud.fake import FakeCloud
 from kinformer_controllers.shared.cloud.interface import Route
