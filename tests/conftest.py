@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from hypothesis import settings
 
 # A property fails by what is found, never by how busy the machine is.
 settings.register_profile("kinformer", deadline=None)
 settings.load_profile("kinformer")
+
+# CronJobs without a time zone follow the machine's.
+os.environ["TZ"] = "UTC"
 
 
 @pytest.fixture(scope="session")

@@ -21,6 +21,7 @@ from kinformer.models._identity import Identity, identity_of, items_of, members_
 from kinformer.models._keeping import detacher_for, interner_for, successor_for
 from kinformer.models._lazy_dict import KnownParts, LazyDict, Parts, lazy_dict, lazy_dict_of_known
 from kinformer.models._resources import ResourceInfo, builtin_resources
+from kinformer.models._semantic import semantically_equal
 
 __all__ = (
     "DECODE_ERRORS",
@@ -50,6 +51,7 @@ __all__ = (
     "members_of",
     "model_for",
     "resource_for",
+    "semantically_equal",
     "successor_for",
     "to_dict",
 )

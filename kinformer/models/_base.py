@@ -20,7 +20,7 @@ import msgspec
 from kinformer.models._errors import ObjectDecodeError
 from kinformer.models._lazy import LazyField, Marked
 
-__all__ = ("LazyModel", "MicroTime", "Model", "decode_hook", "encode_hook", "keeping_micro_times")
+__all__ = ("LazyModel", "MicroTime", "Model", "decode_hook", "encode_hook", "keeping_micro_times", "looked_at")
 
 
 class MicroTime(datetime):
@@ -129,12 +129,12 @@ def _same(slot: MemberDescriptorType, name: str, one: Any, other: Any) -> bool:
     if slot.__get__(one) == slot.__get__(other):
         return True
     try:
-        return bool(_looked_at(one, name) == _looked_at(other, name))
+        return bool(looked_at(one, name) == looked_at(other, name))
     except ObjectDecodeError:
         return False
 
 
-def _looked_at(obj: Model, name: str) -> Any:
+def looked_at(obj: Model, name: str) -> Any:
     """A field's value, without storing it: comparing and showing objects of a cache must not make them larger."""
     field = type(obj).__lazy_fields__.get(name)
     return getattr(obj, name) if field is None else field.look(obj)
@@ -142,7 +142,7 @@ def _looked_at(obj: Model, name: str) -> Any:
 
 def _shown(obj: Model, name: str) -> str:
     try:
-        return repr(_looked_at(obj, name))
+        return repr(looked_at(obj, name))
     except ObjectDecodeError:
         return "<does not decode>"
 

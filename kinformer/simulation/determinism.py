@@ -2,7 +2,8 @@
 
 While the block of :func:`deterministic` runs, these are replaced:
 
-* time: the functions of :mod:`time`, ``datetime.now()`` and ``utcnow()``, and ``date.today()``
+* time: the functions of :mod:`time`, ``datetime.now()`` and ``utcnow()``, and ``date.today()``; the machine's time zone
+  is UTC (the variable TZ)
 * randomness: the module :mod:`random`, a :class:`random.Random` without a seed, and ``os.urandom``, which :mod:`uuid`
   and :mod:`secrets` use
 * threads: work for a thread runs in the loop's thread
@@ -74,6 +75,7 @@ def deterministic(source: Source, seed: object) -> Iterator[None]:
             setattr(owner, name, value)
         stack.enter_context(_replaced(_Datetime, _methods_of_datetime(source)))
         stack.enter_context(_replaced(_datetime.date, {"today": classmethod(_today(source))}))
+        stack.enter_context(_in_utc())
         yield
 
 
@@ -139,6 +141,19 @@ def _replaced(type_: type[Any], methods: dict[str, Any]) -> Iterator[None]:
     finally:
         names.update(before)
         ctypes.pythonapi.PyType_Modified(ctypes.py_object(type_))
+
+
+@contextmanager
+def _in_utc() -> Iterator[None]:
+    before = os.environ.get("TZ")
+    os.environ["TZ"] = "UTC"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["TZ"]
+        else:
+            os.environ["TZ"] = before
 
 
 async def _in_this_thread(func: Callable[..., Any], *args: Any, **_: Any) -> Any:

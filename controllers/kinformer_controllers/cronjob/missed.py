@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from kinformer.models import V1CronJob
 from kinformer_controllers.cronjob.schedule import Schedule
-from kinformer_controllers.cronjob.zones import later
+from kinformer_controllers.cronjob.zones import later, local_zone
 
 __all__ = ("Missed", "NoDistanceError", "Runs", "minutes_of", "most_recent_run", "seconds_to_next_run")
 
@@ -58,8 +58,8 @@ def most_recent_run(cron_job: V1CronJob, now: datetime, schedule: Schedule, *, h
     :param heed_deadline: whether runs before the starting deadline are ignored
     """
     earliest = _earliest(cron_job, now, heed_deadline)
-    first = schedule.next(earliest)
-    second = schedule.next(first) if first is not None else None
+    first = _next(schedule, earliest)
+    second = _next(schedule, first) if first is not None else None
     if first is not None and now < first:
         return Runs(earliest, None, Missed.NONE)
     if first is not None and second is not None and now < second:
@@ -71,9 +71,9 @@ def most_recent_run(cron_job: V1CronJob, now: datetime, schedule: Schedule, *, h
     count = (now - first) // _SECOND // distance + 1
     # The count is an estimate, because a schedule may leave out nights or weekends. So start two runs earlier.
     most_recent = None
-    run = schedule.next(later(first, timedelta(seconds=(count - 2) * distance)))
+    run = _next(schedule, later(first, timedelta(seconds=(count - 2) * distance)))
     while run is not None and run <= now:
-        most_recent, run = run, schedule.next(run)
+        most_recent, run = run, _next(schedule, run)
     return Runs(earliest, most_recent, Missed.MANY if count > _MANY else Missed.FEW)
 
 
@@ -85,13 +85,19 @@ def seconds_to_next_run(cron_job: V1CronJob, now: datetime, schedule: Schedule) 
         base = now
     elif base is None:
         base = runs.earliest if runs.missed is Missed.NONE else now
-    run = schedule.next(base)
+    run = _next(schedule, base)
     return (run + _LATER - now).total_seconds() if run is not None else _LEAST_SECONDS
 
 
 def minutes_of(run: datetime) -> int:
     """Return the number in the name of a run's job: the minutes since 1970."""
     return int(run.timestamp()) // 60
+
+
+def _next(schedule: Schedule, after: datetime) -> datetime | None:
+    """Return the next run, in UTC. A schedule without a time zone follows this machine's, as in Kubernetes."""
+    run = schedule.next(after.astimezone(local_zone()))
+    return run.astimezone(UTC) if run is not None else None
 
 
 def _earliest(cron_job: V1CronJob, now: datetime, heed_deadline: bool) -> datetime:

@@ -41,17 +41,23 @@ def load_zone(name: str) -> tzinfo:
 
 
 def local_zone() -> tzinfo:
-    """Return the zone of this machine: that of the variable TZ, else that of ``/etc/localtime``, else UTC."""
-    name = os.environ.get("TZ")
-    if name is not None:
-        try:
-            return load_zone(name.removeprefix(":")) if name != "Local" else UTC
-        except ZoneError:
-            return UTC
+    """
+    Return the zone of this machine: that of the variable TZ, else that of ``/etc/localtime``, else UTC.
+
+    The variable has the name of a zone or the path of a file, as in Go. If it has anything else, the zone is UTC.
+    """
+    return _zone_of_variable(os.environ.get("TZ"))
+
+
+@lru_cache(maxsize=16)
+def _zone_of_variable(value: str | None) -> tzinfo:
+    name = str(_LOCALTIME) if value is None else value.removeprefix(":")
     try:
-        with _LOCALTIME.open("rb") as file:
+        if not name.startswith("/"):
+            return load_zone(name) if name != "Local" else UTC
+        with Path(name).open("rb") as file:
             return ZoneInfo.from_file(file)
-    except (OSError, ValueError):
+    except (OSError, ValueError):  # also a ZoneError
         return UTC
 
 

@@ -28,13 +28,12 @@ from kinformer.models import (
 from kinformer_controllers.daemonset.kind import KIND
 from kinformer_controllers.daemonset.template import HASH_LABEL
 from kinformer_controllers.shared.history.control import RevisionHistory
-from kinformer_controllers.shared.history.hashing import in_order
-from kinformer_controllers.shared.history.revisions import next_revision, number_of
+from kinformer_controllers.shared.history.revisions import next_revision, number_of, template_patch, with_bytes
 from kinformer_controllers.shared.history.template import template_hash
 from kinformer_controllers.shared.owning.claim import ControllerRefManager
 from kinformer_controllers.shared.owning.index import owned_by
 
-__all__ = ("DaemonSetHistory", "History", "template_patch")
+__all__ = ("DaemonSetHistory", "History")
 
 log = get_logger(__name__)
 
@@ -88,7 +87,7 @@ class DaemonSetHistory:
         manager: ControllerRefManager[V1ControllerRevision] = ControllerRefManager(
             daemonset, KIND, selector, self._history.patch, can_adopt
         )
-        wanted = template_patch(daemonset)
+        wanted = template_patch(daemonset.spec.template)
         current: list[V1ControllerRevision] = []
         old: list[V1ControllerRevision] = []
         for revision in await manager.claim(owned_by(self._cached, daemonset, KIND.kind)):
@@ -128,7 +127,7 @@ class DaemonSetHistory:
         """Add the label with the hash, if the revision has none. Old versions of Kubernetes did not set it."""
         if HASH_LABEL in (revision.metadata.labels or {}):
             return revision
-        changed = copy.copy(revision)
+        changed = with_bytes(revision)
         changed.metadata = copy.copy(revision.metadata)
         changed.metadata.labels = {**(revision.metadata.labels or {}), HASH_LABEL: revision.metadata.name}
         return await self._revisions.update(changed)
@@ -147,13 +146,13 @@ class DaemonSetHistory:
                 labels={**labels, HASH_LABEL: hash_},
                 owner_references=[new_controller_ref(daemonset, KIND)],
             ),
-            data=in_order(data),
+            data=data,
             revision=number,
         )
         if meta.annotations:
             revision.metadata.annotations = dict(meta.annotations)
         try:
-            return await self._revisions.create(revision)
+            return await self._revisions.create(with_bytes(revision, is_new=True))
         except AlreadyExists:
             there = await self._revisions.get(revision.metadata.name, meta.namespace)
             if there.data == data:
@@ -197,11 +196,6 @@ class DaemonSetHistory:
         for revision in all_:
             if revision.metadata.name != kept.metadata.name:
                 await self._history.delete(revision)
-
-
-def template_patch(daemonset: V1DaemonSet) -> dict[str, Any]:
-    """Return a revision's data: a strategic merge patch that replaces the template by this one."""
-    return {"spec": {"template": {**to_dict(daemonset.spec.template), "$patch": "replace"}}}
 
 
 def _hash_of(revision: V1ControllerRevision) -> str:

@@ -18,11 +18,12 @@ from kinformer_controllers.shared.owning.index import owned_by
 __all__ = ("act",)
 
 
-async def act(writer: DeploymentWriter, rollout: Rollout, pods: Indexer[V1Pod]) -> None:
+async def act(writer: DeploymentWriter, rollout: Rollout, pods: Indexer[V1Pod]) -> bool:
     """
     Do the steps, and compute the status. The caller writes the status.
 
     :param pods: the cache of pods, with its index by controller
+    :return: whether this was a step of the rollout. Only then progress is expected, and its deadline can pass
     :raises StrategyError: if the Deployment's strategy is invalid
     :raises ClientError: if the server refuses a write
     """
@@ -39,14 +40,15 @@ async def act(writer: DeploymentWriter, rollout: Rollout, pods: Indexer[V1Pod]) 
             if rollback_revision(deployment) is None:
                 await clean_up(writer, rollout)
         elif rollback_revision(deployment) is not None:
-            return await roll_back(writer, rollout)
+            await roll_back(writer, rollout)
+            return False
         elif is_being_scaled(deployment, rollout.all):
             await scale(writer, rollout)
         else:
             computed = rollout_status
             await _roll_out(writer, rollout, pods)
     rollout.status = computed(deployment, rollout.status, rollout.new, rollout.old, rollout.now)
-    return None
+    return computed is rollout_status
 
 
 async def _roll_out(writer: DeploymentWriter, rollout: Rollout, pods: Indexer[V1Pod]) -> None:

@@ -117,20 +117,22 @@ class DeploymentController:
         if deployment.spec.selector == V1LabelSelector():
             message = "This deployment is selecting all pods. A non-empty selector is required."
             self._writer.warn(deployment, "SelectingAll", message)
-            return await self._write(_observed(Rollout(deployment, (), None, self._clock.now())))
+            await self._writer.write_status(_observed(Rollout(deployment, (), None, self._clock.now())))
+            return None
         claimed = await self._claim(deployment, label_selector_as_selector(deployment.spec.selector))
         rollout = Rollout(deployment, claimed, self._templates.comparing(key), self._clock.now())
         try:
-            await act(self._writer, rollout, self._pods)
+            rolls = await act(self._writer, rollout, self._pods)
         except Exception:
             # The status is written even if a step failed. The error of the step matters more than one of this write.
             with suppress(Exception):
                 await self._writer.write_status(rollout)
             raise
-        return await self._write(rollout)
-
-    async def _write(self, rollout: Rollout) -> float | None:
         await self._writer.write_status(rollout)
+        if not rolls:
+            # Nobody would write that the deadline has passed: neither while the Deployment is paused, deleted, scaled
+            # or rolled back, nor in a sync of it a second later.
+            return None
         return next_progress_check(rollout.deployment, rollout.status.conditions, rollout.status, self._clock.now())
 
     async def _claim(self, deployment: V1Deployment, selector: Selector) -> list[V1ReplicaSet]:

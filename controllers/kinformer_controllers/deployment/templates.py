@@ -6,8 +6,14 @@ import copy
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from kinformer.meta import Quantity, QuantityError
-from kinformer.models import V1Deployment, V1ObjectMeta, V1PodTemplateSpec, V1ReplicaSet, to_dict
+from kinformer.models import (
+    V1Deployment,
+    V1ObjectMeta,
+    V1PodTemplateSpec,
+    V1ReplicaSet,
+    semantically_equal,
+    to_dict,
+)
 from kinformer_controllers.deployment.counts import age
 from kinformer_controllers.shared.history import template as history
 
@@ -27,21 +33,19 @@ HASH_LABEL: Final = "pod-template-hash"
 
 #: The longest name that an object may have.
 _NAME_LENGTH: Final = 253
-#: Fields whose values, or whose entries' values, are quantities. 1000m and 1 are equal quantities.
-_QUANTITIES: Final = frozenset({"requests", "limits", "overhead", "capacity", "sizeLimit", "divisor"})
 
 Same = Callable[[V1Deployment, V1ReplicaSet], bool]
 
 
 def same_template(one: V1PodTemplateSpec, other: V1PodTemplateSpec) -> bool:
     """
-    Whether two templates mean the same.
+    Whether two templates mean the same to Kubernetes. The hash label is ignored.
 
-    The hash label is ignored, empty fields equal missing ones, and quantities are compared by their value.
+    An empty object is not a missing one: ``namespaceSelector: {}`` must be rolled out.
     """
-    if one.spec == other.spec and _metadata(one) == _metadata(other):
-        return True
-    return bool(_meaning(to_dict(without_hash(one))) == _meaning(to_dict(without_hash(other))))
+    return (one.spec == other.spec and _metadata(one) == _metadata(other)) or semantically_equal(
+        without_hash(one), without_hash(other)
+    )
 
 
 def without_hash(template: V1PodTemplateSpec) -> V1PodTemplateSpec:
@@ -62,7 +66,7 @@ def template_hash(template: V1PodTemplateSpec, collision_count: int | None) -> s
 
     :param collision_count: how often the name was taken by another ReplicaSet
     """
-    return history.template_hash(_meaning(to_dict(template)), collision_count)
+    return history.template_hash(to_dict(template), collision_count)
 
 
 def replica_set_name(deployment: str, hash_: str) -> str:
@@ -124,21 +128,3 @@ def _metadata(template: V1PodTemplateSpec) -> Any:
     if meta is None:
         return V1ObjectMeta()
     return meta
-
-
-def _meaning(value: Any, *, quantity: bool = False) -> Any:
-    """Return a value without empty fields, and with quantities in canonical form."""
-    if isinstance(value, dict):
-        return {
-            key: meaning
-            for key, it in value.items()
-            if (meaning := _meaning(it, quantity=quantity or key in _QUANTITIES)) not in (None, {}, [])
-        }
-    if isinstance(value, list):
-        return [_meaning(it) for it in value]
-    if quantity and isinstance(value, str | int):
-        try:
-            return str(Quantity.parse(str(value)))
-        except QuantityError:
-            return value
-    return value

@@ -40,7 +40,7 @@ class PodHandler:
     """
     An event handler for pods.
 
-    :param queue: gets the key of the budget that selects the pod
+    :param queue: gets the keys of all budgets that select the pod
     :param stale_pods: gets the key of a pod whose DisruptionTarget condition is or will be stale
     """
 
@@ -63,27 +63,30 @@ class PodHandler:
 
     def on_update(self, old: V1Pod, new: V1Pod, /) -> None:
         if old.metadata.labels != new.metadata.labels:
-            # kube-controller-manager queues only the budget that selects the pod now. The budget that selected it
+            # kube-controller-manager queues only a budget that selects the pod now. The budgets that selected it
             # before would still count the pod, and would allow too many evictions.
-            self._enqueue_budget_of(old)
+            self._enqueue_budgets_of(old)
         self._seen(new)
 
     def on_delete(self, obj: Deleted[V1Pod], /) -> None:
         pod = last_state(obj)
         if pod is not None:
-            self._enqueue_budget_of(pod)
+            self._enqueue_budgets_of(pod)
 
     def _seen(self, pod: V1Pod) -> None:
-        self._enqueue_budget_of(pod)
+        self._enqueue_budgets_of(pod)
         wait = stale_in(pod, self._clock.now())
         if wait is not None:
             self._stale_pods.add_after(meta_namespace_key(pod), wait.total_seconds())
 
-    def _enqueue_budget_of(self, pod: V1Pod) -> None:
+    def _enqueue_budgets_of(self, pod: V1Pod) -> None:
+        """
+        Queue all budgets that select a pod.
+
+        kube-controller-manager queues only one of them. The counts of the others go stale, and an eviction of their
+        last healthy pod is allowed.
+        """
         budgets = self._budgets.of_pod(pod)
-        if not budgets:
-            return
-        chosen = budgets[0]
         if len(budgets) > 1:
             meta = pod.metadata
             self._recorder.event(
@@ -91,6 +94,7 @@ class PodHandler:
                 WARNING,
                 "MultiplePodDisruptionBudgets",
                 f'Pod "{meta.namespace}"/"{meta.name}" matches multiple PodDisruptionBudgets.  '
-                f'Chose "{chosen.metadata.name}" arbitrarily.',
+                f'Chose "{budgets[0].metadata.name}" arbitrarily.',
             )
-        self._queue.add(meta_namespace_key(chosen))
+        for budget in budgets:
+            self._queue.add(meta_namespace_key(budget))

@@ -9,7 +9,8 @@ from __future__ import annotations
 import copy
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from decimal import Decimal
+from typing import Any, Final, cast
 
 from kinformer.cache import SharedIndexInformer
 from kinformer.client import Client
@@ -24,11 +25,16 @@ from kinformer_controllers.shared.history.revisions import (
     next_revision,
     same_revision,
     sorted_revisions,
+    template_patch,
 )
 from kinformer_controllers.statefulset.identity import revision_of
 from kinformer_controllers.statefulset.pods import KIND, Version
 
-__all__ = ("Revisions", "StatefulSetRevisions", "restore", "template_patch")
+__all__ = ("Revisions", "StatefulSetRevisions", "restore", "revision_data")
+
+
+#: Integers below this one are the same in floating point.
+_EXACT: Final = 2**53
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +123,22 @@ class StatefulSetRevisions:
                 continue
 
 
-def template_patch(statefulset: V1StatefulSet) -> dict[str, Any]:
-    """Return a revision's data: a strategic merge patch that replaces the template by this one."""
-    return {"spec": {"template": {**to_dict(statefulset.spec.template), "$patch": "replace"}}}
+def revision_data(statefulset: V1StatefulSet) -> dict[str, Any]:
+    """
+    Return a revision's data: a patch that replaces the template by the StatefulSet's.
+
+    Kubernetes makes it from numbers of 64-bit floating point. (For DaemonSets it does not.)
+    """
+    return cast("dict[str, Any]", _through_floats(template_patch(statefulset.spec.template)))
+
+
+def _through_floats(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _through_floats(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_through_floats(each) for each in value]
+    # Go writes the shortest digits that stand for the same floating-point number, and fills up with zeros.
+    return int(Decimal(repr(float(value)))) if type(value) is int and abs(value) >= _EXACT else value
 
 
 def restore(statefulset: V1StatefulSet, revision: V1ControllerRevision) -> V1StatefulSet:
@@ -144,7 +163,7 @@ def _keeps_template(revision: V1ControllerRevision) -> bool:
 def _wanted(statefulset: V1StatefulSet, number: int, collisions: int) -> V1ControllerRevision:
     template = statefulset.spec.template
     labels = (template.metadata.labels if template.metadata is not None else None) or {}
-    wanted = new_revision(statefulset, KIND, labels, template_patch(statefulset), number, collisions)
+    wanted = new_revision(statefulset, KIND, labels, revision_data(statefulset), number, collisions)
     if statefulset.metadata.annotations:
         wanted.metadata.annotations = dict(statefulset.metadata.annotations)
     return wanted

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
+from zoneinfo import TZPATH
 
 import pytest
 
@@ -169,9 +171,32 @@ def test_a_machine_has_a_zone_of_its_own(monkeypatch: pytest.MonkeyPatch) -> Non
     assert local_zone() == UTC
     monkeypatch.delenv("TZ")
     monkeypatch.setattr(zones, "_LOCALTIME", zones.Path("/nowhere"))
+    zones._zone_of_variable.cache_clear()
     assert local_zone() == UTC
+    zones._zone_of_variable.cache_clear()
     with pytest.raises(ZoneError):
         load_zone("/etc/passwd")
+
+
+def test_a_schedule_without_a_zone_follows_the_machines_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    owner, nine = cron_job("0 9 * * *"), parse_schedule("0 9 * * *")
+    monkeypatch.setenv("TZ", ":Asia/Kolkata")
+
+    # 9:00 in India is 3:30 in UTC.
+    assert most_recent_run(owner, after(hours=18), nine, heed_deadline=False).most_recent == after(hours=17.5)
+    assert seconds_to_next_run(owner, after(hours=18), nine) == pytest.approx(23.5 * 3600 + 0.1)
+    assert most_recent_run(owner, after(days=9), nine, heed_deadline=True).most_recent == after(days=8, hours=17.5)
+    in_utc = parse_schedule("TZ=UTC 0 9 * * *")
+    assert most_recent_run(owner, after(hours=23), in_utc, heed_deadline=False).most_recent == after(hours=23)
+
+
+def test_the_machines_zone_may_be_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    found = next(path for each in TZPATH if (path := Path(each) / "Asia/Kolkata").exists())
+    file = tmp_path / "zone"
+    file.write_bytes(found.read_bytes())
+    monkeypatch.setenv("TZ", str(file))
+
+    assert TOP.astimezone(local_zone()).utcoffset() == timedelta(hours=5.5)
 
 
 _WORKDAYS = "30 6-16/4 * * 1-5"

@@ -17,8 +17,8 @@ from kinformer.clock import FakeClock
 from kinformer.envtest import ApiServer
 from kinformer.manager import Manager
 from kinformer.models import V1ControllerRevision, V1DaemonSet, V1Node, V1Pod, to_dict
-from kinformer_controllers.daemonset.history import template_patch
 from kinformer_controllers.daemonset.template import HASH_LABEL, target_node
+from kinformer_controllers.shared.history.revisions import template_patch
 from tests.controllers.daemonset.objects import make_daemonset, make_node, rolling
 from tests.golden.pace import scenario_clock
 from tests.turning import turn
@@ -282,7 +282,7 @@ async def test_an_orphan_revision_is_adopted_and_given_its_hash() -> None:
     async with running("n1") as world:
         await world.apply(make_daemonset())
         daemonset = await world.sets.get("agent", "default")
-        data = template_patch(daemonset)
+        data = template_patch(daemonset.spec.template)
         data["spec"]["template"]["spec"]["containers"][0]["image"] = "ancient"
         meta = {"name": "agent-ancient", "namespace": "default", "labels": {"app": "agent"}}
         await world.revisions.create({"metadata": meta, "data": data, "revision": 1})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import anyio
@@ -134,6 +135,30 @@ async def test_a_selector_of_everything_is_told_of_and_nothing_is_done() -> None
     told = "Warning SelectingAll web: This deployment is selecting all pods. A non-empty selector is required."
     assert world.recorder.events == [told]
     assert [each.observed_generation for each in world.server.statuses] == [1]
+
+
+@pytest.mark.parametrize(
+    ("spec", "deleted", "again"),
+    [({}, False, 61.0), ({"paused": True}, False, None), ({}, True, None), ({"selector": {}}, False, None)],
+    ids=["rolls out", "paused", "deleted", "selects all"],
+)
+async def test_a_deadline_is_waited_for_only_during_a_rollout(
+    spec: dict[str, Any], deleted: bool, again: float | None
+) -> None:
+    reason = "DeploymentPaused" if spec.get("paused") else "ReplicaSetUpdated"
+    since = (NOW - timedelta(seconds=60)).isoformat()
+    progressing = {"type": "Progressing", "status": "Unknown", "reason": reason, "lastUpdateTime": since}
+    status = {"conditions": [progressing | {"lastTransitionTime": since}]}
+    deployment = make_deployment(1, progressDeadlineSeconds=60, status=status, **spec)
+    deployment.metadata.deletion_timestamp = NOW if deleted else None
+    world = World(deployment)
+    replica_set = own_replica_set(deployment)
+    replica_set.metadata.annotations = {
+        f"deployment.kubernetes.io/{name}": "1" for name in ("revision", "desired-replicas", "max-replicas")
+    }
+    world.cache(V1ReplicaSet).add(replica_set)
+
+    assert await world.controller.sync("ns/web") == again
 
 
 async def test_a_deployment_that_is_gone_is_nothing_to_do() -> None:

@@ -82,6 +82,12 @@ def test_templates_that_mean_the_same_are_the_same() -> None:
     assert same_template(of("1"), of("1000m", volumes=[], nodeSelector={}))
     assert not same_template(of("1"), of("1001m"))
     assert not same_template(of("1"), of("1", hostNetwork=True))
+    # An empty object is not a missing one, and texts that look like quantities are texts.
+    assert not same_template(of("1"), of("1", securityContext={}))
+    assert not same_template(of("1", nodeSelector={"limits": "1000m"}), of("1", nodeSelector={"limits": "1"}))
+    spread = {"maxSkew": 1, "topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule"}
+    constraints = [{"topologySpreadConstraints": [{**spread, **more}]} for more in ({}, {"labelSelector": {}})]
+    assert not same_template(of("1", **constraints[0]), of("1", **constraints[1]))
 
 
 def test_the_new_replica_set_is_the_oldest_of_the_template_and_all_others_are_old() -> None:

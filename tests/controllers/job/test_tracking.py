@@ -166,6 +166,12 @@ CASES = {
         removals=2,
         wants=({"succeeded": 1, "failed": 1, "uncounted": (["c"], ["d"])},),
     ),
+    "pod patch error of one of two": Case(
+        pods=pods(("a", "Succeeded", TRACKED), ("b", "Failed", TRACKED)),
+        refused="the second pod",
+        removals=2,
+        wants=({"uncounted": (["a"], ["b"])}, {"succeeded": 1, "uncounted": ([], ["b"])}),
+    ),
     "indexed job new successful pods": Case(
         job={**_SIX, **_status(active=1)},
         pods=pods(
@@ -295,8 +301,8 @@ async def test_what_has_ended_passes_from_the_finalizers_into_the_counters(name:
     if case.refused == "status":
         world.server.update_errors.append(forbidden("no"))
 
-    def refuse(_: str) -> None:
-        if case.refused == "pods":
+    def refuse(name: str) -> None:
+        if case.refused == "pods" or (case.refused == "the second pod" and name == case.pods[1].metadata.name):
             raise forbidden("no")
 
     world.pods.on_patch = refuse

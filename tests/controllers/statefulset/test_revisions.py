@@ -12,7 +12,7 @@ from kinformer.client.errors import Status, error_from_status
 from kinformer.manager import SyncError
 from kinformer.meta import label_selector_as_selector
 from kinformer.models import V1ControllerRevision, V1StatefulSet, from_dict, to_dict
-from kinformer_controllers.statefulset.revisions import StatefulSetRevisions, restore, template_patch
+from kinformer_controllers.statefulset.revisions import StatefulSetRevisions, restore, revision_data
 from tests.controllers.objects import FakeInformers
 from tests.controllers.statefulset.objects import make_set, reference
 from tests.controllers.statefulset.world import running
@@ -53,7 +53,7 @@ class World:
                     "labels": {"app": "web"},
                     "ownerReferences": [reference(statefulset)],
                 },
-                "data": data or template_patch(statefulset),
+                "data": data or revision_data(statefulset),
                 "revision": number,
             },
         )
@@ -131,7 +131,7 @@ async def test_a_name_that_is_taken_is_counted_and_another_one_used() -> None:
 
 async def test_a_revision_that_an_older_version_wrote_differently_is_the_same() -> None:
     world = World()
-    data = template_patch(make_set())
+    data = revision_data(make_set())
     data["spec"]["template"]["metadata"]["creationTimestamp"] = None
     world.keep(make_set(), 1, "web-one", data)
 
@@ -193,11 +193,23 @@ async def test_a_revision_is_written_with_its_keys_sorted_as_kubectl_and_kuberne
         assert json.dumps(revision.data) == json.dumps(revision.data, sort_keys=True)
 
 
+def test_large_numbers_pass_through_floats_as_in_kubernetes() -> None:
+    statefulset = make_set()
+    statefulset.spec.template.spec.termination_grace_period_seconds = 2**63 - 1
+    statefulset.spec.template.spec.active_deadline_seconds = 2**53 + 1
+
+    spec = revision_data(statefulset)["spec"]["template"]["spec"]
+
+    # As Go prints its 64-bit floats of these numbers.
+    assert spec["terminationGracePeriodSeconds"] == 9223372036854776000
+    assert spec["activeDeadlineSeconds"] == 9007199254740992
+
+
 async def test_an_orphan_revision_is_adopted() -> None:
     async with running() as world:
         await world.apply(make_set(1))
         statefulset = await world.sets.get("web", "default")
-        data = template_patch(statefulset)
+        data = revision_data(statefulset)
         data["spec"]["template"]["spec"]["containers"][0]["image"] = "ancient"
         meta = {"name": "web-ancient", "namespace": "default", "labels": {"app": "web"}}
         await world.client.resource(V1ControllerRevision).create({"metadata": meta, "data": data, "revision": 1})

@@ -11,8 +11,7 @@ from kinformer.client import Client, PatchType
 from kinformer.client.errors import AlreadyExists, Conflict, Invalid, NotFound
 from kinformer.meta import GroupVersionKind, Selector, accessor_of, get_controller_of, new_controller_ref
 from kinformer.models import V1ControllerRevision, to_dict
-from kinformer_controllers.shared.history.hashing import in_order
-from kinformer_controllers.shared.history.revisions import revision_hash, revision_name, same_revision
+from kinformer_controllers.shared.history.revisions import revision_hash, revision_name, same_revision, with_bytes
 from kinformer_controllers.shared.owning.claim import AdoptionError
 from kinformer_controllers.shared.owning.index import add_controller_index, owned_by
 
@@ -59,16 +58,15 @@ class RevisionHistory:
         :param on_collision: called with the new count each time that a name was taken
         """
         name = accessor_of(owner).name(owner)
-        made = copy.copy(revision)
+        made = with_bytes(revision, is_new=True)
         made.metadata = copy.copy(revision.metadata)
-        made.data = in_order(revision.data)
         while True:
             made.metadata.name = revision_name(name, revision_hash(revision.data, collision_count))
             try:
                 return await self._server.create(made)
             except AlreadyExists:
                 there = await self._server.get(made.metadata.name, made.metadata.namespace)
-                if same_revision(there, made):
+                if same_revision(there, revision):
                     return there
                 collision_count += 1
                 on_collision(collision_count)
@@ -83,7 +81,7 @@ class RevisionHistory:
         for retries_left in range(_RETRIES, -1, -1):
             if revision.revision == number:
                 return revision
-            changed = copy.copy(revision)
+            changed = with_bytes(revision)
             changed.revision = number
             try:
                 return await self._server.update(changed)

@@ -1,7 +1,8 @@
-"""Hashes for generated names: 32-bit FNV over JSON with sorted keys, in the letters that Kubernetes uses.
+"""Go's JSON, byte for byte, and hashes for generated names: 32-bit FNV in the letters that Kubernetes uses.
 
-The JSON is written as Go writes it. So a ControllerRevision gets the same name as the one that
-kube-controller-manager makes from the same data.
+Kubernetes compares the data of a ControllerRevision byte by byte, and its name has a hash of these bytes. So what is
+sent must be the same bytes that kube-controller-manager sends for the same template. With other bytes, it would make a
+second revision, and the server would refuse an update, because the data must not change.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-__all__ = ("canonical_json", "fnv32", "fnv32a", "in_order", "safe_encode")
+__all__ = ("canonical_json", "fnv32", "fnv32a", "go_json", "safe_encode")
 
 _OFFSET: Final = 2166136261
 _PRIME: Final = 16777619
@@ -23,22 +24,24 @@ _ESCAPED: Final = str.maketrans(
 )
 
 
+def go_json(value: Any) -> bytes:
+    """
+    Encode a value as Go's json.Marshal does: without spaces, with escapes for ``<``, ``>``, ``&``, U+2028 and U+2029.
+
+    The keys stay in their order.
+    """
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).translate(_ESCAPED).encode()
+
+
 def canonical_json(value: Any) -> bytes:
     """Encode a value with sorted keys, as Go's json.Marshal encodes a map. Equal values give equal bytes."""
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return text.translate(_ESCAPED).encode()
+    return go_json(_in_order(value))
 
 
-def in_order(value: Any) -> Any:
-    """
-    Return the value with the keys of all its objects sorted.
-
-    kubectl and kube-controller-manager compare the data of a ControllerRevision byte by byte with their own JSON, whose
-    keys are sorted. The same data with its keys in another order is a different template to them.
-    """
+def _in_order(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: in_order(value[key]) for key in sorted(value)}
-    return [in_order(each) for each in value] if isinstance(value, list) else value
+        return {key: _in_order(value[key]) for key in sorted(value)}
+    return [_in_order(each) for each in value] if isinstance(value, list) else value
 
 
 def fnv32(*parts: bytes) -> int:

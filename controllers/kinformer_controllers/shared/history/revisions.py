@@ -5,13 +5,16 @@ The owner chooses a revision's data. For DaemonSets and StatefulSets it is a pat
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
+import msgspec
+
 from kinformer.meta import GroupVersionKind, accessor_of, new_controller_ref
-from kinformer.models import V1ControllerRevision, V1ObjectMeta
-from kinformer_controllers.shared.history.hashing import canonical_json, fnv32, safe_encode
+from kinformer.models import V1ControllerRevision, V1ObjectMeta, V1PodTemplateSpec, to_dict
+from kinformer_controllers.shared.history.hashing import canonical_json, fnv32, go_json, safe_encode
 
 __all__ = (
     "HASH_LABEL",
@@ -23,6 +26,8 @@ __all__ = (
     "revision_name",
     "same_revision",
     "sorted_revisions",
+    "template_patch",
+    "with_bytes",
 )
 
 #: The label with the hash of a revision's data.
@@ -71,6 +76,28 @@ def new_revision(
         data=data,
         revision=revision,
     )
+
+
+def template_patch(template: V1PodTemplateSpec) -> dict[str, Any]:
+    """Return a revision's data: a strategic merge patch that replaces the template by this one."""
+    plain = to_dict(template)
+    for volume in plain.get("spec", {}).get("volumes", ()):
+        if "projected" in volume:
+            volume["projected"].setdefault("sources", None)  # Go writes this list even if it is missing
+    return {"spec": {"template": {**plain, "$patch": "replace"}}}
+
+
+def with_bytes(revision: V1ControllerRevision, *, is_new: bool = False) -> V1ControllerRevision:
+    """
+    Return a copy to be sent, whose data has Go's bytes.
+
+    :param is_new: whether the keys are to be sorted. They must not be moved in a revision that exists: the server
+        refuses other bytes there
+    """
+    sent = copy.copy(revision)
+    if revision.data is not None:
+        sent.data = msgspec.Raw(canonical_json(revision.data) if is_new else go_json(revision.data))
+    return sent
 
 
 def same_revision(one: V1ControllerRevision, other: V1ControllerRevision) -> bool:

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from kinformer.meta import GroupVersionKind
-from kinformer.models import V1ControllerRevision, V1ObjectMeta
+from kinformer.models import V1ControllerRevision, V1ObjectMeta, V1PodTemplateSpec, encode, from_dict
 from kinformer_controllers.shared.history.hashing import canonical_json, fnv32, fnv32a, safe_encode
 from kinformer_controllers.shared.history.revisions import (
     HASH_LABEL,
@@ -17,6 +17,8 @@ from kinformer_controllers.shared.history.revisions import (
     revision_hash,
     revision_name,
     sorted_revisions,
+    template_patch,
+    with_bytes,
 )
 from tests.controllers.objects import make_rs
 from tests.golden.controllers import SCENARIOS
@@ -45,10 +47,24 @@ def test_numbers_are_written_in_letters_that_make_no_words() -> None:
 
 
 def test_json_is_written_as_go_writes_it() -> None:
-    assert (
-        canonical_json({"b": "<&>é", "a": [1, True, None]})
-        == rb'{"a":[1,true,null],"b":"\u003c\u0026\u003e' + 'é"}'.encode()
-    )
+    text = "<&>\u2028\u2029é\x7f\b\f\n\x01😀"
+    there = revision("a", 1, {"é": 1, "b": text, "a": [2**63 - 1, True, None]})
+
+    # As Go 1.26 printed it.
+    written = r'"b":"\u003c\u0026\u003e\u2028\u2029é' + "\x7f" + r'\b\f\n\u0001😀"'
+    numbers = '"a":[9223372036854775807,true,null]'
+    assert canonical_json(there.data).decode() == f'{{{numbers},{written},"é":1}}'
+    assert encode(with_bytes(there, is_new=True)).count(canonical_json(there.data)) == 1
+    # The keys of a revision that is there already are not moved: the server would refuse it.
+    assert f'{{"é":1,{written},{numbers}}}' in encode(with_bytes(there)).decode()
+
+
+def test_a_template_has_the_list_that_go_writes_even_if_it_is_missing() -> None:
+    spec = {"containers": [{"name": "c"}], "volumes": [{"name": "v", "projected": {}}, {"name": "w", "emptyDir": {}}]}
+
+    volumes = template_patch(from_dict(V1PodTemplateSpec, {"spec": spec}))["spec"]["template"]["spec"]["volumes"]
+
+    assert volumes == [{"name": "v", "projected": {"sources": None}}, {"name": "w", "emptyDir": {}}]
 
 
 def test_the_hash_is_of_the_data_and_the_collisions_and_of_no_order() -> None:
