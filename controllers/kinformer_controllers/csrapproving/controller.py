@@ -12,6 +12,7 @@ import copy
 from kinformer.client import Client
 from kinformer.clock import Clock, RealClock
 from kinformer.informers import SharedInformerFactory
+from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext, SyncError
 from kinformer.models import (
     V1CertificateSigningRequest,
@@ -24,9 +25,11 @@ from kinformer.models import (
 from kinformer_controllers.csrapproving.recognition import Recognition, recognitions
 from kinformer_controllers.shared.certificates.conditions import APPROVED, conditions_of, is_decided
 from kinformer_controllers.shared.certificates.queueing import certificate_controller
-from kinformer_controllers.shared.certificates.requests import read_request
+from kinformer_controllers.shared.certificates.requests import RequestUnreadable, read_request
 
 __all__ = ("ApprovingController", "make_controller")
+
+log = get_logger(__name__)
 
 
 def make_controller(context: ControllerContext) -> Controller:
@@ -53,8 +56,14 @@ class ApprovingController:
         """
         if is_decided(request):
             return
+        try:
+            parsed = read_request(request)
+        except RequestUnreadable as error:
+            # It stays unreadable, because a request's spec cannot be changed. Its signer says so in a condition.
+            log.warning("request_not_recognized", request=request.metadata.name, why=str(error))
+            return
         tried = []
-        for recognized in recognitions(request, read_request(request)):
+        for recognized in recognitions(request, parsed):
             tried.append(recognized.subresource)
             if await self._may(request, recognized):
                 await self._approve(request, recognized.message)

@@ -1,13 +1,15 @@
 """A certificate authority (CA) from two files, which are read again when they change.
 
 In: the files of a CA certificate and its key, and requests. Out: certificates in PEM. Promised: a certificate has the
-names and usages of the request and no other extension; it is never a CA certificate; it does not expire later than the
-CA's certificate. If changed files cannot be read, because they are being written, the CA keeps its certificate and key.
+names that were read from the request, the usages that were asked for, and no other extension; it is never a CA
+certificate; it does not expire later than the CA's certificate. If changed files cannot be read, because they are being
+written, the CA keeps its certificate and key.
 """
 
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -18,11 +20,13 @@ import anyio.to_thread
 from kinformer.logs import get_logger
 from kinformer.manager import SyncError
 from kinformer.options import OptionError
+from kinformer_controllers.csrsigning.names import alternative_names, subject_of
+from kinformer_controllers.csrsigning.signatures import signature_problem
 from kinformer_controllers.csrsigning.spec import SignerFiles
 from kinformer_controllers.csrsigning.usages import extended_key_usages, key_usages
 from kinformer_controllers.shared.certificates.requests import CertificateRequest
 
-__all__ = ("CertificateAuthority", "SigningError")
+__all__ = ("CertificateAuthority", "RequestRefused", "SigningError")
 
 log = get_logger(__name__)
 
@@ -33,7 +37,11 @@ SHORT: Final = timedelta(hours=8)
 
 
 class SigningError(SyncError):
-    """A certificate cannot be signed."""
+    """A certificate cannot be signed now."""
+
+
+class RequestRefused(SigningError):
+    """A request can never be signed, because of what is in it."""
 
 
 class _Loaded(NamedTuple):
@@ -74,38 +82,54 @@ class CertificateAuthority:
         Return the certificate for a request, in PEM.
 
         :param life: how long it is valid
-        :raises SigningError: if a usage is unknown, the request's signature is invalid, or the CA has expired
+        :raises RequestRefused: if a usage is unknown, or the request's key or signature is not accepted
+        :raises SigningError: if the CA has expired
         """
         from cryptography import x509
         from cryptography.hazmat.primitives import serialization
 
         issuer, key = self._loaded.certificate, self._loaded.key
         usages = list(usages)
-        if not request.x509.is_signature_valid:
-            raise SigningError("unable to verify certificate request signature")
+        if problem := signature_problem(request):
+            raise RequestRefused(problem)
         ends = issuer.not_valid_after_utc
         if now >= ends:
             raise SigningError(f"the signer has expired: NotAfter={ends}")
+        subject = _name(x509, request, subject_of(request))
         builder = (
             x509.CertificateBuilder()
-            .subject_name(request.x509.subject)
+            .subject_name(subject)
             .issuer_name(issuer.subject)
             .public_key(request.x509.public_key())
             .serial_number(x509.random_serial_number())
             .not_valid_before(now - BACKDATE)
             .not_valid_after(min(now + (life if life < SHORT else life - BACKDATE), ends))
         )
-        for extension, critical in _extensions(x509, request, usages, issuer):
+        for extension, critical in _extensions(x509, request, usages, issuer, subject):
             builder = builder.add_extension(extension, critical=critical)
         signed: bytes = builder.sign(key, _hash_for(key)).public_bytes(serialization.Encoding.PEM)
         return signed
 
 
-def _extensions(x509: Any, request: CertificateRequest, usages: list[str], issuer: Any) -> Iterable[tuple[Any, bool]]:
+def _name(x509: Any, request: CertificateRequest, subject: bytes) -> Any:
+    """
+    Return a subject in DER as an object of ``cryptography``.
+
+    Its own constructors refuse common names of more than 64 characters, which nodes with long names have. So the
+    subject is put into a request, and read from there.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Attribute's length", UserWarning)
+        return x509.load_der_x509_csr(request.pkcs10.with_subject(subject)).subject
+
+
+def _extensions(
+    x509: Any, request: CertificateRequest, usages: list[str], issuer: Any, subject: Any
+) -> Iterable[tuple[Any, bool]]:
     """Return the extensions of a certificate, and whether each is critical. The order is the same as in Go."""
     unknown = [usage for usage in usages if key_usages([usage]) is None and not extended_key_usages([usage])]
     if unknown:
-        raise SigningError(f"unrecognized usage values: {unknown}")
+        raise RequestRefused(f"unrecognized usage values: {unknown}")
     if (key_usage := key_usages(usages)) is not None:
         yield key_usage, True
     if extended := extended_key_usages(usages):
@@ -113,15 +137,14 @@ def _extensions(x509: Any, request: CertificateRequest, usages: list[str], issue
     yield x509.BasicConstraints(ca=False, path_length=None), True
     try:
         own = issuer.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
-        yield x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(own), False
+        if subject != issuer.subject:
+            yield x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(own), False
     except x509.ExtensionNotFound:
         pass
-    try:
-        names = request.x509.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    except x509.ExtensionNotFound:
-        return
-    # Without a subject, these names alone identify the certificate's holder, so they are critical (RFC 5280, 4.2.1.6).
-    yield names, not request.x509.subject.rdns
+    if (names := alternative_names(x509, request)) is not None:
+        # Without a subject, these names alone identify the certificate's holder, so they are critical (RFC 5280,
+        # 4.2.1.6).
+        yield names, not subject.rdns
 
 
 def _hash_for(key: Any) -> Any:

@@ -14,20 +14,23 @@ from datetime import timedelta
 from kinformer.client import Client
 from kinformer.clock import Clock, RealClock
 from kinformer.informers import SharedInformerFactory
+from kinformer.logs import get_logger
 from kinformer.manager import Controller, ControllerContext, ControllerDisabled
 from kinformer.models import (
     V1CertificateSigningRequest,
     V1CertificateSigningRequestCondition,
     V1CertificateSigningRequestStatus,
 )
-from kinformer_controllers.csrsigning.authority import CertificateAuthority
+from kinformer_controllers.csrsigning.authority import CertificateAuthority, RequestRefused
 from kinformer_controllers.csrsigning.spec import SigningOptions, signer_files
 from kinformer_controllers.csrsigning.verification import certificate_life, signer_problem
 from kinformer_controllers.shared.certificates.conditions import FAILED, conditions_of, is_approved, is_failed
 from kinformer_controllers.shared.certificates.queueing import certificate_controller
-from kinformer_controllers.shared.certificates.requests import read_request
+from kinformer_controllers.shared.certificates.requests import RequestUnreadable, read_request
 
 __all__ = ("SigningController", "make_controller")
+
+log = get_logger(__name__)
 
 
 def make_controller(context: ControllerContext) -> Controller:
@@ -74,20 +77,31 @@ class SigningController:
         """
         Sign a request, if it is approved and for one of the signers.
 
-        :raises SyncError: if it cannot be read or signed
+        What is wrong with the request itself makes it Failed, and it is not tried again: its spec cannot be changed.
+
+        :raises SyncError: if it cannot be signed now
         :raises ClientError: if the server refuses the write
         """
         spec = request.spec
         authority = self._authorities.get(spec.signer_name)
         if authority is None or not is_approved(request) or is_failed(request):
             return
+        try:
+            certificate = await self._sign(request, authority)
+        except (RequestUnreadable, RequestRefused) as error:
+            log.warning("request_refused", request=request.metadata.name, why=str(error))
+            await self._write(request, failure=str(error))
+        else:
+            await self._write(request, certificate=certificate)
+
+    async def _sign(self, request: V1CertificateSigningRequest, authority: CertificateAuthority) -> bytes:
+        spec = request.spec
         parsed, usages = read_request(request), spec.usages or []
         if problem := signer_problem(spec.signer_name, parsed, usages):
-            await self._write(request, failure=problem)
-            return
+            raise RequestRefused(problem)
         await authority.refresh()
         life = certificate_life(spec.expiration_seconds, self._longest)
-        await self._write(request, certificate=authority.sign(parsed, usages, life, self._clock.now()))
+        return authority.sign(parsed, usages, life, self._clock.now())
 
     async def _write(
         self, request: V1CertificateSigningRequest, *, certificate: bytes = b"", failure: str = ""

@@ -89,10 +89,11 @@ async def test_who_may_not_is_asked_for_again_later() -> None:
         make_request(pem_of_request("alice", ())),
         make_request(signer="kubernetes.io/kube-apiserver-client"),
         make_request(usages=("server auth",)),
+        make_request(b"hello"),
         make_request(conditions=(condition("Approved"),)),
         make_request(conditions=(condition("Denied"),)),
     ],
-    ids=["another subject", "another signer", "other usages", "approved", "denied"],
+    ids=["another subject", "another signer", "other usages", "unreadable", "approved", "denied"],
 )
 async def test_other_requests_and_those_that_are_decided_are_left_alone(request_: Any) -> None:
     world = World("nodeclient", "selfnodeclient")

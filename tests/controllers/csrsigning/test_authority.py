@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import ssl
 import subprocess
 from datetime import UTC, datetime, timedelta
@@ -12,13 +13,15 @@ import anyio
 import pytest
 from anyio.streams.tls import TLSListener, TLSStream
 from cryptography import x509
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import dsa, ec, ed448, ed25519, padding, rsa
 
-from kinformer_controllers.csrsigning.authority import CertificateAuthority, SigningError
+from kinformer_controllers.csrsigning.authority import CertificateAuthority, RequestRefused, SigningError
 from kinformer_controllers.csrsigning.usages import extended_key_usages, key_usages
+from kinformer_controllers.shared.certificates.der import element, identifier
 from kinformer_controllers.shared.certificates.requests import read_request
 from tests.controllers.csrsigning.authorities import write_authority
+from tests.controllers.shared.certificates.odd import SHORT_RSA_KEY, by, der_name, der_request, extension_request
 from tests.controllers.shared.certificates.requests import make_request, pem_of_request
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -48,7 +51,7 @@ def test_a_certificate_has_the_requests_subject_key_and_names(authority: Certifi
     certificate = signed(authority, pem)
 
     names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
-    assert certificate.subject == x509.load_pem_x509_csr(pem).subject
+    assert certificate.subject.rfc4514_string() == "CN=n,O=a+O=b"
     assert certificate.public_key() == key.public_key()
     assert names.value.get_values_for_type(x509.DNSName) == ["x.example"]
     assert names.value.get_values_for_type(x509.UniformResourceIdentifier) == ["spiffe://x"]
@@ -82,14 +85,94 @@ def test_extensions_that_a_request_asks_for_are_left_out(authority: CertificateA
     builder = builder.add_extension(
         x509.UnrecognizedExtension(x509.ObjectIdentifier("1.2.3"), b"\x05\x00"), critical=True
     )
-    from cryptography.hazmat.primitives import hashes
-
     pem = builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
 
     extensions = signed(authority, pem).extensions
 
     assert not extensions.get_extension_for_class(x509.BasicConstraints).value.ca
     assert "1.2.3" not in [extension.oid.dotted_string for extension in extensions]
+
+
+def test_only_names_that_the_api_server_sees_go_into_a_certificate(authority: CertificateAuthority) -> None:
+    subject = der_name(
+        ("2.5.4.3", 0x0C, b"kubernetes-admin"),
+        ("1.3.6.1.4.1.57683.2", 0x0C, b"spoofed-uid"),
+        ("1.2.840.113549.1.9.1", 0x16, b"ceo@corp.example"),
+        ("2.5.4.10", 0x1C, "system:masters".encode("utf-32-be")),  # Go does not read a UniversalString
+        ("2.5.4.10", 0x04, b"system:masters"),
+        ("2.5.4.10", 0x14, "caf\u00e9".encode("latin-1")),
+        ("2.5.4.5", 0x13, b"7"),
+        ("2.5.4.3", 0x1E, (long := "system:node:" + "n" * 200).encode("utf-16-be")),
+    )
+    directory_name = element(0xA4, der_name(("2.5.4.3", 0x0C, b"kubernetes-admin")))
+    principal = element(0xA0, identifier("1.3.6.1.4.1.311.20.2.3"), element(0xA0, element(0x0C, b"admin@corp.example")))
+    names = (
+        element(0x87, bytes(10) + b"\xff\xff\x0a\x00\x00\x01"),
+        element(0x86, b"SPIFFE://x#"),
+        element(0x82, b"x.example"),
+        element(0x81, b"no address"),
+    )
+    microsofts = extension_request(element(0x82, b"evil.example"), attribute="1.3.6.1.4.1.311.2.1.14")
+
+    certificate = signed(
+        authority, der_request(subject, extension_request(directory_name, *names, principal), microsofts)
+    )
+
+    organization = element(0x31, element(0x30, identifier("2.5.4.10"), element(0x0C, "caf\u00e9".encode())))
+    common_name = element(0x31, element(0x30, identifier("2.5.4.3"), element(0x13, long.encode())))
+    serial_number = element(0x31, element(0x30, identifier("2.5.4.5"), element(0x13, b"7")))
+    assert element(0x30, organization, common_name, serial_number) in certificate.tbs_certificate_bytes
+    found = certificate.extensions.get_extension_for_oid(x509.ExtensionOID.SUBJECT_ALTERNATIVE_NAME).value
+    assert found.public_bytes() == element(
+        0x30,
+        element(0x82, b"x.example"),
+        element(0x81, b"no address"),
+        element(0x87, b"\x0a\x00\x00\x01"),
+        element(0x86, b"spiffe://x"),
+    )
+
+
+def test_a_subject_like_the_authoritys_does_not_name_the_authoritys_key(authority: CertificateAuthority) -> None:
+    extensions = signed(authority, pem_of_request("ca", ())).extensions
+
+    assert "2.5.29.35" not in [extension.oid.dotted_string for extension in extensions]
+
+
+P256 = ec.generate_private_key(ec.SECP256R1())
+RSA = rsa.generate_private_key(65537, 2048)
+SHA256, SHA1 = hashes.SHA256(), hashes.SHA1()
+SHORT_RSA = serialization.load_der_private_key(base64.b64decode(SHORT_RSA_KEY), None)
+
+
+@pytest.mark.parametrize(
+    ("key", "oid", "sign", "accepted"),
+    [
+        (RSA, "1.2.840.113549.1.1.5", lambda it: RSA.sign(it, padding.PKCS1v15(), SHA1), True),
+        (P256, "1.2.840.10045.4.1", lambda it: P256.sign(it, ec.ECDSA(SHA1)), True),
+        (RSA, "1.2.840.113549.1.1.4", lambda it: RSA.sign(it, padding.PKCS1v15(), hashes.MD5()), False),
+        (RSA, "1.2.840.113549.1.1.14", lambda it: RSA.sign(it, padding.PKCS1v15(), hashes.SHA224()), False),
+        (P256, "1.2.840.10045.4.3.1", lambda it: P256.sign(it, ec.ECDSA(hashes.SHA224())), False),
+        (P256, "1.2.840.113549.1.1.11", lambda it: P256.sign(it, ec.ECDSA(SHA256)), False),
+        (P256, "1.2.840.10045.4.3.2", lambda it: P256.sign(it + b"x", ec.ECDSA(SHA256)), False),
+        (SHORT_RSA, "1.2.840.113549.1.1.11", lambda it: SHORT_RSA.sign(it, padding.PKCS1v15(), SHA256), False),
+        (key := ed25519.Ed25519PrivateKey.generate(), "1.3.101.112", key.sign, True),
+        (key, "1.3.101.113", key.sign, False),
+        (key := ed448.Ed448PrivateKey.generate(), "1.3.101.113", key.sign, False),
+        (key := ec.generate_private_key(ec.SECP224R1()), "1.2.840.10045.4.3.2", by(key, ec.ECDSA(SHA256)), True),
+        (key := ec.generate_private_key(ec.SECP256K1()), "1.2.840.10045.4.3.2", by(key, ec.ECDSA(SHA256)), False),
+        (key := dsa.generate_private_key(1024), "2.16.840.1.101.3.4.3.2", by(key, SHA256), False),
+    ],
+)
+def test_keys_and_signatures_are_accepted_as_the_api_server_does(
+    authority: CertificateAuthority, key: Any, oid: str, sign: Any, accepted: bool
+) -> None:
+    pem = der_request(der_name(("2.5.4.3", 0x0C, b"n")), key=key, algorithm=oid, sign=sign)
+
+    if accepted:
+        assert signed(authority, pem).public_key() == key.public_key()
+    else:
+        with pytest.raises(RequestRefused, match="unable to verify certificate request signature"):
+            signed(authority, pem)
 
 
 def test_the_usages_that_are_asked_for_are_those_of_the_certificate(authority: CertificateAuthority) -> None:

@@ -13,15 +13,22 @@ from typing import Any, Final, NamedTuple
 
 from kinformer.manager import SyncError
 from kinformer.models import V1CertificateSigningRequest
+from kinformer_controllers.shared.certificates.der import identifier
+from kinformer_controllers.shared.certificates.pkcs10 import DNS, EMAIL, IP, URI, Pkcs10, read_pkcs10
 
 __all__ = (
+    "COMMON_NAME",
     "KUBELET_CLIENT_SIGNER",
+    "ORGANIZATION",
     "CertificateRequest",
     "RequestUnreadable",
     "kubelet_client_problem",
     "kubelet_serving_problem",
     "read_request",
 )
+
+COMMON_NAME: Final = identifier("2.5.4.3")
+ORGANIZATION: Final = identifier("2.5.4.10")
 
 KUBELET_CLIENT_SIGNER: Final = "kubernetes.io/kube-apiserver-client-kubelet"
 
@@ -35,16 +42,19 @@ _INSTALL: Final = "certificates need the package `cryptography`: pip install 'ki
 
 
 class RequestUnreadable(SyncError):
-    """The content is not a PKCS#10 request in PEM, or it is damaged."""
+    """The content is not a PKCS#10 request in PEM, or it is damaged. It stays so: a spec cannot be changed."""
 
 
 class CertificateRequest(NamedTuple):
     """
     The subject and the alternative names of a request.
 
-    :param x509: the request itself, as an object of the ``cryptography`` package
+    :param pkcs10: all that was read
+    :param x509: the request as an object of the ``cryptography`` package, for its key and its signature. Its own view
+        of the names is not used, because it differs from that of the API server
     """
 
+    pkcs10: Pkcs10
     x509: Any
     common_name: str
     organizations: tuple[str, ...]
@@ -63,31 +73,22 @@ def read_request(request: V1CertificateSigningRequest) -> CertificateRequest:
     """
     try:
         from cryptography import x509
-        from cryptography.x509.oid import NameOID
     except ImportError as error:
         raise ImportError(_INSTALL) from error
     name = request.metadata.name
     try:
-        pem = base64.b64decode(request.spec.request)
-        parsed = x509.load_pem_x509_csr(_first_block(pem))
-        subject = parsed.subject
-        common_names = [it.value for it in subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
-        organizations = [it.value for it in subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)]
-        try:
-            names: Any = parsed.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-        except x509.ExtensionNotFound:
-            names = x509.SubjectAlternativeName([])
-        return CertificateRequest(
-            parsed,
-            str(common_names[-1]) if common_names else "",
-            tuple(map(str, organizations)),
-            tuple(names.get_values_for_type(x509.DNSName)),
-            tuple(names.get_values_for_type(x509.RFC822Name)),
-            tuple(map(str, names.get_values_for_type(x509.IPAddress))),
-            tuple(names.get_values_for_type(x509.UniformResourceIdentifier)),
-        )
-    except (ValueError, TypeError, x509.DuplicateExtension, x509.UnsupportedGeneralNameType) as error:
+        read = read_pkcs10(base64.b64decode(request.spec.request, validate=True))
+        parsed = x509.load_der_x509_csr(read.der)
+    except (ValueError, TypeError, x509.InvalidVersion) as error:
         raise RequestUnreadable(f"unable to parse csr {name!r}: {error}") from error
+    common_names = read.texts_of(COMMON_NAME)
+    return CertificateRequest(
+        read,
+        parsed,
+        common_names[-1] if common_names else "",
+        read.texts_of(ORGANIZATION),
+        *(read.names_of(tag) for tag in (DNS, EMAIL, IP, URI)),
+    )
 
 
 def kubelet_client_problem(request: CertificateRequest, usages: Iterable[str]) -> str:
@@ -126,15 +127,3 @@ def kubelet_serving_problem(request: CertificateRequest, usages: Iterable[str]) 
 def _usage_problem(usages: Iterable[str], wanted: frozenset[str]) -> str:
     asked, all_of = frozenset(usages), wanted | _KEY_ENCIPHERMENT
     return "" if asked in (wanted, all_of) else f"usages did not match [{' '.join(sorted(all_of))}]"
-
-
-def _first_block(pem: bytes) -> bytes:
-    """Return the first block of PEM, which must be a request. Text before and after it is ignored."""
-    begin = pem.find(b"-----BEGIN ")
-    if begin < 0 or not pem[begin:].startswith(b"-----BEGIN CERTIFICATE REQUEST-----"):
-        raise ValueError("PEM block type must be CERTIFICATE REQUEST")
-    end = b"-----END CERTIFICATE REQUEST-----"
-    stop = pem.find(end, begin)
-    if stop < 0:
-        raise ValueError("PEM block type must be CERTIFICATE REQUEST")
-    return pem[begin : stop + len(end)] + b"\n"

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from kinformer_controllers.shared.certificates.conditions import is_approved, is_decided, is_failed
+from kinformer_controllers.shared.certificates.der import element
 from kinformer_controllers.shared.certificates.requests import RequestUnreadable, read_request
+from tests.controllers.shared.certificates.odd import der_name, der_request, extension_request
 from tests.controllers.shared.certificates.requests import condition, make_request, pem_of_request
 
 
@@ -16,11 +18,11 @@ def test_names_are_read() -> None:
 
     found = read_request(make_request(pem))
 
-    assert found[1:] == ("n", ("a", "b"), ("x.example",), ("a@b.example",), ("::1",), ("spiffe://x",))
+    assert found[2:] == ("n", ("a", "b"), ("x.example",), ("a@b.example",), ("::1",), ("spiffe://x",))
 
 
 def test_a_request_without_names_has_none() -> None:
-    assert read_request(make_request(pem_of_request("", ())))[1:] == ("", (), (), (), (), ())
+    assert read_request(make_request(pem_of_request("", ())))[2:] == ("", (), (), (), (), ())
 
 
 def test_text_before_the_request_is_passed_over_and_what_follows_is_not_read() -> None:
@@ -38,6 +40,19 @@ def test_text_before_the_request_is_passed_over_and_what_follows_is_not_read() -
         b"-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n" + pem_of_request(),
         b"-----BEGIN CERTIFICATE REQUEST-----\nMA==\n-----END CERTIFICATE REQUEST-----\n",
         pem_of_request().replace(b"M", b"!", 1),
+        # Go passes over the first block, because it does not begin a line or is damaged, and reads the second one.
+        b"x" + pem_of_request("system:masters") + pem_of_request(),
+        b"-----BEGIN CERTIFICATE REQUEST-----\n!\n-----END CERTIFICATE REQUEST-----\n" + pem_of_request(),
+        der_request(der_name(("2.5.4.3", 0x13, b"a_b"))),
+        der_request(der_name(("2.5.4.3", 0x1E, b"\xd8\x3d\xde\x00"))),
+        der_request(der_name(), extension_request(element(0x82, b"a")), extension_request(element(0x82, b"b"))),
+        der_request(der_name(), extension_request(element(0x86, b"http://a..b/"))),
+        der_request(der_name(), extension_request(element(0x86, b"//no.scheme/"))),
+        der_request(der_name(), extension_request(element(0x86, b"http://a b/"))),
+        der_request(der_name(), extension_request(element(0x87, b"123"))),
+        der_request(der_name(), extension_request(element(0x82, b"\xff"))),
+        der_request(der_name(), version=9),
+        der_request(der_name() + b"\x05\x00"),
     ],
 )
 def test_what_is_no_request_is_refused_by_name(pem: bytes) -> None:
