@@ -13,9 +13,8 @@ from cryptography import x509
 from kinformer.manager import ControllerContext, ControllerDisabled
 from kinformer.models import V1CertificateSigningRequest
 from kinformer.options import OptionError
-from kinformer_controllers.csrsigning import make_controller
 from kinformer_controllers.csrsigning.authority import CertificateAuthority
-from kinformer_controllers.csrsigning.controller import SigningController
+from kinformer_controllers.csrsigning.controller import SigningController, make_controller
 from kinformer_controllers.csrsigning.spec import SIGNERS, SignerFiles
 from kinformer_controllers.csrsigning.verification import certificate_life
 from tests.controllers.cluster import Cluster

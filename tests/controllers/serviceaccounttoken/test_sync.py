@@ -9,8 +9,7 @@ import pytest
 from kinformer.cache import DeletedFinalStateUnknown
 from kinformer.manager import ControllerContext, ControllerDisabled
 from kinformer.models import V1ObjectMeta, V1ObjectReference, V1Secret, V1ServiceAccount
-from kinformer_controllers.serviceaccounttoken import make_controller
-from kinformer_controllers.serviceaccounttoken.controller import TokenController
+from kinformer_controllers.serviceaccounttoken.controller import TokenController, make_controller
 from kinformer_controllers.serviceaccounttoken.filling import TokenFiller
 from kinformer_controllers.serviceaccounttoken.keys import AccountKey, SecretKey
 from tests.controllers.cluster import Cluster
