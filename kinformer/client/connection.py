@@ -10,13 +10,19 @@ minute. HTTP/2 would need only one connection for all of them, but it is too slo
 0.23 ms (jh2) or 0.35 ms (h2) of CPU for each request. To parse the head of HTTP/1.1 in aiohttp's C parser takes 0.006
 ms, and a complete request 0.33 ms.
 
+*An idle connection is looked at before it is used again.* If the server has closed it, or has sent something that
+nobody asked for, another one is taken. Otherwise a write on it would be lost, or would get the answer to nothing as its
+own.
+
 *The bytes of a watch* bypass aiohttp's parser where that is possible: see :mod:`kinformer.client.raw_body`.
 """
 
 from __future__ import annotations
 
+import select
 import socket
 from typing import Any, Final, Protocol
+from weakref import WeakSet
 
 import aiohttp
 import anyio
@@ -25,12 +31,16 @@ from kinformer.client.dechunker import Piece
 from kinformer.client.permission import ask_permission
 from kinformer.client.raw_body import raw_body_of, speak_raw
 
-__all__ = ("IDLE_LIMIT", "Body", "Connector", "body_of", "configure_socket")
+__all__ = ("Body", "Connector", "body_of", "configure_socket")
 
 #: Seconds for which an idle connection is kept for the next request. An API server closes it after 90 s, and a request
 #: that is sent at that moment is lost. With aiohttp's default of 15 s, each resync and each round of a controller would
 #: open new connections.
-IDLE_LIMIT: Final = 60.0
+_IDLE_LIMIT: Final = 60.0
+#: Seconds for which an address is kept: the 32 connections of a burst ask the resolver once.
+_ADDRESS_KEPT: Final = 10
+#: Seconds after which the next of several addresses is tried beside the first one (RFC 8305; Go: 0.3).
+_NEXT_ADDRESS_AFTER: Final = 0.25
 
 _KEEPALIVE_IDLE: Final = 20
 _KEEPALIVE_INTERVAL: Final = 5
@@ -63,22 +73,49 @@ def _make_socket(address: Any) -> socket.socket:
 class Connector(aiohttp.TCPConnector):
     """aiohttp's connector, with keepalive, and with connections that can return the raw bytes of a body."""
 
-    def __init__(self, **options: Any):
-        super().__init__(socket_factory=_make_socket, **options)
+    def __init__(self) -> None:
+        super().__init__(
+            limit=0,
+            keepalive_timeout=_IDLE_LIMIT,
+            socket_factory=_make_socket,
+            # Without this, aiohttp asks another resolver if the package aiodns happens to be installed.
+            resolver=aiohttp.ThreadedResolver(),
+            ttl_dns_cache=_ADDRESS_KEPT,
+            happy_eyeballs_delay=_NEXT_ADDRESS_AFTER,
+        )
         #: Whether its connections return raw bytes. If not, aiohttp's own reader is used.
         self.speaks_raw = speak_raw(self)
+        self._used: WeakSet[Any] = WeakSet()
 
     async def connect(
         self, req: aiohttp.ClientRequest, traces: list[Any], timeout: aiohttp.ClientTimeout
     ) -> aiohttp.connector.Connection:
         """Get a connection for a request, and check that the request may be sent at this moment."""
-        connection = await super().connect(req, traces, timeout)
+        while True:
+            connection = await super().connect(req, traces, timeout)
+            protocol = connection.protocol
+            if protocol not in self._used:
+                self._used.add(protocol)
+                break
+            if protocol is not None and not protocol.should_close and not _has_something_to_read(connection):
+                break
+            connection.close()
         try:
             ask_permission()
         except BaseException:
             connection.release()
             raise
         return connection
+
+
+def _has_something_to_read(connection: aiohttp.connector.Connection) -> bool:
+    """Whether the peer of an idle connection has sent something, or has closed it, and the loop has not read it yet."""
+    sock = None if connection.transport is None else connection.transport.get_extra_info("socket")
+    if sock is None or not hasattr(select, "poll"):
+        return False
+    looking = select.poll()
+    looking.register(sock.fileno(), select.POLLIN)
+    return bool(looking.poll(0))
 
 
 class Body(Protocol):

@@ -24,7 +24,7 @@ from yarl import URL
 from kinformer.client.answers import DEFAULT_MAX_ANSWER, BodyReader, check_encoding, read_body
 from kinformer.client.causes import BROKEN, cause_of
 from kinformer.client.config import Endpoint
-from kinformer.client.connection import IDLE_LIMIT, Body, Connector, body_of
+from kinformer.client.connection import Body, Connector, body_of
 from kinformer.client.credentials import Identity, checked_header
 from kinformer.client.dechunker import Piece
 from kinformer.client.errors import ClientError, ConfigError, ConnectionLost, DecodeError
@@ -32,9 +32,10 @@ from kinformer.client.flow_control import MAX_IN_FLIGHT, RateLimiter
 from kinformer.client.metrics import HostMetrics
 from kinformer.client.queries import query_of
 from kinformer.client.reachability import OutageOptions, Reachability
+from kinformer.client.session import new_session, new_websocket_session
 from kinformer.client.status import About
-from kinformer.client.tries import CONNECT_TIMEOUT, MAX_RETRIES, Tries
-from kinformer.client.websocket import UpgradeRefused, WebSocket, check_upgraded
+from kinformer.client.tries import MAX_RETRIES, Tries
+from kinformer.client.websocket import UpgradeRefused, WebSocket
 from kinformer.clock import Clock, RealClock
 
 __all__ = ("BodyReader", "BodyStream", "Transport")
@@ -102,13 +103,7 @@ class Transport:
         self._options: dict[str, Any] = {}
 
     async def __aenter__(self) -> Transport:
-        connector = Connector(limit=0, keepalive_timeout=IDLE_LIMIT)
-        self._session = aiohttp.ClientSession(
-            connector=connector,
-            cookie_jar=aiohttp.DummyCookieJar(),
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT, sock_read=self.read_timeout),
-            auto_decompress=False,
-        )
+        self._session = new_session(Connector(), self.read_timeout)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -139,17 +134,7 @@ class Transport:
         :raises ClientError: if the client is closed
         """
         if self._websockets is None:
-            self._websockets = aiohttp.ClientSession(
-                connector=self.session.connector,
-                connector_owner=False,
-                cookie_jar=aiohttp.DummyCookieJar(),
-                timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT),
-                auto_decompress=False,
-                raise_for_status=check_upgraded,
-            )
-            # aiohttp sends a GET again if its connection broke, and has no public way to prevent that. By then the
-            # command may have begun.
-            self._websockets._retry_connection = False
+            self._websockets = new_websocket_session(self.session.connector)
         return self._websockets
 
     async def request(

@@ -5,8 +5,9 @@ These rules say what each try needs, and when there is another:
 - Every try waits for the client's rate limiter, if there is one.
 - If the response is 429 or 5xx and has a Retry-After, the request is sent again after that time, ten times at most.
   This holds for every verb, because the server has said that it did nothing.
-- A GET whose connection broke is sent again after a second, ten times at most. Any other verb is not, because its
-  request may have taken effect.
+- A GET whose connection broke is sent again, ten times at most: first at once, because most such connections were
+  idle and closed by the server just then, and later after a second. Any other verb is sent once, because its request
+  may have taken effect. aiohttp itself sends nothing again (see :mod:`kinformer.client.session`).
 - If the server refuses the credentials, they are renewed, and the request is sent again if they have changed. The same
   is done if client or server rejects the other's certificate.
 - A request for a WebSocket is sent again only if the server has said that it did nothing, because a command may have
@@ -30,6 +31,7 @@ from kinformer.client.credentials import Identity
 from kinformer.client.errors import ClientError, ConnectionLost, ServerUnreachable, error_from_response
 from kinformer.client.flow_control import RateLimiter
 from kinformer.client.raw_body import RawBody
+from kinformer.client.session import CONNECT_TIMEOUT, SentOnce
 from kinformer.client.status import About
 from kinformer.client.websocket import UpgradeRefused
 from kinformer.logs import get_logger
@@ -37,7 +39,7 @@ from kinformer.logs import get_logger
 if TYPE_CHECKING:
     from kinformer.client.transport import Transport
 
-__all__ = ("CONNECT_TIMEOUT", "MAX_RETRIES", "Tries")
+__all__ = ("MAX_RETRIES", "Tries")
 
 log = get_logger(__name__)
 
@@ -52,8 +54,6 @@ _MAX_REDIRECTS: Final = 10
 #: server's refusal is accepted.
 _MAX_RENEWALS: Final = 3
 
-#: Seconds.
-CONNECT_TIMEOUT: Final = 30.0
 #: Seconds within which a server must begin to answer a watch.
 _STREAM_OPEN_TIMEOUT: Final = 65.0
 
@@ -217,6 +217,9 @@ class Tries:
         transport = self._transport
         transport.metrics.answered(0, self._method)
         url = str(self.url)
+        at_once = isinstance(error, SentOnce) and not self._retries
+        if isinstance(error, SentOnce):
+            error = error.error
         if is_of_tls(error) and await self._renewed(
             refused=not isinstance(error, aiohttp.ClientConnectorCertificateError)
         ):
@@ -233,7 +236,7 @@ class Tries:
         if not retryable or self._retries >= self._limit:
             what = f"nothing came for {transport.read_timeout:g} s" if timed_out else cause_of(error)
             raise ConnectionLost(url, what) from error
-        await self._wait(_RETRY_LOST_AFTER, f"the connection was lost: {cause_of(error)}")
+        await self._wait(0 if at_once else _RETRY_LOST_AFTER, f"the connection was lost: {cause_of(error)}")
 
     async def refused(self, response: aiohttp.ClientResponse, data: bytes) -> None:
         """

@@ -576,8 +576,7 @@ async def test_a_streaming_list_from_a_server_that_is_gone_has_stalled(
     server: ScriptedServer, config_maps: Resource[V1ConfigMap], clock: FakeClock
 ) -> None:
     server.stream()
-    for _ in range(2):  # aiohttp asks twice
-        server.hang_up()
+    server.hang_up()
 
     async with config_maps.watch("ns") as events, anyio.create_task_group() as tasks:
         found = await in_background(events, tasks)
