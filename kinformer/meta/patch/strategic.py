@@ -14,6 +14,7 @@ merged lists keep their nulls and directives.
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -179,19 +180,22 @@ def _carry_out_directives(current: list[Object], change: list[Object], key: str)
     """Apply the ``$patch`` directives in entries. Return what remains of the list and of the patch to it."""
     replaces = False
     remaining = []
+    gone: set[Hashable] = set()
     for item in change:
         match item.get(DIRECTIVE) if DIRECTIVE in item else _ANY:
             case Field():
                 remaining.append(item)
             case "delete":
                 _require_key(key, [item])
-                current = [entry for entry in current if key not in entry or not same(entry[key], item[key])]
+                gone.add(scalar_key(item[key]))
             case "replace":
                 replaces = True
             case "merge":
                 raise PatchError("merging lists cannot yet be specified in the patch")
             case directive:
                 raise PatchError(f"unknown patch type: {directive} in map: {go_text(item)}")
+    if gone:
+        current = [entry for entry in current if key not in entry or scalar_key(entry[key]) not in gone]
     return (remaining, []) if replaces else (current, remaining)
 
 
@@ -249,18 +253,25 @@ def _sorted(items: list[Any], places: Mapping[Hashable, int], key: str) -> list[
     found = [places.get(_identity(item, key)) for item in items]
     if None not in found:
         return sorted(items, key=lambda item: places[_identity(item, key)])
-    # Go's comparison takes an entry without a place for less than any other. This is Go's insertion sort with it.
-    pairs = list(zip(found, items, strict=True))
-    for end in range(1, len(pairs)):
-        at = end
-        while at and _less(pairs[at][0], pairs[at - 1][0]):
-            pairs[at], pairs[at - 1] = pairs[at - 1], pairs[at]
-            at -= 1
-    return [item for _, item in pairs]
-
-
-def _less(a: int | None, b: int | None) -> bool:
-    return a is None or b is None or a < b
+    # Go's comparison takes an entry without a place for less than any other. So its insertion sort brings each of them
+    # to the front, and any other entry behind the last one that is not greater. This list is linked, for long ones.
+    first, following = -1, [-1] * len(items)
+    sorted_places: list[tuple[int, int]] = []
+    for index, place in enumerate(found):
+        before = -1
+        if place is not None:
+            at = bisect(sorted_places, (place, index))
+            before = sorted_places[at - 1][1] if at else -1
+            sorted_places.insert(at, (place, index))
+        if before < 0:
+            following[index], first = first, index
+        else:
+            following[index], following[before] = following[before], index
+    result = []
+    while first >= 0:
+        result.append(items[first])
+        first = following[first]
+    return result
 
 
 def _places(items: Sequence[Any], key: str) -> dict[Hashable, int]:

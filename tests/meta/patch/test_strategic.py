@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import copy
+import sys
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -340,3 +342,31 @@ def test_corners_are_as_in_go(original: Any, patch: Any, result: Any) -> None:
 def test_lists_that_cannot_be_merged_are_errors(patch: Any, complaint: str) -> None:
     with pytest.raises(PatchError, match=complaint):
         strategic_merge_patch({"list": ["a"], "objects": [{"a": 1}]}, patch, {})
+
+
+def calls_of(function: Callable[[], object]) -> int:
+    """Number of function calls, which does not depend on how busy the machine is."""
+    count = 0
+
+    def called(*_: object) -> None:
+        nonlocal count
+        count += 1
+
+    sys.setprofile(called)
+    try:
+        function()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+@pytest.mark.parametrize(
+    ("current", "directive", "order"), [(400, {"$patch": "delete"}, {}), (1, {}, {"$setElementOrder/ports": []})]
+)
+def test_a_patch_costs_in_proportion_to_its_length(current: int, directive: Any, order: Any) -> None:
+    def cost(times: int) -> int:
+        original = {"spec": {"ports": [{"port": port} for port in range(current * times)]}}
+        ports = [{"port": port, **directive} for port in range(400 * times)]
+        return calls_of(lambda: strategic_merge_patch(original, {"spec": {"ports": ports, **order}}, SERVICE))
+
+    assert cost(4) < 6 * cost(1)
